@@ -1,11 +1,11 @@
 // swift-tools-version: 6.2
-// The targets and their arrows are those of docs/architecture.md; Scripts/check-layers holds them against
-// Scripts/layers.txt, so that a new arrow is a decision and not an accident.
+// docs/architecture.md explains the targets and their dependencies. Scripts/check-layers compares them with
+// Scripts/layers.txt, so that a new dependency is a decision and not an accident.
 import PackageDescription
 
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-/// Whose readers of bytes from outside are fuzzed.
+/// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
     "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetPipelines",
     "FreshetSystemSignals", "FreshetVarlink",
@@ -28,7 +28,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
     targets: [
-        // C libraries of the distribution: a module map each, and nothing else.
+        // C libraries of the distribution; each target is only a module map.
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(name: "CNetlink", pkgConfig: "libnl-route-3.0", providers: [.apt(["libnl-route-3-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -71,36 +71,36 @@ let package = Package(
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
-        // What the articles of FreshetSignals explain.
+        // The examples of the articles of FreshetSignals.
         .target(name: "SignalExamples", dependencies: ["FreshetSignals"], path: "Examples/Signals"),
-        // What the article of FreshetSystemSignals explains.
+        // The example of the article of FreshetSystemSignals.
         .target(
             name: "SystemExamples", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
             path: "Examples/System"),
 
-        // What all tests share: how they wait, where they write.
+        // Helpers of all tests, for waiting and for temporary files.
         .target(name: "TestSupport", path: "Tests/Support/Basics"),
-        // What blocks, on threads of its own.
+        // Helpers that run blocking code on their own threads.
         .target(name: "ThreadTestSupport", dependencies: ["FreshetEventLoop"], path: "Tests/Support/Threads"),
         // A scripted daemon behind a real control socket.
         .target(
             name: "ControlTestSupport",
             dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "TestSupport", "ThreadTestSupport"],
             path: "Tests/Support/Control"),
-        // The world of the engine as a script: clock, origins, disk.
+        // The dependencies of the engine as scripts: clock, origins, disk.
         .target(
             name: "WorldTestSupport", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
             path: "Tests/Support/World"),
 
-        // A process whose boot clock jumps for real.
+        // A process whose boot clock really jumps.
         .executableTarget(
             name: "SleepWitness", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
             path: "Tests/Support/SleepWitness"),
-        // A process that confines itself as a jq helper does, and then tries what must not be.
+        // A process that enters the sandbox of a jq helper, and then tries forbidden operations.
         .executableTarget(
             name: "SandboxWitness", dependencies: ["FreshetJQ", "CLinux"], path: "Tests/Support/SandboxWitness"),
 
-        // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
+        // Tests: one folder for each ring (CONTRIBUTING.md). The system ring is shell scripts in Tests/System.
         .testTarget(
             name: "FreshetSignalsTests", dependencies: ["FreshetSignals", "FreshetTestKit"],
             path: "Tests/Unit/FreshetSignalsTests"),
@@ -109,7 +109,7 @@ let package = Package(
             path: "Tests/Unit/FreshetEventLoopTests"),
         .testTarget(
             name: "FreshetSystemSignalsTests",
-            // CSystemd: another program on the bus. SleepWitness: run by a test.
+            // CSystemd: a test is another program on the bus. SleepWitness: a test runs it.
             dependencies: [
                 "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop", "FreshetTestKit", "CSystemd",
                 "SleepWitness",
@@ -128,7 +128,7 @@ let package = Package(
         .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
             name: "FreshetEmittersTests",
-            // freshetd: the jq helper is the daemon's own executable. SandboxWitness: run by a test.
+            // freshetd: the jq helper is the daemon's own executable. SandboxWitness: a test runs it.
             dependencies: [
                 "FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd", "SandboxWitness",
                 "CZlib",
@@ -146,13 +146,13 @@ let package = Package(
         .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
         .testTarget(
             name: "FreshetCommandsTests",
-            // FreshetTestKit: whose notation marble diagrams are in.
+            // FreshetTestKit: the notation of marble diagrams.
             dependencies: [
                 "FreshetCommands", "FreshetControl", "FreshetRender", "FreshetTestKit", "ControlTestSupport",
                 argumentParser,
             ],
             path: "Tests/Unit/FreshetCommandsTests",
-            // Compared by tests, by their paths.
+            // Tests read these files by their paths.
             exclude: ["Golden", "Pictures/Golden"]),
         .testTarget(
             name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),
@@ -170,7 +170,7 @@ let package = Package(
                 "FreshetSystemSignals", "FreshetEventLoop", "WorldTestSupport",
             ],
             path: "Tests/Simulation"),
-        // The targets of the fuzzer, on their seeds and on mutations of them (CONTRIBUTING.md, Fuzzing).
+        // The targets of the fuzzer, with their seeds and mutations of them (CONTRIBUTING.md, Fuzzing).
         .testTarget(
             name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Program", "README.md"],
             sources: ["Targets", "Smoke"]),
@@ -186,13 +186,13 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-/// One place for the language settings of all targets.
+/// The language settings of all targets.
 var languageSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
-// `make test` and CI set it: there a warning is an error.
+// `make test` and CI set FRESHET_STRICT: warnings are errors.
 if Context.environment["FRESHET_STRICT"] != nil {
     languageSettings.append(.treatAllWarnings(as: .error))
 }
@@ -201,7 +201,7 @@ for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + languageSettings
 }
 
-// `make fuzz` sets it: the targets of Tests/Fuzz are then part of a program, and not of the tests.
+// `make fuzz` sets FRESHET_FUZZER: the targets of Tests/Fuzz are part of a program instead of the tests.
 if Context.environment["FRESHET_FUZZER"] != nil {
     package.targets.removeAll { $0.name == "FuzzTests" }
     package.targets.append(
@@ -210,7 +210,7 @@ if Context.environment["FRESHET_FUZZER"] != nil {
             sources: ["Targets", "Program"], swiftSettings: languageSettings))
 }
 
-// `make docs` sets it: nobody else needs the plug-in.
+// `make docs` sets FRESHET_DOCS: other builds do not need the plug-in.
 if Context.environment["FRESHET_DOCS"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }

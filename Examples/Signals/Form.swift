@@ -1,26 +1,26 @@
 public import FreshetSignals
 
-/// A form whose fields are checked while it is filled in, one of them by asking a server.
+/// A form whose fields are checked while the user types; a server checks one of them.
 public struct Form: Sendable {
-    /// What can be sent.
+    /// The data to send.
     public struct Account: Sendable, Equatable {
         public var name: String
         public var password: String
     }
 
-    /// The fields, to be set by whoever types.
+    /// The fields; the user interface sets them.
     public let name = CurrentValue("")
     public let password = CurrentValue("")
     public let repetition = CurrentValue("")
 
     let isFree: @Sendable (_ name: String) async throws -> Bool
 
-    /// - Parameter isFree: Asks whether nobody has this name yet.
+    /// - Parameter isFree: Asks the server whether a name is free.
     public init(isFree: @escaping @Sendable (_ name: String) async throws -> Bool) {
         self.isFree = isFree
     }
 
-    /// The account, as long as all fields are right; else nil.
+    /// The account if all fields are valid; otherwise nil.
     public func account(
         quiet: Duration = .milliseconds(300), clock: some Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<Account?, Never> & Sendable {
@@ -32,7 +32,7 @@ public struct Form: Sendable {
             .removeDuplicates()
     }
 
-    /// Nil from each change on, until the name has come to rest and was found to be free.
+    /// Nil after each change, until the name has not changed for a while and is known to be free.
     func checkedName(_ quiet: Duration, _ clock: some Clock<Duration>) -> some AsyncSequence<String?, Never> & Sendable
     {
         name

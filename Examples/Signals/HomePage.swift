@@ -1,15 +1,15 @@
 public import FreshetSignals
 
-/// A page of topics, and for each topic a row of media that comes by pages.
+/// A page of topics. Each topic has a row of media that is loaded page by page.
 public struct HomePage: Sendable {
-    /// One row. Without media it is a placeholder, or, with a fault, a row that could not be loaded yet.
+    /// One row. A row without media is a placeholder, or, with an error, a row that could not be loaded yet.
     public struct Row: Sendable, Equatable {
         public var topic: String
         public var media: [String]?
-        public var fault: String?
+        public var error: String?
     }
 
-    /// What is shown. While it loads, and after it failed, that is what was there before.
+    /// The state of the page. During a load and after a failure it has the previous rows.
     public enum State: Sendable, Equatable {
         case loading([Row])
         case loaded([Row])
@@ -21,8 +21,8 @@ public struct HomePage: Sendable {
     let more = Trigger("more")
 
     /// - Parameters:
-    ///   - topics: Delivers the topics, without a repetition among them.
-    ///   - media: Loads a page of a topic's media: the first one, or the one to which a cursor leads.
+    ///   - topics: Delivers the topics, without duplicates.
+    ///   - media: Loads a page of a topic's media: the first page, or the page of a cursor.
     public init(
         topics: Emitter<[String], any Error>,
         media: @escaping @Sendable (_ topic: String, _ cursor: Int?) async throws -> Page<String, Int>
@@ -31,12 +31,12 @@ public struct HomePage: Sendable {
         self.media = media
     }
 
-    /// Asks for a further page of one row.
+    /// Requests a further page of one row.
     public func loadMore(of topic: String) {
         more.activate(for: topic)
     }
 
-    /// The page: at once, and anew at each of the three signals, which cancels all that is under way.
+    /// The states of the page. Each of the three signals cancels all loads in progress and loads the page again.
     public func states(
         appeared: Signal, networkChanged: Signal, pulled: Signal
     ) -> some AsyncSequence<State, Never> & Sendable {
@@ -52,7 +52,7 @@ public struct HomePage: Sendable {
         .removeDuplicates()
     }
 
-    /// One row: a placeholder, its first page, then one more page each time it is asked for.
+    /// One row: a placeholder, its first page, then one more page for each request.
     func row(_ topic: String) -> some AsyncSequence<Row, Never> & Sendable {
         paginated(
             by: more.signal(activatedBy: topic),
@@ -61,24 +61,24 @@ public struct HomePage: Sendable {
         )
         .scan([]) { $0 + $1 }
         .map { Row(topic: topic, media: $0) }
-        .replaceError { Row(topic: topic, fault: "\($0)") }
+        .replaceError { Row(topic: topic, error: "\($0)") }
         .prepend(Row(topic: topic))
     }
 }
 
 extension HomePage.State {
-    /// What is shown, whatever goes on.
+    /// The rows of any state.
     public var rows: [HomePage.Row] {
         switch self {
         case .loading(let rows), .loaded(let rows), .failed(_, let rows): rows
         }
     }
 
-    /// This state, with the last good media in each row that has none of its own.
+    /// This state. Rows without media get the last media of the same topic.
     func keeping(_ old: [HomePage.Row]) -> Self {
         switch self {
         case .loading: return .loading(old)
-        case .failed(let fault, _): return .failed(fault, old)
+        case .failed(let error, _): return .failed(error, old)
         case .loaded(var rows):
             let media = Dictionary(old.map { ($0.topic, $0.media) }) { first, _ in first }
             for index in rows.indices where rows[index].media == nil {

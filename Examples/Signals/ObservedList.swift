@@ -1,8 +1,8 @@
 internal import FreshetSignals
 
-/// A list that others observe: what there is, then each change as the difference to what they have.
+/// A list with observers. An observer gets a snapshot first, then each change as a difference.
 public struct ObservedList: Sendable {
-    /// What an observer is told.
+    /// An element for an observer.
     public enum Change: Sendable, Equatable {
         case snapshot([String])
         case difference(CollectionDifference<String>)
@@ -19,7 +19,8 @@ public struct ObservedList: Sendable {
 
     /// The snapshot first, then one difference for each change.
     ///
-    /// Each observer has its own differences: one that is slower than the changes gets what several of them come to.
+    /// Each observer gets its own differences. If an observer is slower than the changes, several changes become one
+    /// difference.
     public var changes: some AsyncSequence<Change, Never> & Sendable {
         items
             .removeDuplicates()
@@ -32,9 +33,9 @@ public struct ObservedList: Sendable {
 }
 
 extension ObservedList.Change {
-    /// What an observer has after this change.
+    /// The items of an observer after this change.
     ///
-    /// - Returns: Nil if the difference is not one to these items.
+    /// - Returns: Nil if the difference does not fit these items.
     public func applied(to items: [String]) -> [String]? {
         switch self {
         case .snapshot(let items): items

@@ -1,8 +1,8 @@
 public import FreshetSignals
 
-/// Rates of exchange: loaded at once, and again whenever the network changes or somebody asks.
+/// Exchange rates: loaded immediately, and again whenever the network changes or the user reloads.
 public struct Rates: Sendable {
-    /// What came of the latest attempt.
+    /// The state of the latest attempt.
     public enum State: Sendable, Equatable {
         case loading
         case loaded([String])
@@ -15,7 +15,7 @@ public struct Rates: Sendable {
         self.load = load
     }
 
-    /// One attempt. Its failure is a state, and so not the end.
+    /// One attempt. Its failure is a state, so it does not end the sequence.
     func attempt() -> some AsyncSequence<State, Never> & Sendable {
         Emitter<[String], any Error>.once(load)
             .map { State.loaded($0) }
@@ -23,22 +23,22 @@ public struct Rates: Sendable {
             .prepend(.loading)
     }
 
-    /// An attempt at once, and one at each signal, which cancels the one under way.
-    public func states(networkChanged: Signal, asked: Signal) -> some AsyncSequence<State, Never> & Sendable {
-        publishAndRepeat(onOutputFrom: Signal.merge(networkChanged, asked)) { attempt() }
+    /// One attempt immediately, and one at each signal, which cancels the attempt in progress.
+    public func states(networkChanged: Signal, reload: Signal) -> some AsyncSequence<State, Never> & Sendable {
+        publishAndRepeat(onOutputFrom: Signal.merge(networkChanged, reload)) { attempt() }
     }
 
-    /// The same for a link that flaps: the first change passes at once, those of a storm are one.
-    public func calmStates(
-        networkChanged: Signal, asked: Signal, clock: some Clock<Duration> = ContinuousClock()
+    /// The same for an unstable link: the first change of a burst passes immediately, the others are delivered as one.
+    public func debouncedStates(
+        networkChanged: Signal, reload: Signal, clock: some Clock<Duration> = ContinuousClock()
     ) -> some AsyncSequence<State, Never> & Sendable {
-        let calm = networkChanged.debounce(for: .seconds(2), atMost: .seconds(10), leading: true, clock: clock)
-        return publishAndRepeat(onOutputFrom: merge([Emitter(calm), Emitter(asked)])) { attempt() }
+        let quiet = networkChanged.debounce(for: .seconds(2), atMost: .seconds(10), leading: true, clock: clock)
+        return publishAndRepeat(onOutputFrom: merge([Emitter(quiet), Emitter(reload)])) { attempt() }
     }
 
     /// Shows the states until the calling task is cancelled.
-    public func run(networkChanged: Signal, asked: Signal, show: (State) -> Void) async {
-        for await state in states(networkChanged: networkChanged, asked: asked) {
+    public func run(networkChanged: Signal, reload: Signal, show: (State) -> Void) async {
+        for await state in states(networkChanged: networkChanged, reload: reload) {
             show(state)
         }
     }

@@ -1,17 +1,17 @@
 internal import FreshetSignals
 
-/// Shows each value of a stream when it comes, and the latest one again whenever somebody pulls.
+/// Delivers each value of a stream, and the latest value again at each pull.
 public struct RefreshControl: Sendable {
     let pulls = SignalSource("pull")
 
     public init() {}
 
-    /// Asks for the latest value once more.
+    /// Requests the latest value again.
     public func pull() {
         pulls.fire()
     }
 
-    /// The stream, and its latest value again at each pull. A pull before the first value shows nothing.
+    /// The values of the stream, and the latest one again at each pull. A pull before the first value has no effect.
     public func shown<Values: AsyncSequence & Sendable>(
         _ values: Values
     ) -> some AsyncSequence<Values.Element, Values.Failure> & Sendable where Values.Element: Sendable {

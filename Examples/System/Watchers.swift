@@ -2,21 +2,21 @@ public import FreshetEventLoop
 import FreshetSignals
 public import FreshetSystemSignals
 
-/// Says how the network is, now and whenever that changes, until the calling task is cancelled.
-public func tellNetwork(_ say: (String) -> Void) async {
+/// Reports the state of the network, now and after each change, until the calling task is cancelled.
+public func reportNetwork(_ report: (String) -> Void) async {
     for await fact in Reachability.changes {
-        say(fact.isReachable ? "reachable \(fact)" : "not reachable: \(fact)")
+        report(fact.isReachable ? "reachable \(fact)" : "not reachable: \(fact)")
     }
 }
 
-/// The same of a host, on the loop that the program has anyway.
-public func tellRoute(to host: IPAddress, on loop: EventLoop, _ say: (String) -> Void) async {
+/// The same for one host, on the program's own event loop.
+public func reportRoute(to host: IPAddress, on loop: EventLoop, _ report: (String) -> Void) async {
     for await fact in Reachability(of: .address(host), on: loop).changes {
-        say("\(host): \(fact)")
+        report("\(host): \(fact)")
     }
 }
 
-/// The lines of a file, and those that it has after each change.
+/// The lines of a file, now and after each change.
 public func lines(
     of path: String, read: @escaping @Sendable (String) -> [String]
 ) -> some AsyncSequence<[String], Never> & Sendable {
@@ -28,7 +28,7 @@ public func lines(
     }
 }
 
-/// What is missing on this machine, for people; nothing if all can be heard.
+/// Descriptions of the sources that are not available on this machine; empty if all are.
 public func missingParts() async -> [String] {
     var missing: [String] = []
     if let reason = await Reachability.changes.first(where: { _ in true })?.unknownBecause { missing.append(reason) }

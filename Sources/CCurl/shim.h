@@ -22,6 +22,9 @@ static inline CURLcode freshet_curl_set_request_function(
     CURL *easy, int (*value)(void *, char *, char *, int, int)) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
 }
+static inline CURLcode freshet_curl_set_resolver_function(CURL *easy, int (*value)(void *, void *, void *)) {
+    return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, value);
+}
 static inline CURLcode freshet_curl_set_open_function(
     CURL *easy, curl_socket_t (*value)(void *, curlsocktype, struct curl_sockaddr *)) {
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);

@@ -1,6 +1,7 @@
 #pragma once
-// What Linux offers and the Glibc module leaves out. Headers that the Glibc module has are not included here again:
-// the two modules would disagree about them. So what those headers hide behind _GNU_SOURCE is declared by hand.
+// Linux functions that the Glibc module lacks. Headers that the Glibc module contains must not be included again, since
+// the two modules would conflict. Functions that those headers declare only with _GNU_SOURCE are therefore declared
+// here.
 #include <linux/memfd.h>
 #include <malloc.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ static inline int freshet_accept4(int listener, int flags) {
 // pidfd_open(2), Linux 5.3; glibc wraps it since 2.36.
 long syscall(long number, ...);
 static inline int freshet_pidfd_open(int pid, unsigned int flags) { return (int)syscall(SYS_pidfd_open, pid, flags); }
-// prctl(2) is variadic, which Swift cannot call.
+// prctl(2) is variadic, so Swift cannot call it.
 static inline int freshet_prctl(int option, unsigned long argument) { return prctl(option, argument, 0, 0, 0); }
 // epoll_event's data is a union.
 static inline void freshet_epoll_set_data(struct epoll_event *event, uint64_t data) { event->data.u64 = data; }

@@ -1,7 +1,7 @@
 #pragma once
-// Starting a program with a limit of its own. posix_spawn(3) sets none, and from outside it would come too late
-// (prlimit(2)) for a program that asks for its limits first thing. Between clone and exec the child runs in its parent's
-// memory, where only bare system calls may be made, and Swift does not promise to make no others: so this is C.
+// Starts a program with its own limit of descriptors. posix_spawn(3) cannot set a limit, and prlimit(2) from outside
+// would be too late for a program that reads its limits immediately. Between clone and exec the child runs in its
+// parent's memory and may only make bare system calls. Swift does not guarantee that, so this is C.
 #include <linux/sched.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -10,11 +10,11 @@ struct freshet_spawn {
     const char *path;
     char *const *arguments;
     char *const *environment;
-    const char *directory;      // where it starts, or null
+    const char *directory;      // working directory, or null
     int standard[3];            // become descriptors 0, 1 and 2, in this order; all others are closed
-    uint64_t descriptor_limit;  // the most that the soft limit of descriptors may be; the hard one stays
-    const char *failed_call;    // out: the call that failed, and why
-    int failure;                // errno; 0: the program is in place
+    uint64_t descriptor_limit;  // maximum soft limit of descriptors; the hard limit does not change
+    const char *failed_call;    // out: the call that failed
+    int failure;                // out: its errno; 0: the program is in place
 };
 
 int clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
@@ -32,7 +32,7 @@ static inline int freshet_spawn_child(void *argument) {
     uint64_t most = limit.soft;
     if (limit.soft > spawn->descriptor_limit) {
         limit.soft = spawn->descriptor_limit;
-        // A filter may forbid it. A higher limit is no reason not to run.
+        // A filter may forbid this. The program then runs with the higher limit.
         syscall(SYS_prlimit64, 0, descriptors, &limit, 0);
     }
     spawn->failed_call = "setpgid";
@@ -60,14 +60,15 @@ failed:
     return 127;
 }
 
-// Returns the process's id, or -1 if there is none; with a `failure` it has ended and is to be awaited. As with vfork(2)
-// the calling thread stands still until the new program is in place; the others go on.
+// Returns the process id, or -1 if no process was started. If `failure` is set, the process has ended and the caller
+// has to await it. As with vfork(2), the calling thread is suspended until the new program is in place; other threads
+// continue.
 static inline int freshet_spawn(struct freshet_spawn *spawn) {
-    // For what the child does until then, in this thread's memory. Of the calls above none needs much.
+    // The stack of the child until then, in this thread's memory. The calls above need little of it.
     __attribute__((aligned(16))) char stack[16384];
     const uint64_t all = ~0ULL;
     uint64_t before;
-    // A handler that ran in the child would run on this process's memory.
+    // A signal handler that ran in the child would change this process's memory.
     syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &before, 8);
     spawn->failed_call = "clone";
     spawn->failure = 0;

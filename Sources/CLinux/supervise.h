@@ -1,11 +1,11 @@
 #pragma once
-// A program together with all processes that it starts, also those that leave its process group and session. A supervisor
-// process of a few lines stands between this process and the program: as a subreaper (prctl(2)) it becomes the parent of
-// every descendant whose own parent has ended, and it ends all of them when the program has ended.
+// Runs a program together with all processes that it starts, also those that leave its process group and session. A
+// small supervisor process runs between this process and the program. As a subreaper (prctl(2)) it becomes the parent
+// of every descendant whose own parent has ended, and it ends all of them when the program has ended.
 //
-// The supervisor runs in this process's memory (CLONE_VM) on a stack of its own, since a copy of the memory would cost a
-// large daemon milliseconds and its pages. For that reason it makes bare system calls alone: the C library's errno and
-// locks belong to the threads of the daemon, which run at the same time.
+// The supervisor runs in this process's memory (CLONE_VM) on its own stack, because copying the memory of a large
+// daemon would take milliseconds and pages. Therefore it makes only bare system calls: the C library's errno and locks
+// belong to the threads of the daemon, which run at the same time.
 #include "spawn.h"
 
 static const int FRESHET_END_ALL = 10;  // SIGUSR1
@@ -14,8 +14,8 @@ struct freshet_supervision {
     struct freshet_spawn spawn;  // in, and the failure out
     int parent;                  // in: the process id of the caller
     int program;                 // out: the process id of the program
-    int is_starting;             // a futex: 0 as soon as the program is in place or has failed
-    int status;                  // out: as of wait4(2), when the supervisor has ended; -1: it was killed
+    int is_starting;             // a futex: becomes 0 when the program is in place or has failed
+    int status;                  // out, after the supervisor's end: as of wait4(2); -1: it was killed
 };
 
 #if defined(__x86_64__)
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) long freshet_call(long n, long a, l
 
 #define FRESHET_SUPERVISOR __attribute__((no_sanitize("address", "thread"), no_stack_protector))
 
-// Reaps what has ended; with `options` 0 waits for one. Returns 0 when there are no children.
+// Reaps ended children; with `options` 0 it waits for one first. Returns 0 when there are no children.
 FRESHET_SUPERVISOR static inline int freshet_reap(volatile struct freshet_supervision *self, int *has_ended, int options) {
     for (;;) {
         int status = 0;
@@ -90,12 +90,13 @@ FRESHET_SUPERVISOR static inline int freshet_kill_children(void) {
     return 1;
 }
 
-// Ends the program and every descendant. A killed child hands its own children over, so that it takes several rounds.
+// Ends the program and every descendant. The children of a killed child become children of the supervisor, so this
+// takes several rounds.
 FRESHET_SUPERVISOR static inline void freshet_end_all(volatile struct freshet_supervision *self, int *has_ended) {
     for (;;) {
         if (self->program > 0) freshet_call(SYS_kill, -self->program, 9, 0, 0, 0);
         const int is_listed = freshet_kill_children();
-        // Without a list only the program and its group are known.
+        // Without a list, only the program and its process group can be ended.
         if (!is_listed && *has_ended) return;
         if (!freshet_reap(self, has_ended, 0)) return;
     }
@@ -109,10 +110,11 @@ FRESHET_SUPERVISOR static inline int freshet_supervise_body(void *argument) {
     freshet_call(SYS_setpgid, 0, 0, 0, 0, 0);
     freshet_call(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0);
     freshet_call(SYS_prctl, 15 /* PR_SET_NAME */, (long)"freshet-run", 0, 0, 0);
-    // Up to here the caller stands still, so that the C library may be used: clone(3), and what the program's child does.
+    // Until this point the caller is suspended, so the C library may be used: for clone(3) and in the program's child.
     __attribute__((aligned(16))) char stack[16384];
     self->spawn.failed_call = "clone";
-    // The kernel itself reports the start (CLONE_CHILD_CLEARTID): a program can stop its supervisor before clone(2) returns.
+    // The kernel reports the start (CLONE_CHILD_CLEARTID), because a program can stop its supervisor before clone(2)
+    // returns.
     self->program = clone(
         freshet_spawn_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */,
         &self->spawn, (void *)0, (void *)0, &self->is_starting);
@@ -122,7 +124,7 @@ FRESHET_SUPERVISOR static inline int freshet_supervise_body(void *argument) {
         freshet_call(SYS_futex, (long)&self->is_starting, 1 /* FUTEX_WAKE */, 1, 0, 0);
     }
     const int has_failed = self->spawn.failure != 0;
-    // The daemon's sockets, locks and pipes are not the supervisor's.
+    // Close the daemon's sockets, locks and pipes.
     if (freshet_call(SYS_close_range, 0, ~0U, 0, 0, 0) != 0)
         for (int descriptor = 0; descriptor < 1 << 16; descriptor++) freshet_call(SYS_close, descriptor, 0, 0, 0, 0);
     const uint64_t all = ~0ULL;
@@ -148,12 +150,12 @@ FRESHET_SUPERVISOR static inline int freshet_supervise_body(void *argument) {
     return 0;
 }
 
-// For the supervisor's own frames, the stack of the program's child, and what the C library needs meanwhile.
+// Enough for the supervisor's own frames, the stack of the program's child, and the C library.
 static const int FRESHET_SUPERVISOR_STACK = 65536;
 
-// Starts a program under supervision. Returns the supervisor's process id, or -1 if there is none; with a failure of the
-// spawn it ends by itself and is to be awaited. `stack` has FRESHET_SUPERVISOR_STACK bytes; it and `self` have to stay in
-// place until the supervisor was reaped.
+// Starts a program under supervision. Returns the supervisor's process id, or -1 if no process was started. If the
+// spawn fails, the supervisor ends by itself and the caller has to await it. `stack` has FRESHET_SUPERVISOR_STACK
+// bytes; `stack` and `self` must stay valid until the supervisor was reaped.
 static inline int freshet_supervise(struct freshet_supervision *self, char *stack) {
     const uint64_t all = ~0ULL;
     uint64_t before;
@@ -165,8 +167,9 @@ static inline int freshet_supervise(struct freshet_supervision *self, char *stac
     self->spawn.failure = 0;
     const int supervisor = clone(freshet_supervise_body, stack + FRESHET_SUPERVISOR_STACK, CLONE_VM | 17 /* SIGCHLD */, self);
     if (supervisor < 0) self->spawn.failure = *__errno_location();
-    // As with vfork(2), the calling thread stands still until the program is in place, and makes bare calls alone: errno is
-    // the child's too. Other processes of the same user can stop or kill the supervisor meanwhile.
+    // As with vfork(2), the calling thread is suspended until the program is in place, and makes only bare calls,
+    // because errno is shared with the child. In the meantime other processes of the same user can stop or kill the
+    // supervisor.
     const int64_t moment[2] = {0, 20000000};
     while (supervisor > 0 && __atomic_load_n(&self->is_starting, __ATOMIC_SEQ_CST) == 1) {
         const long waited = freshet_call(SYS_futex, (long)&self->is_starting, 0 /* FUTEX_WAIT */, 1, (long)moment, 0);

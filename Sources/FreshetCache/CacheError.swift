@@ -1,8 +1,8 @@
-/// Why the cache did not do what it was asked. `description` is one sentence for people, with the remedy.
+/// An error of the cache. `description` is one sentence for people, with the remedy.
 package enum CacheError: Error, Hashable, Sendable {
-    /// A pipeline's or a file's name that cannot be a file's name here.
+    /// The name of a pipeline or file that cannot be used as a file name in the cache.
     case invalidName(String, reason: CacheName.ValidationError)
-    /// Two pipelines want the same `cache.file`.
+    /// Two pipelines have the same `cache.file`.
     case fileOwned(file: String, owner: String, claimant: String)
     /// Another process uses the state directory.
     case stateLocked(directory: String, holder: Int32?)
@@ -10,13 +10,13 @@ package enum CacheError: Error, Hashable, Sendable {
     case indexNewer(path: String, found: Int64, known: Int64)
     /// SQLite failed.
     case index(SQLiteError)
-    /// The system refused.
+    /// A system call failed.
     case fileSystem(SystemCallError)
-    /// No room: writing it would have used (or has used) what must stay free.
+    /// No space: the candidate would use, or has used, space that must stay free.
     case noSpace(path: String, available: UInt64, reserve: UInt64)
-    /// No room for a candidate of so many bytes.
+    /// No space for a candidate of this many bytes.
     case noSpaceFor(bytes: UInt64, path: String, available: UInt64, reserve: UInt64)
-    /// All content that may not go, and the candidate of so many bytes, would have more bytes than the cache may have.
+    /// The content that must stay and the candidate of this many bytes exceed the quota of the cache.
     case overLimit(bytes: Int64, kept: Int64, limit: Int64)
     /// The candidate has no content.
     case empty
@@ -24,34 +24,34 @@ package enum CacheError: Error, Hashable, Sendable {
     case tooSmall(bytes: Int64, minimum: Int64)
     /// The candidate is larger than `check.max-bytes`.
     case tooLarge(maximum: Int64)
-    /// The writer was committed or discarded before, or gave up after an earlier error.
+    /// The candidate was committed or discarded before, also after an earlier error.
     case finished
     /// A key or value of the small state is over its limit, or there are too many keys.
     case stateLimit(key: String)
-    /// libcrypto offers no SHA-256.
+    /// libcrypto does not provide SHA-256.
     case digestUnavailable
     /// The pipeline's copy is pinned at this generation.
     case pinned(Int64)
     /// The pinned generation is gone or damaged, and other content does not take its place.
     case pinnedGone(Int64)
-    /// The content of this generation is not kept, if it was ever there; nil: there is none before the current one.
+    /// The content of this generation is not kept, or never existed; nil: no generation before the current one is kept.
     case notKept(Int64?, kept: [Int64])
-    /// The file of this generation does not have its content any more.
+    /// The content of this generation's file has changed.
     case damaged(Int64)
-    /// Nothing that a check refused is kept aside.
+    /// There is no rejected content.
     case noCandidate
-    /// What is kept aside is not what was meant.
+    /// The rejected content is not the expected content.
     case otherCandidate(ContentDigest)
-    /// The file is gone, or has other content than it had.
+    /// The file is missing, or its content has changed.
     case unreadable
-    /// The content is not one of several files, which the pipeline is to keep.
+    /// The content is not a bundle of files, but the pipeline keeps several files.
     case noBundle(String)
-    /// A reload has given the pipeline another file, or had it keep several instead of one, or one instead of several, since
-    /// this began.
+    /// During the operation, a reload assigned another file to the pipeline, or changed it from one file to several
+    /// files or the reverse.
     case reassigned(String)
     /// There is nothing to pin.
-    case nothingOffered
-    /// There is no index at this path, and so nothing to be examined.
+    case nothingPublished
+    /// There is no index at this path, so there is nothing to examine.
     case nothingKept(String)
 }
 
@@ -68,23 +68,23 @@ extension CacheError: CustomStringConvertible {
             "the state directory \(directory) is in use by \(holder.map { "process \($0)" } ?? "another process"); "
                 + "stop it, or give this one another state directory"
         case .indexNewer(let path, let found, let known):
-            "\(path) has format \(found), and this version knows up to \(known): install the newer version again, or "
-                + "move the file away, which makes the next request of each pipeline unconditional"
+            "\(path) has format \(found), but this version supports formats up to \(known); install the newer version again, "
+                + "or move the file away (then the next request of each pipeline is unconditional)"
         case .index(let error) where error.isFull:
-            "no room for the index (\(error.message)): free some on the state directory's file system"
+            "no space for the index (\(error.message)); free some space on the file system of the state directory"
         case .index(let error):
             "the index failed: \(error.message) (\(error.code)) at \(error.during); if it persists, stop the daemon and "
-                + "move the index away: it is rebuilt from the files"
+                + "move the index away; the next start rebuilds it from the files"
         case .fileSystem(let error):
             error.description
         case .noSpace(let path, let available, let reserve):
-            "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; make room there"
+            "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; free some space there"
                 + Self.reserveKey
         case .noSpaceFor(let bytes, let path, let available, let reserve):
             "the new content takes \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
-                + "must stay free; make room there" + Self.reserveKey
+                + "must stay free; free some space there" + Self.reserveKey
         case .overLimit(let bytes, let kept, let limit):
-            "no room in the cache: the new content has \(bytes) bytes so far, copies and what else has to stay have \(kept), "
+            "the cache is full: the new content has \(bytes) bytes so far, copies and other content that must stay have \(kept), "
                 + "and cache.max-total is \(limit); raise it in freshet.yaml, or remove pipelines"
         case .empty:
             "the new content is empty; the copy stays (check.min-bytes: 0 allows it)"
@@ -99,30 +99,31 @@ extension CacheError: CustomStringConvertible {
         case .pinned(let number):
             "the copy is pinned at generation \(number); unpin it first"
         case .pinnedGone(let number):
-            "the copy is pinned at generation \(number), whose content is gone or damaged; unpin it, and what the origin "
-                + "has takes its place"
+            "the copy is pinned at generation \(number), whose content is missing or damaged; unpin it, so that the next "
+                + "refresh replaces it"
         case .notKept(let number, let kept):
             (number.map { "generation \($0) is not kept" } ?? "no generation before the current one is kept")
                 + (kept.isEmpty
-                    ? "; cache.keep says how many are" : "; there are \(kept.map(String.init).joined(separator: ", "))")
+                    ? "; cache.keep sets how many are kept"
+                    : "; these generations are kept: \(kept.map(String.init).joined(separator: ", "))")
         case .damaged(let number):
             "the file of generation \(number) is damaged"
         case .noCandidate:
-            "nothing that a check refused is kept aside"
+            "there is no rejected content"
         case .otherCandidate(let digest):
-            "what is kept aside is \(digest)"
+            "the rejected content has the digest \(digest)"
         case .unreadable:
-            "the file is gone or damaged"
-        case .noBundle(let fault):
-            "this content is not several files (\(fault)): it was made with another configuration, or by none"
+            "the file is missing or damaged"
+        case .noBundle(let error):
+            "this content is not a bundle of files (\(error)); it was made with another configuration"
         case .reassigned(let pipeline):
-            "a reload has given \(pipeline) another file or other files meanwhile; its next run fills them"
-        case .nothingOffered:
+            "a reload assigned other files to \(pipeline) meanwhile; the next run writes them"
+        case .nothingPublished:
             "there is no copy"
         case .nothingKept(let path):
-            "there is no index at \(path): nothing was ever kept there"
+            "there is no index at \(path); nothing was ever kept there"
         case .digestUnavailable:
-            "the system's crypto library offers no SHA-256: check the system's crypto policy"
+            "the system's crypto library does not provide SHA-256; check the system's crypto policy"
         }
     }
 }

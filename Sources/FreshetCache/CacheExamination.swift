@@ -1,40 +1,43 @@
-/// Something of the cache that is not as it was committed.
+/// An error that an examination of the cache has found.
 package struct CacheFinding: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// The index does not hold together; the detail is SQLite's word on it.
+        /// The index is damaged; the detail is SQLite's message.
         case indexDamaged
-        /// There is no file where readers look for the current generation.
+        /// The published file of the current generation is missing.
         case copyMissing
-        /// What readers find is not the current generation, or there is none that they should find.
+        /// The published file is not the current generation, or there is a published file although there must not be
+        /// one.
         case copyDamaged
-        /// The copy has its content, but is not the file of its generation: it takes the room twice.
-        case copyApart
-        /// The file of a generation has other content, or is no file.
+        /// The copy has the right content, but is not a hard link to the file of its generation: it uses the space
+        /// twice.
+        case copyDuplicated
+        /// The file of a generation has other content, or is not a regular file.
         case contentDamaged
-        /// The file of a generation is gone.
+        /// The file of a generation is missing.
         case contentMissing
-        /// A file with the name of a generation that the index does not know.
+        /// A file with the name of a generation that the index does not have.
         case contentUnknown
-        /// What a check refused, and is kept aside, has other content, or is gone.
-        case refusedDamaged
-        /// Of several files: the link does not lead to the directory of the current generation, or that has not its files.
+        /// The rejected content is missing or damaged.
+        case rejectedDamaged
+        /// Pipelines with several files: the link does not lead to the directory of the current generation, or the
+        /// files in the directory are wrong.
         case setDamaged
-        /// The pinned generation is gone; nothing takes its place until it is unpinned.
+        /// The pinned generation is missing; no content takes its place until it is unpinned.
         case pinLost
-        /// What a commit that did not come to its end has left.
+        /// A file that an interrupted commit has left.
         case unfinished
-        /// What the cache did not put there.
+        /// A file that the cache did not make.
         case stray
     }
 
     package var kind: Kind
-    /// Nil: it is no pipeline's.
+    /// Nil if the finding does not belong to a pipeline.
     package var pipeline: String?
     package var generation: Int64?
     package var path: String
-    /// What more there is to say of it, or why it could not be mended.
+    /// Details of the error, or why it could not be repaired.
     package var detail: String?
-    package var isMended = false
+    package var isRepaired = false
 
     init(_ kind: Kind, of pipeline: String? = nil, generation: Int64? = nil, path: String, detail: String? = nil) {
         self.kind = kind
@@ -44,33 +47,33 @@ package struct CacheFinding: Hashable, Sendable {
         self.detail = detail
     }
 
-    /// The same trouble, whatever became of it.
+    /// Whether this is the same error, repaired or not.
     func isSame(as other: CacheFinding) -> Bool { kind == other.kind && path == other.path }
 }
 
-/// What came of looking at a part of the cache.
+/// The result of an examination of a part of the cache.
 package struct CacheExamination: Hashable, Sendable {
     package var findings: [CacheFinding] = []
-    /// Generations whose content was read.
+    /// The number of generations whose content was read.
     package var generations = 0
-    /// Of that content.
+    /// The number of bytes that were read.
     package var bytes: Int64 = 0
-    /// What the pipeline offers since something of it was mended; nil: nothing was, or nothing is offered.
-    package var offered: Generation?
-    /// Something was mended, and the pipeline offers nothing any more.
+    /// The current generation after a repair; nil: nothing was repaired, or there is no current generation.
+    package var published: Generation?
+    /// Whether the pipeline has no current generation after a repair.
     package var isLost = false
-    /// Findings beyond ``CacheLimits/findings``, which are neither named nor mended.
+    /// The number of findings beyond ``CacheLimits/findings``, which are neither listed nor repaired.
     package var unnamed = 0
 
     mutating func add(_ finding: CacheFinding) {
         if findings.count < CacheLimits.findings { findings.append(finding) } else { unnamed += 1 }
     }
 
-    /// Notes of each finding whether it is there no more, and what has come of the others.
-    mutating func note(left: CacheExamination) {
+    /// Marks findings as repaired that a second examination did not find any more, and adds its new findings.
+    mutating func markRepaired(remaining left: CacheExamination) {
         unnamed = 0
         for index in findings.indices where !left.findings.contains(where: findings[index].isSame(as:)) {
-            findings[index].isMended = true
+            findings[index].isRepaired = true
         }
         let known = findings
         for finding in left.findings where !known.contains(where: finding.isSame(as:)) { add(finding) }

@@ -1,31 +1,32 @@
-/// Where the files are of pipelines that keep several.
+/// The paths of pipelines that keep several files.
 ///
 ///     CACHE_DIRECTORY/current/NAME                      a symbolic link to the directory of the current generation
 ///     CACHE_DIRECTORY/current/NAME.stamp                the generation's own file: all of its files as one JSON object
-///     CACHE_DIRECTORY/sets/PIPELINE/NUMBER-SHA256/      0755, the files of a generation
+///     CACHE_DIRECTORY/sets/PIPELINE/NUMBER-SECRET/      0755, the files of a generation
 ///     CACHE_DIRECTORY/sets/PIPELINE/.new-TOKEN/         being written
 ///
-/// The stamp is the reader's file of such a pipeline: it is committed, restored and verified as any other one. The
-/// directories are derived from it.
+/// The stamp is the published file of such a pipeline: it is committed, restored and verified as any other published
+/// file. The directories are derived from it.
 extension CacheLayout {
-    /// For the way to the directories of generations: who has a name may go there, and nobody but the service sees which
-    /// there are.
+    /// The mode of the parents of the directories of generations: a reader that has a path can use it, and only the
+    /// service can list the names.
     static let setsMode: UInt32 = 0o711
     static let setMode: UInt32 = 0o755
-    /// What the name of the stamp has after that of the link.
+    /// The suffix of the stamp's name after the name of the link.
     package static let stampSuffix = ".stamp"
 
     var sets: String { cacheDirectory + "/sets" }
     func sets(of pipeline: String) -> String { sets + "/" + pipeline }
-    func set(_ content: StoredContent, of pipeline: String) -> String { sets(of: pipeline) + "/" + content.name }
+    /// - Parameter set: see ``LocalCache/setName(of:in:)``.
+    func set(_ set: StoredContent, of pipeline: String) -> String { sets(of: pipeline) + "/" + set.name }
     func temporarySet(_ token: UInt64, of pipeline: String) -> String {
         sets(of: pipeline) + "/" + Self.temporary(token)
     }
     func temporaryFile(_ token: UInt64, in directory: String) -> String { directory + "/" + Self.temporary(token) }
 
-    /// Where the link leads; seen from `current/`, so that the cache directory may be moved.
-    static func target(_ content: StoredContent, of pipeline: String) -> String {
-        targetPrefix(of: pipeline) + content.name
+    /// The target of the link, relative to `current/`, so that the cache directory can be moved.
+    static func target(_ set: StoredContent, of pipeline: String) -> String {
+        targetPrefix(of: pipeline) + set.name
     }
     static func targetPrefix(of pipeline: String) -> String { "../sets/" + pipeline + "/" }
 
@@ -36,11 +37,11 @@ extension CacheLayout {
 }
 
 extension CacheDestination {
-    /// The name of the link to the directory; nil: it is one file.
+    /// The name of the link to the directory; nil if the pipeline keeps one file.
     var link: String? { isSet ? CacheLayout.linkName(ofStamp: file) : nil }
 }
 
 extension IndexedPipeline {
-    /// The name of the link to the directory; nil: it keeps one file, or none.
+    /// The name of the link to the directory; nil if the pipeline keeps one file, or has no file.
     var link: String? { isSet ? file.flatMap(CacheLayout.linkName(ofStamp:)) : nil }
 }

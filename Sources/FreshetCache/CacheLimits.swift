@@ -1,26 +1,27 @@
-/// What bounds the cache's own bookkeeping.
+/// The limits of the cache's index and names.
 package enum CacheLimits {
-    /// Bytes of a pipeline's or a file's name: NAME_MAX of every file system that Linux knows.
+    /// Bytes of the name of a pipeline or file: NAME_MAX of the file systems of Linux.
     package static let nameBytes = 255
-    /// Files of one pipeline that keeps several.
+    /// Files of one pipeline that keeps several files.
     package static let filesPerSet = 100
-    /// Names of links that a pipeline of several files had before, and of which something may still be there.
+    /// Former links of a pipeline that keeps several files, whose files may still exist.
     package static let formerLinks = 16
-    /// Runs remembered for each pipeline; older ones are forgotten.
+    /// Runs of each pipeline that the index keeps; older runs are deleted.
     package static let runsPerPipeline = 100
-    /// Bytes of each text of a run (causes, error); longer ones are cut.
+    /// Bytes of each text of a run (causes, error); a longer text is cut.
     package static let runTextBytes = 4096
-    /// Numbers of generations that are remembered of each pipeline, from the newest back; those that are kept always are.
+    /// Generations of each pipeline in the history, from the newest back; generations whose content is kept are always
+    /// in the history.
     package static let historyPerPipeline: Int64 = 100
-    /// How long content that a check refused is kept aside.
-    package static let refusedAge = Duration.seconds(7 * 86_400)
-    /// URLs of one pipeline whose validators are remembered (pages, branches); the oldest go first.
+    /// How long rejected content is kept.
+    package static let rejectedAge = Duration.seconds(7 * 86_400)
+    /// URLs of one pipeline whose validators are kept (pages, branches); the oldest are deleted first.
     package static let validatorsPerPipeline = 1024
-    /// Bytes of a URL and of each validator. A longer one is not kept: the next request is unconditional then.
+    /// Bytes of a URL and of each validator. A longer validator is not kept; then the next request is unconditional.
     package static let validatorBytes = 8192
-    /// Entries of what was spent of a pipeline's budget.
+    /// Entries of the requests that count against a pipeline's budget.
     package static let spentPerPipeline = 64
-    /// Keys of one pipeline's small state.
+    /// Keys of the small state of one pipeline.
     package static let stateKeysPerPipeline = 64
     /// Bytes of a key of the small state.
     package static let stateKeyBytes = 64
@@ -28,15 +29,15 @@ package enum CacheLimits {
     package static let stateValueBytes = 65_536
     /// Milliseconds to wait while another process (an administrator's `sqlite3`, a backup) holds the index.
     package static let indexBusyMilliseconds: Int32 = 5000
-    /// An index up to this many bytes is checked page by page at start, which takes about a millisecond per MiB; damage
-    /// in a larger one is found when the damaged page is read.
+    /// An index of up to this many bytes is checked page by page at the start, which takes about a millisecond per MiB;
+    /// damage in a larger index is found when the damaged page is read.
     package static let indexCheckBytes: Int64 = 8 << 20
     /// Bytes of a page of a new index.
     static let indexPageBytes: Int64 = 4096
-    /// Damaged indexes that are kept beside the index.
+    /// Damaged indexes that are kept in addition to the index.
     static let damagedIndexes = 3
-    /// What is found at one look at a part of the cache: more is counted only.
+    /// Findings of one examination of a part of the cache; further findings are only counted.
     package static let findings = 1000
-    /// Bytes read at once when a file's digest is computed.
+    /// Bytes of the buffer that is used to compute the digest of a file.
     package static let copyBuffer = 128 << 10
 }

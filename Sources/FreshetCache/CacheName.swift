@@ -1,6 +1,6 @@
-/// The rule for names of pipelines and of their files: each is one component of a path.
+/// The rules for names of pipelines and of their files: each name is one component of a path.
 package enum CacheName {
-    /// What is wrong with a name; `description` completes a sentence.
+    /// An error in a name; `description` completes a sentence.
     package enum ValidationError: Hashable, Sendable, CustomStringConvertible {
         case empty
         case tooLong
@@ -19,11 +19,11 @@ package enum CacheName {
         }
     }
 
-    /// What is wrong with `name` as the name of a pipeline or as `cache.file`; nil if nothing is.
+    /// Returns the error in `name` as the name of a pipeline or as `cache.file`; nil if the name is valid.
     ///
-    /// The leading dot is kept for the cache's temporary names. Control characters would be legal file names, but such
-    /// a name is printed to terminals.
-    package static func fault(in name: String) -> ValidationError? {
+    /// Names with a leading dot are reserved for the cache's temporary names. Control characters would be legal in file
+    /// names, but such a name is printed to terminals.
+    package static func error(in name: String) -> ValidationError? {
         if name.isEmpty { return .empty }
         if name.utf8.count > CacheLimits.nameBytes { return .tooLong }
         if name.utf8.first == UInt8(ascii: ".") { return .leadingDot }
@@ -34,16 +34,16 @@ package enum CacheName {
         return nil
     }
 
-    /// Throws ``CacheError/invalidName(_:reason:)`` for a name with a fault.
+    /// Throws ``CacheError/invalidName(_:reason:)`` for an invalid name.
     package static func check(_ name: String) throws(CacheError) {
-        if let fault = fault(in: name) { throw .invalidName(name, reason: fault) }
+        if let error = error(in: name) { throw .invalidName(name, reason: error) }
     }
 
-    /// Checks the names of a whole configuration: each by itself, and that no file has two owners.
+    /// Checks the names of a whole configuration: that each name is valid, and that no file has two owners.
     ///
     /// - Parameters:
     ///   - files: the `cache.file` of each pipeline.
-    ///   - sets: the pipelines that keep several: their file is the stamp, and the name of the link is theirs too.
+    ///   - sets: the pipelines that keep several files: their file is the stamp, and they own the name of the link too.
     package static func check(
         _ files: [(pipeline: String, file: String)], sets: Set<String> = []
     ) throws(CacheError) {

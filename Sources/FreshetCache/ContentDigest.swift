@@ -42,7 +42,7 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
         self.init(bytes: bytes)
     }
 
-    /// The digest of a content.
+    /// Computes the digest of content.
     package init(of content: [UInt8]) throws(CacheError) {
         var hasher = try SHA256Hasher()
         content.withUnsafeBytes { hasher.update($0) }
@@ -76,22 +76,22 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
     package static func == (left: Self, right: Self) -> Bool { left.words == right.words }
 
     package func hash(into hasher: inout Hasher) {
-        // The words are uniformly distributed already: one of them tells digests apart well enough.
+        // The words are uniformly distributed already: one word is enough for a hash.
         hasher.combine(words.0)
     }
 }
 
-/// SHA-256, fed piece by piece.
+/// Computes SHA-256 piece by piece.
 ///
 /// `@unchecked Sendable` is safe: the value cannot be copied, so the context has one owner at a time, and libcrypto's
-/// contexts are bound to no thread.
+/// contexts are not bound to a thread.
 struct SHA256Hasher: ~Copyable, @unchecked Sendable {
     private let context: OpaquePointer
     private var isGood = true
 
     init() throws(CacheError) {
         guard let made = EVP_MD_CTX_new() else { throw .digestUnavailable }
-        // Fails only where the system's crypto policy offers no SHA-256 at all.
+        // Fails only if the system's crypto policy does not allow SHA-256 at all.
         guard EVP_DigestInit_ex(made, EVP_sha256(), nil) == 1 else {
             EVP_MD_CTX_free(made)
             throw .digestUnavailable
@@ -105,7 +105,7 @@ struct SHA256Hasher: ~Copyable, @unchecked Sendable {
         if !bytes.isEmpty, EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) != 1 { isGood = false }
     }
 
-    /// That of what it was fed so far; it can be fed on.
+    /// The digest of the bytes so far; more bytes can follow.
     func digest() throws(CacheError) -> ContentDigest {
         var copy = try SHA256Hasher()
         guard isGood, EVP_MD_CTX_copy_ex(copy.context, context) == 1 else { throw .digestUnavailable }

@@ -1,8 +1,8 @@
-/// Several files as one content: a JSON object with a member for each, whose name is the file's. A string is a text and
-/// stands in its file as it is; any other value stands there as its JSON text, with a newline.
+/// Several files as one content: a JSON object with a member for each file; the name of the member is the name of the
+/// file. A string is the text of the file; for any other value, the file has its JSON text with a newline.
 ///
-/// It comes from the jq helper and holds whatever an origin sent. So only the bounds of the object's own members are
-/// looked for here, in one pass that neither recurses nor copies: what is in them is nobody's concern.
+/// The content comes from the jq helper and can contain anything that an origin sent. So this type only finds the
+/// bounds of the object's own members, in one pass that neither recurses nor copies; it does not validate their values.
 struct FileBundle: Sendable {
     struct Member: Hashable, Sendable {
         var name: String
@@ -20,13 +20,13 @@ struct FileBundle: Sendable {
         self.bytes = bytes
     }
 
-    /// What stands in the file of a member.
+    /// The content of the file of a member.
     func content(of member: Member) -> [UInt8] {
         let value = bytes[member.value]
         return member.isText ? Self.text(value) : value + [UInt8(ascii: "\n")]
     }
 
-    /// The text that a JSON string means (RFC 8259, 7), which is given without its quotation marks.
+    /// Decodes a JSON string (RFC 8259, 7), without its quotation marks.
     private static func text(_ string: ArraySlice<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(string.count)
@@ -49,7 +49,8 @@ struct FileBundle: Sendable {
         return text
     }
 
-    /// What stands after `\u`, and the second half of a pair after the first one. A half alone is no character.
+    /// Decodes the digits after `\u`, and the second half of a surrogate pair. A half without the other half becomes
+    /// U+FFFD.
     private static func scalar(_ rest: inout ArraySlice<UInt8>) -> Character {
         let replacement: Character = "\u{FFFD}"
         guard let unit = unit(&rest) else { return replacement }
@@ -78,14 +79,14 @@ struct FileBundle: Sendable {
         init(bytes: [UInt8]) { self.bytes = bytes }
 
         mutating func members() throws(CacheError) -> [Member] {
-            try expect(UInt8(ascii: "{"), "it is no JSON object")
+            try expect(UInt8(ascii: "{"), "it is not a JSON object")
             var members: [Member] = []
             var names: Set<String> = []
             repeat {
                 try expect(UInt8(ascii: "\""), "it has no files")
                 let name = String(decoding: FileBundle.text(bytes[try string()]), as: UTF8.self)
-                if let fault = CacheName.fault(in: name) {
-                    throw .noBundle("\(String(reflecting: name)) cannot be the name of a file: \(fault)")
+                if let error = CacheName.error(in: name) {
+                    throw .noBundle("\(String(reflecting: name)) cannot be the name of a file: \(error)")
                 }
                 guard names.insert(name).inserted else { throw .noBundle("it has two files '\(name)'") }
                 guard members.count < CacheLimits.filesPerSet else {
@@ -96,7 +97,7 @@ struct FileBundle: Sendable {
             } while take(UInt8(ascii: ","))
             try expect(UInt8(ascii: "}"), "it has no end")
             skipSpace()
-            guard place == bytes.count else { throw .noBundle("there is more than one") }
+            guard place == bytes.count else { throw .noBundle("there is more text after the object") }
             return members
         }
 
@@ -127,7 +128,8 @@ struct FileBundle: Sendable {
             return Member(name: name, value: start..<place, isText: false)
         }
 
-        /// The inside of a string whose first quotation mark was taken; it goes on after the last one.
+        /// Returns the range of a string whose first quotation mark was taken, without its quotation marks; continues
+        /// after the last one.
         private mutating func string() throws(CacheError) -> Range<Int> {
             let start = place
             while place < bytes.count {
@@ -138,11 +140,11 @@ struct FileBundle: Sendable {
             throw .noBundle("it has no end")
         }
 
-        private mutating func expect(_ byte: UInt8, _ fault: String) throws(CacheError) {
-            guard take(byte) else { throw .noBundle(fault) }
+        private mutating func expect(_ byte: UInt8, _ error: String) throws(CacheError) {
+            guard take(byte) else { throw .noBundle(error) }
         }
 
-        /// Takes a byte, and the space around it, if it is the next one.
+        /// Takes a byte and the white space around it, if it is the next byte.
         private mutating func take(_ byte: UInt8) -> Bool {
             skipSpace()
             guard place < bytes.count, bytes[place] == byte else { return false }

@@ -1,30 +1,30 @@
-/// A snapshot that was committed: immutable, numbered per pipeline from 1.
+/// A committed snapshot: immutable, numbered per pipeline from 1.
 package struct Generation: Hashable, Sendable {
     package var number: Int64
     package var digest: ContentDigest
     /// Bytes.
     package var size: Int64
     package var committedAt: WallTime
-    /// The run that made it; nil if that is not known (the index was rebuilt).
+    /// The run that made the generation; nil if that is not known (the index was rebuilt).
     package var run: Int64?
-    /// The file that people read, by absolute path.
+    /// The absolute path of the published file.
     package var path: String
-    /// The source had more than was asked for.
+    /// The source had more content than was requested.
     package var truncated: Bool
-    /// The origin is known to have other content than this: it was rolled back to, or is pinned.
+    /// The origin is known to have other content, because this generation was rolled back to or is pinned.
     package var isBehind = false
-    /// Since when it is pinned; nil: it is not.
+    /// When the generation was pinned; nil if it is not pinned.
     package var pinnedAt: WallTime?
-    /// Rises with each thing that this process did to the pipeline's copy: of two values that are told of one pipeline,
-    /// the one with the higher turn is the newer. 0: it was only looked at.
-    package var turn: UInt64 = 0
-    /// Of several files: the link to the directory that has them, by absolute path.
+    /// Increases with each change of the pipeline's copy by this process: of two values of one pipeline, the value with
+    /// the higher revision is newer. 0: the copy was only read.
+    package var revision: UInt64 = 0
+    /// Pipelines with several files: the absolute path of the link to their directory.
     package var directory: String?
-    /// Since when readers find nothing at its path, since it is too old; nil: they find it.
+    /// When the generation was withdrawn because it is too old; nil if readers find it.
     package var withdrawnAt: WallTime?
-    /// When its file was written: of one that was rolled back to, when that was.
+    /// When the file was written; after a rollback, the time of the rollback.
     package var writtenAt: WallTime?
-    /// When the content expires by what the content itself states; nil: it states nothing, or nobody looked.
+    /// The expiry time that the content itself states; nil if it states none, or if that was not determined.
     package var contentExpires: WallTime?
 
     package init(
@@ -43,13 +43,13 @@ package struct Generation: Hashable, Sendable {
     }
 }
 
-/// What an origin said about one answer, for the next conditional request (RFC 9110, section 8.8).
+/// The validators of one response, for the next conditional request (RFC 9110, section 8.8).
 package struct Validators: Hashable, Sendable {
-    /// The URL that was asked, before redirects.
+    /// The URL that was requested, before redirects.
     package var url: String
-    /// The ETag field as it came, quotes and `W/` included.
+    /// The ETag field as received, with quotes and `W/`.
     package var entityTag: String?
-    /// The Last-Modified field as it came.
+    /// The Last-Modified field as received.
     package var lastModified: String?
 
     package init(url: String, entityTag: String?, lastModified: String?) {
@@ -59,20 +59,20 @@ package struct Validators: Hashable, Sendable {
     }
 }
 
-/// What became of a candidate.
+/// The result of a commit.
 package enum CommitOutcome: Hashable, Sendable {
     /// A new generation.
     case changed(Generation)
-    /// The content is that of the current generation: nothing was renamed.
+    /// The content is that of the current generation: no file was renamed.
     case unchanged(Generation)
-    /// The content is that of the current generation, whose file was gone, damaged or had another name: it was put
-    /// into place, and the generation keeps its number.
+    /// The content is that of the current generation, whose file was missing, damaged or had another name: the file was
+    /// restored, and the generation keeps its number.
     case restored(Generation)
-    /// The content is other than that of the current generation, which stays: it is pinned, or was rolled back to and this
-    /// is what the origin had then.
+    /// The content differs from that of the current generation, which stays: it is pinned, or it was rolled back to and
+    /// this is the content that the origin had then.
     ///
-    /// - `isNews`: this content has not been declined before.
-    case declined(Generation, isNews: Bool)
+    /// - `isNew`: this content has not been declined before.
+    case declined(Generation, isNew: Bool)
 
     /// The generation that is current now.
     package var generation: Generation {
@@ -84,23 +84,23 @@ package enum CommitOutcome: Hashable, Sendable {
     }
 }
 
-/// Where a candidate shall go and what it must fulfil.
+/// The destination of a candidate, and its limits.
 package struct CacheDestination: Hashable, Sendable {
     package var pipeline: String
     /// The name below `current/`.
     package var file: String
     /// Permission bits of the file (0644; 0640 if the source has a credential; `cache.mode`).
     package var mode: UInt32
-    /// The group that shall own the file (`cache.group`); nil leaves it as it is made.
+    /// The group that owns the file (`cache.group`); nil: the group is not changed.
     package var group: UInt32?
-    /// Generations kept, the current one included; at least 1.
+    /// The number of generations that are kept, including the current one; at least 1.
     package var keep: Int
-    /// `check.min-bytes`. The default refuses empty content.
+    /// `check.min-bytes`. The default rejects empty content.
     package var minimumBytes: Int64
-    /// `check.max-bytes`; writing more fails at once.
+    /// `check.max-bytes`; writing more fails immediately.
     package var maximumBytes: Int64
-    /// The content is several files as one JSON object, and `file` the stamp beside the link to their directory: its name
-    /// ends with ``CacheLayout/stampSuffix``.
+    /// The content is several files as one JSON object, and `file` is the stamp next to the link to their directory:
+    /// the name of the stamp ends with ``CacheLayout/stampSuffix``.
     package var isSet = false
 
     package init(
@@ -117,15 +117,16 @@ package struct CacheDestination: Hashable, Sendable {
     }
 }
 
-/// What a pipeline must remember of its attempts across restarts.
+/// The state of a pipeline's attempts that is kept across restarts.
 package struct RefreshState: Hashable, Sendable {
-    /// When the origin was last asked, whatever came of it.
+    /// When the last request was made, successful or not.
     package var lastAttempt: WallTime?
-    /// When it last confirmed or delivered the content; nil also if that content is gone since.
+    /// When the origin last confirmed or delivered the content; nil also if that content no longer exists.
     package var lastSuccess: WallTime?
-    /// The origin wants to be left alone until then.
+    /// The origin does not want requests before this time.
     package var retryAfter: WallTime?
-    /// When the content of the last success stops being fresh by its origin's word; nil: not known. It goes with it.
+    /// When the content of the last success stops being fresh, as its origin states; nil: not known. It is forgotten
+    /// together with the last success.
     package var expires: WallTime?
 
     package init(
@@ -138,32 +139,32 @@ package struct RefreshState: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// The content that it is about has gone.
+    /// Forgets the last success, because its content no longer exists.
     mutating func forgetSuccess() {
         lastSuccess = nil
         expires = nil
     }
 }
 
-/// What is remembered of a pipeline, at one look.
+/// The stored state of a pipeline, read in one step.
 package struct StoredPipelineState: Hashable, Sendable {
-    /// What it offers now, or has withdrawn; nil if it has nothing, or if that is gone or damaged.
+    /// The current generation, published or withdrawn; nil if there is none, or if its file is missing or damaged.
     package var current: Generation?
     package var attempts: RefreshState
-    /// The number of its newest run, 0 if it had none.
+    /// The number of the newest run, 0 if there was none.
     package var lastRun: Int64
-    /// That run; nil also if nobody knows what came of it.
+    /// The newest run; nil also if its outcome is not known.
     package var lastRunRecord: RunRecord?
-    /// The small value that was asked for.
+    /// The small value of the requested key.
     package var value: [UInt8]?
-    /// What was spent of its budget of requests.
+    /// The requests that count against the budget.
     package var requests: [RequestBurst] = []
-    /// What is set of its parameters, by their names.
+    /// The parameters that are set, by their names.
     package var parameters: [String: String] = [:]
-    /// Its parts whose pages may be continued.
+    /// The parts whose pages can be continued.
     package var pages: [PartPagesState] = []
-    /// What a check refused last, kept aside.
-    package var refused: RejectedCandidate?
+    /// The rejected content.
+    package var rejected: RejectedCandidate?
 }
 
 /// Requests that were made close together.
@@ -179,7 +180,7 @@ package struct RequestBurst: Hashable, Sendable {
     }
 }
 
-/// One run, as it is remembered.
+/// One run, as stored in the index.
 package struct RunRecord: Hashable, Sendable {
     package enum Outcome: String, Sendable, CaseIterable {
         case changed, unchanged, failed, superseded, cancelled
@@ -195,7 +196,7 @@ package struct RunRecord: Hashable, Sendable {
     package var outcome: Outcome
     /// One sentence, for `failed`.
     package var error: String?
-    /// The generation that was current when it ended.
+    /// The generation that was current when the run ended.
     package var generation: Int64?
 
     package init(
@@ -213,7 +214,7 @@ package struct RunRecord: Hashable, Sendable {
     }
 }
 
-/// How much of the file system must stay free: the smaller of a share and a number of bytes.
+/// The space of a file system that must stay free: the smaller of a share and a number of bytes.
 package struct FreeSpaceReserve: Hashable, Sendable {
     package var percent: UInt64
     package var bytes: UInt64

@@ -1,22 +1,23 @@
-/// Who may read the content of a pipeline, where that was configured anew.
+/// Updates the mode and group of a pipeline's files after the configuration changed them.
 ///
-/// The copy is given its mode and group last: as long as it does not have them, something is left to do, and whoever looks
-/// next does it again. Where a reader of several files can go besides, is closed with it, and given no further right: it is
-/// content from when nobody else had one. So is what takes the place of a damaged copy. Generations themselves keep what they
-/// had: nobody but the service comes to them, and what it gives away of them is what the copy's mode allows too.
+/// The copy is changed last: as long as it does not have the configured mode and group, the change is incomplete, and
+/// the next call repeats it. Other directories of several files that readers can enter are restricted in the same way,
+/// but get no additional permission: their content is from a time when other users had no access. The same holds for
+/// older content that takes the place of a damaged copy. Generations keep their modes: only the service can reach them,
+/// and it gives their content only to readers that the mode of the copy allows too.
 extension LocalCache {
-    /// What is about to be put into place has the mode and the group of its destination; no directory that is kept besides
-    /// is open to others.
+    /// Restricts all directories that are kept for former generations, before a candidate that has the mode and group
+    /// of its destination is published.
     ///
-    /// - Parameter copy: what readers find until then; nil: nothing, or nothing whole.
+    /// - Parameter copy: the published file until then; nil: there is none, or it is damaged.
     func keepAccess(_ destination: CacheDestination, beside copy: FileStatus?) throws(CacheError) {
         if let copy, copy.isRegularFile, destination.isMet(by: copy) { return }
         try onFiles { (files) throws(SystemCallError) in try self.setAccessOfSets(destination, nil, files) }
     }
 
-    /// Takes from all directories of several files what a destination's mode does not give.
+    /// Removes permissions that the destination's mode does not have from all directories of several files.
     ///
-    /// - Parameter shown: the generation whose directory readers are led to, if that is to have the mode as a whole.
+    /// - Parameter shown: the directory that readers see, if it must get exactly the mode: see ``setName(of:in:)``.
     func setAccessOfSets(
         _ destination: CacheDestination, _ shown: StoredContent?, _ files: any FileSystem
     ) throws(SystemCallError) {
@@ -27,7 +28,7 @@ extension LocalCache {
             guard let own = try files.status(directory), own.isDirectory else { continue }
             for file in try files.list(directory) {
                 let path = directory + "/" + file.name
-                // What somebody else has put there is not the cache's.
+                // Files of another owner do not belong to the cache.
                 guard let status = try files.status(path), status.isRegularFile, status.owner == own.owner else {
                     continue
                 }
@@ -38,9 +39,10 @@ extension LocalCache {
         }
     }
 
-    /// Older content that is about to take the place of a damaged copy is open to nobody to whom that was not.
+    /// Restricts older content that is about to take the place of a damaged copy, so that only readers of the copy can
+    /// read it.
     ///
-    /// - Parameter current: what the copy was; nil: it is not known.
+    /// - Parameter current: the content of the damaged copy; nil if it is not known.
     func keepClosed(
         _ content: StoredContent, of pipeline: String, at file: String, _ current: StoredContent?
     ) throws(CacheError) {
@@ -52,7 +54,7 @@ extension LocalCache {
                 guard let status = try files.status(stored), status.identity.inode != copy.identity.inode else {
                     return
                 }
-                // Of another group nothing is known.
+                // If the group differs, its members may not have had access.
                 let mode = status.mode & copy.mode & (status.group == copy.group ? 0o777 : 0o707)
                 return try files.setAccess(
                     of: stored, status, to: CacheDestination(pipeline: pipeline, file: file, mode: mode))
@@ -62,7 +64,7 @@ extension LocalCache {
 }
 
 extension FileSystem {
-    /// Gives a file another mode and group, if it does not have them.
+    /// Sets the mode and group of a file, if they differ.
     func setAccess(
         of path: String, _ status: FileStatus, to destination: CacheDestination
     ) throws(SystemCallError) {
@@ -70,7 +72,7 @@ extension FileSystem {
         let group = destination.group ?? status.group
         let descriptor = try openFile(path)
         defer { close(descriptor) }
-        // What is taken away goes first: between the two calls nobody has a right that neither mode gives.
+        // Permissions are removed first: between the two calls, no user has a permission that neither mode gives.
         try setMode(status.mode & destination.mode, of: descriptor, path: path)
         if status.group != group { try setGroup(group, of: descriptor, path: path) }
         try setMode(destination.mode, of: descriptor, path: path)
@@ -78,7 +80,7 @@ extension FileSystem {
 }
 
 extension CacheDestination {
-    /// The file has its mode and group.
+    /// Whether the file has the mode and group of the destination.
     func isMet(by status: FileStatus) -> Bool {
         status.mode == mode && status.group == group ?? status.group
     }

@@ -1,39 +1,40 @@
 import Synchronization
 
-/// Looking at all of the cache: every digest, every row of the index, every link.
+/// Examines the whole cache: every digest, every row of the index, every link.
 ///
-/// It may take as long as reading all content does, and goes on beside commits and readers: what is read is not locked.
-/// Where something seems wrong it is looked at again with the pipeline's lock, since a commit may have removed it.
-/// Symbolic links are looked at, and never followed.
+/// An examination can take as long as reading all content, and runs at the same time as commits and readers: content
+/// that is read is not locked. A possible error is checked again with the pipeline's lock, because a commit may have
+/// removed the content. Symbolic links are examined, and never followed.
 extension LocalCache {
-    /// The names of all that the index or the disk has something of.
+    /// The names of all pipelines in the index or on the disk.
     package func examinable() throws(CacheError) -> [String] {
         let known = try withIndex { (index) throws(SQLiteError) in try index.pipelines().map(\.name) }
         let found = try onFiles { (files) throws(SystemCallError) in try files.list(layout.generations) }
-        return Set(known + found.map(\.name).filter { CacheName.fault(in: $0) == nil }).sorted()
+        return Set(known + found.map(\.name).filter { CacheName.error(in: $0) == nil }).sorted()
     }
 
-    /// Looks at the index itself, by a connection of its own, so that commits go on. It is not mended here: the next start
-    /// makes it anew from the files.
+    /// Examines the index with a separate connection, so that commits continue. The index is not repaired here: the
+    /// next start makes it again from the files.
     package func examineIndex() throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()
-        if let fault = try Self.fault(ofIndex: layout.index) {
-            examination.add(CacheFinding(.indexDamaged, path: layout.index, detail: fault))
+        if let error = try Self.error(ofIndex: layout.index) {
+            examination.add(CacheFinding(.indexDamaged, path: layout.index, detail: error))
         }
         return examination
     }
 
-    /// SQLite's first word on what is wrong; nil: nothing is.
-    static func fault(ofIndex path: String) throws(CacheError) -> String? {
+    /// The first error that SQLite finds; nil if there is none.
+    static func error(ofIndex path: String) throws(CacheError) -> String? {
+        if let kind = try StateStray.kind(of: path, unless: .file) { return "it is \(kind)" }
         do throws(SQLiteError) {
             var database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
             if try database.row("PRAGMA application_id", read: { $0.integer(0) }) != CacheIndex.applicationID {
                 return "it is another program's database"
             }
-            let verdict = try database.row("PRAGMA integrity_check(1)") { $0.text(0) }
-            if verdict != "ok" { return verdict }
+            let result = try database.row("PRAGMA integrity_check(1)") { $0.text(0) }
+            if result != "ok" { return result }
             return try database.row("PRAGMA foreign_key_check") {
-                "a row of \($0.text(0)) belongs to one of \($0.text(2)) that is not there"
+                "a row of \($0.text(0)) refers to a missing row of \($0.text(2))"
             }
         } catch {
             if error.isDamage { return error.message }
@@ -41,33 +42,34 @@ extension LocalCache {
         }
     }
 
-    /// Looks at what of the cache is no pipeline's.
+    /// Finds files in the cache that do not belong to a pipeline.
     ///
-    /// - Parameter mends: takes away what is not needed. What the cache did not make is moved to ``CacheLayout/strays``.
-    package func examineStrays(mends: Bool = false) throws(CacheError) -> CacheExamination {
+    /// - Parameter repairs: remove unfinished files, and move foreign files to ``CacheLayout/strays``.
+    package func examineStrays(repairs: Bool = false) throws(CacheError) -> CacheExamination {
         var examination = try strays()
-        guard mends, !examination.findings.isEmpty else { return examination }
-        examination.mend { (finding) throws(CacheError) in
-            // A pipeline may have taken the name meanwhile.
+        guard repairs, !examination.findings.isEmpty else { return examination }
+        examination.repair { (finding) throws(CacheError) in
+            // A pipeline may own the name by now.
             guard try isStray(finding.path) else { return }
             if finding.kind == .unfinished { try remove(finding.path) } else { try discard(finding.path) }
         }
         try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: nil, files) }
-        examination.note(left: try strays())
+        examination.markRepaired(remaining: try strays())
         return examination
     }
 
-    /// Looks at a pipeline's copy and at its generations.
+    /// Examines a pipeline's copy and its generations.
     ///
     /// - Parameters:
-    ///   - mends: removes what is damaged, and puts back what can be.
-    ///   - isEnough: asked before each generation: true ends it with what was found so far, and mends nothing.
+    ///   - repairs: remove damaged files, and restore those that can be restored.
+    ///   - isEnough: called before each generation; if it returns true, the examination ends with the findings so far
+    ///     and repairs nothing.
     package func examine(
-        _ pipeline: String, mends: Bool = false, until isEnough: () -> Bool = { false }
+        _ pipeline: String, repairs: Bool = false, until isEnough: () -> Bool = { false }
     ) throws(CacheError) -> CacheExamination {
         try CacheName.check(pipeline)
         var examination = CacheExamination()
-        // The paths of what does not have its digest.
+        // The paths of files whose digest is wrong.
         var doubtful: Set<String> = []
         let known = try rows(of: pipeline)
         func read(_ path: String, _ digest: ContentDigest) throws(CacheError) {
@@ -81,15 +83,15 @@ extension LocalCache {
             try read(layout.generation(generation.content, of: pipeline), generation.content.digest)
         }
         if isEnough() { return examination }
-        if let refused = known.refused { try read(layout.refused(refused, of: pipeline), refused) }
+        if let rejected = known.rejected { try read(layout.rejected(rejected, of: pipeline), rejected) }
         try entry(pipeline).state.withLock { (state) throws(CacheError) in
             try look(at: pipeline, doubtful, &examination)
-            guard mends, !examination.findings.isEmpty else { return }
-            examination.offered = try mend(pipeline, &examination, &state)
-            examination.isLost = examination.offered == nil
+            guard repairs, !examination.findings.isEmpty else { return }
+            examination.published = try repair(pipeline, &examination, &state)
+            examination.isLost = examination.published == nil
             var left = CacheExamination()
             try look(at: pipeline, doubtful, &left)
-            examination.note(left: left)
+            examination.markRepaired(remaining: left)
         }
         return examination
     }
@@ -104,7 +106,7 @@ extension LocalCache {
                 continue
             }
             for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
-                if let kind = try fault(of: entry.name, in: directory) {
+                if let kind = try error(of: entry.name, in: directory) {
                     examination.add(CacheFinding(kind, path: directory + "/" + entry.name))
                 }
             }
@@ -112,19 +114,19 @@ extension LocalCache {
         return examination
     }
 
-    /// A path that was found to belong to no pipeline still belongs to none.
+    /// Whether a path that did not belong to a pipeline still does not.
     private func isStray(_ path: String) throws(CacheError) -> Bool {
         for directory in [layout.current, layout.generations, layout.sets] where path.hasPrefix(directory + "/") {
-            return try fault(of: String(path.dropFirst(directory.utf8.count + 1)), in: directory) != nil
+            return try error(of: String(path.dropFirst(directory.utf8.count + 1)), in: directory) != nil
         }
-        // One of the directories themselves, which is none.
+        // The path is one of these directories: it is a stray if it is not a directory.
         return try !isDirectory(path)
     }
 
-    /// What a name in one of the two directories is, if it does not belong there.
-    private func fault(of name: String, in directory: String) throws(CacheError) -> CacheFinding.Kind? {
+    /// The kind of finding for a name in one of these directories; nil if the name belongs there.
+    private func error(of name: String, in directory: String) throws(CacheError) -> CacheFinding.Kind? {
         if directory == layout.generations {
-            if CacheName.fault(in: name) != nil { return .stray }
+            if CacheName.error(in: name) != nil { return .stray }
             guard let status = try status(directory + "/" + name) else { return nil }
             return status.isDirectory ? nil : .stray
         }
@@ -134,10 +136,10 @@ extension LocalCache {
             guard let status = try status(directory + "/" + name) else { return nil }
             return status.isDirectory ? nil : .stray
         }
-        if CacheLayout.isTemporary(name) { return isLiving(name) ? nil : .unfinished }
+        if CacheLayout.isTemporary(name) { return isInUse(name) ? nil : .unfinished }
         return try withIndex { (index) throws(SQLiteError) in
             if try index.owner(of: name) != nil { return nil }
-            // What readers have of several files until the next commit.
+            // Readers see these files until the next commit.
             let former = try index.pipelines().contains { row in
                 row.formerSets.contains { name == $0 || name == $0 + CacheLayout.stampSuffix }
             }
@@ -149,10 +151,10 @@ extension LocalCache {
         try onFiles { (files) throws(SystemCallError) in try files.status(path) }
     }
 
-    /// A directory itself: what a link leads to is not ours.
+    /// Whether the path itself is a directory; a symbolic link to a directory is not one.
     func isDirectory(_ path: String) throws(CacheError) -> Bool { try status(path)?.isDirectory == true }
 
-    /// The file is one of those that hold generations.
+    /// Whether the file is a hard link to a generation.
     func isKept(_ path: String) throws(CacheError) -> Bool {
         guard let status = try status(path), status.isRegularFile, status.links > 1 else { return false }
         let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
@@ -164,26 +166,26 @@ extension LocalCache {
         return false
     }
 
-    /// What the index has of a pipeline.
+    /// The rows of a pipeline in the index.
     private func rows(
         of pipeline: String
-    ) throws(CacheError) -> (row: IndexedPipeline?, kept: [IndexedGeneration], refused: ContentDigest?) {
+    ) throws(CacheError) -> (row: IndexedPipeline?, kept: [IndexedGeneration], rejected: ContentDigest?) {
         try withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration], ContentDigest?) in
             guard let row = try index.pipeline(pipeline) else { return (nil, [], nil) }
-            return (row, try index.generations(of: row.id), try index.refused(of: row.id)?.digest)
+            return (row, try index.generations(of: row.id), try index.rejected(of: row.id)?.digest)
         }
     }
 
-    /// Compares a pipeline's rows with its files. The caller holds its lock, and has read the content of all that is not
-    /// doubtful.
+    /// Compares a pipeline's rows with its files. The caller holds the pipeline's lock, and has read all content that
+    /// is not doubtful.
     private func look(
         at pipeline: String, _ doubtful: Set<String>, _ examination: inout CacheExamination
     ) throws(CacheError) {
-        let (row, kept, refused) = try rows(of: pipeline)
-        try lookForStrays(of: pipeline, Set(kept.map(\.content)), refused, &examination)
+        let (row, kept, rejected) = try rows(of: pipeline)
+        try findStrays(of: pipeline, Set(kept.map(\.content)), rejected, &examination)
         let isOwn = try isDirectory(layout.generations(of: pipeline))
-        /// The inodes of what is whole.
+        /// The inodes of undamaged generations, by their numbers.
         var whole: [Int64: UInt64] = [:]
         for generation in kept {
             let (content, path) = (generation.content, layout.generation(generation.content, of: pipeline))
@@ -194,7 +196,7 @@ extension LocalCache {
                 continue
             }
             if !status.isRegularFile {
-                finding.detail = "it is no file"
+                finding.detail = "it is not a file"
                 examination.add(finding)
             } else if doubtful.contains(path), try fileSystem.digest(of: path) != content.digest {
                 examination.add(finding)
@@ -202,16 +204,16 @@ extension LocalCache {
                 whole[content.number] = status.identity.inode
             }
         }
-        if let refused {
-            let path = layout.refused(refused, of: pipeline)
+        if let rejected {
+            let path = layout.rejected(rejected, of: pipeline)
             var isWhole = isOwn
-            if isWhole, doubtful.contains(path) { isWhole = try fileSystem.digest(of: path) == refused }
-            if !isWhole { examination.add(CacheFinding(.refusedDamaged, of: pipeline, path: path)) }
+            if isWhole, doubtful.contains(path) { isWhole = try fileSystem.digest(of: path) == rejected }
+            if !isWhole { examination.add(CacheFinding(.rejectedDamaged, of: pipeline, path: path)) }
         }
         guard let row else { return }
-        try lookAtCopy(of: row, kept, whole, &examination)
+        try examineCopy(of: row, kept, whole, &examination)
         if !examination.findings.contains(where: { [.copyMissing, .copyDamaged].contains($0.kind) }) {
-            try lookAtSet(of: row, &examination)
+            try examineSet(of: row, &examination)
         }
         if let pin = row.pin, !kept.contains(where: { $0.content == pin.content }) {
             examination.add(
@@ -221,22 +223,22 @@ extension LocalCache {
         }
     }
 
-    /// What lies among a pipeline's generations and is none of those that are kept.
-    private func lookForStrays(
-        of pipeline: String, _ kept: Set<StoredContent>, _ refused: ContentDigest?,
+    /// Finds files among a pipeline's generations that do not belong to a kept generation.
+    private func findStrays(
+        of pipeline: String, _ kept: Set<StoredContent>, _ rejected: ContentDigest?,
         _ examination: inout CacheExamination
     ) throws(CacheError) {
         let directory = layout.generations(of: pipeline)
-        // One that is no directory is a stray of no pipeline's; a link that leads to one is not followed.
+        // If this is not a directory, `strays()` reports it; a symbolic link to a directory is not followed.
         guard try isDirectory(directory) else { return }
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
             var finding = CacheFinding(.stray, of: pipeline, path: directory + "/" + entry.name)
             if CacheLayout.isTemporary(entry.name) {
-                if isLiving(entry.name) { continue }
+                if isInUse(entry.name) { continue }
                 finding.kind = .unfinished
-            } else if let digest = CacheLayout.refusedDigest(entry.name) {
-                // What came before it should have gone by then.
-                if digest == refused { continue }
+            } else if let digest = CacheLayout.rejectedDigest(entry.name) {
+                // Earlier rejected content should have been removed.
+                if digest == rejected { continue }
                 finding.kind = .unfinished
             } else if let content = StoredContent(name: entry.name) {
                 if kept.contains(content) { continue }
@@ -247,14 +249,14 @@ extension LocalCache {
         }
     }
 
-    /// Whether readers find a file by any name.
+    /// Whether readers find a file by any name in `current/`.
     private func isFound(_ inode: UInt64) throws(CacheError) -> Bool {
         try onFiles { (files) throws(SystemCallError) in
             try files.list(self.layout.current).contains { $0.inode == inode && !CacheLayout.isTemporary($0.name) }
         }
     }
 
-    private func lookAtCopy(
+    private func examineCopy(
         of row: IndexedPipeline, _ kept: [IndexedGeneration], _ whole: [Int64: UInt64],
         _ examination: inout CacheExamination
     ) throws(CacheError) {
@@ -264,14 +266,15 @@ extension LocalCache {
         let status = try isDirectory(layout.current) ? status(path) : nil
         guard let current = row.current, row.withdrawnAt == nil else {
             if row.withdrawnAt != nil { (finding.generation, finding.detail) = (nil, "the copy is withdrawn") }
-            // Under its former kind too readers have it until then.
+            // Until the next commit, readers also see the file of the former kind.
             let isFormer = row.withdrawnAt == nil && row.formerSets.contains(file)
             if status != nil, !isFormer { examination.add(finding) }
             return
         }
         guard let status else {
-            // Under a former name of the copy readers have it until the next commit, which is no damage.
-            if let inode = whole[current], try isFound(inode) { return }
+            // Until the next commit, readers see the copy under its former name, which is not damage.
+            let isFormer = kept.contains { $0.content.number == current && $0.identity.isOfFormerName }
+            if isFormer, let inode = whole[current], try isFound(inode) { return }
             finding.kind = .copyMissing
             examination.add(finding)
             return
@@ -280,12 +283,12 @@ extension LocalCache {
         guard status.isRegularFile, let generation = kept.first(where: { $0.content.number == current }),
             try fileSystem.digest(of: path) == generation.content.digest
         else {
-            finding.detail = status.isRegularFile ? nil : "it is no file"
+            finding.detail = status.isRegularFile ? nil : "it is not a file"
             examination.add(finding)
             return
         }
         guard whole[current] != nil else { return }
-        finding.kind = .copyApart
+        finding.kind = .copyDuplicated
         examination.add(finding)
     }
 }

@@ -2,8 +2,9 @@ import Glibc
 import Synchronization
 
 extension LocalCache {
-    /// Like a durable transaction, for what many do at once: they wait for the disk together, and nobody who only wants to
-    /// read the index waits with them. If the flush fails, the index has it all the same, until the power is cut.
+    /// A durable transaction for operations that many callers make at the same time: they share the flush, and callers
+    /// that only read the index do not wait for it. If the flush fails, the transaction is committed, but a power cut
+    /// may still undo it.
     func sharedDurableTransaction<Value: Sendable>(
         _ body: (inout CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
@@ -13,11 +14,11 @@ extension LocalCache {
         return value
     }
 
-    /// What transactions have written so far outlasts a power cut.
+    /// Flushes the log, so that all transactions so far survive a power cut.
     ///
-    /// Each of them has written its pages to the end of the log before the index was free again, and SQLite flushes the log
-    /// itself before it takes them over from there (`synchronous=NORMAL`): so one flush of the log is as good as those of
-    /// `synchronous=FULL`.
+    /// Each transaction has written its pages to the end of the log before the lock of the index was released, and
+    /// SQLite flushes the log before a checkpoint (`synchronous=NORMAL`). So one flush of the log is equivalent to
+    /// those of `synchronous=FULL`.
     ///
     /// - Parameter failures: the count of failed flushes before the transaction.
     func flushLog(since failures: Int) throws(CacheError) {
@@ -26,23 +27,23 @@ extension LocalCache {
             try indexFlush.perform(since: failures) { () throws(SystemCallError) in
                 let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
                 guard descriptor >= 0 else {
-                    // Where SQLite can keep no log, each transaction flushes the file itself.
+                    // If SQLite cannot use a log, each transaction flushes the file itself.
                     if errno == ENOENT { return }
                     throw SystemCallError(call: "open", path: path, errno: errno)
                 }
-                // SQLite's locks are on its other files: closing a descriptor of this one drops none.
+                // SQLite's locks are on its other files: closing a descriptor of the log releases none of them.
                 defer { close(descriptor) }
                 while fsync(descriptor) != 0 {
                     if errno != EINTR { throw SystemCallError(call: "fsync", path: path, errno: errno) }
                 }
             }
         } catch {
-            throw refusal(error)
+            throw cacheError(error)
         }
     }
 
-    /// Writes what the index holds in its log to its file, so that the last one to let go of this object, wherever that
-    /// is, waits for no disk. To be called at the end, on a worker; a failure costs nothing but that time.
+    /// Writes the log of the index to its file, so that the release of this object does not wait for the disk. Call it
+    /// at the end, on a worker; a failure only costs that time.
     package func flush() {
         index.withLock { index in
             try? index.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

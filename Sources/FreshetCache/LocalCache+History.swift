@@ -1,5 +1,5 @@
 extension LocalCache {
-    /// The newest generations of a pipeline, newest first: those that are kept, and those that were, up to
+    /// The newest generations of a pipeline, newest first: those whose content is kept, and earlier ones up to
     /// ``CacheLimits/historyPerPipeline``.
     package func history(_ pipeline: String, limit: Int = .max) throws(CacheError) -> [PastGeneration] {
         try withIndex { (index) throws(SQLiteError) in
@@ -8,13 +8,13 @@ extension LocalCache {
         }
     }
 
-    /// Opens the content of a generation that is kept, to be read to its end whatever is committed meanwhile. It is read
-    /// once, for its digest.
+    /// Opens the content of a kept generation. The content can be read to its end even if commits remove the generation
+    /// meanwhile. It is read once to verify its digest.
     ///
-    /// - Parameter reader: for whom.
-    /// - Returns: nil if they may not have it: the modes of its file and of the copy that is offered, and those of the
-    ///   directories above that, would not let them read the copy if this were it.
-    /// - Throws: ``CacheError/notKept(_:kept:)``; ``CacheError/damaged(_:)`` if its digest is not that of its content.
+    /// - Parameter reader: the user who reads the content.
+    /// - Returns: nil if the user may not read it: the modes of its file and of the published file, and those of the
+    ///   directories above that, would not allow the user to read the copy if this were the copy.
+    /// - Throws: ``CacheError/notKept(_:kept:)``; ``CacheError/damaged(_:)`` if its digest is wrong.
     package func open(
         _ number: Int64, of pipeline: String, for reader: FileReader
     ) throws(CacheError) -> StoredGeneration? {
@@ -23,13 +23,13 @@ extension LocalCache {
         do throws(CacheError) {
             return try open(content, of: row, for: reader)
         } catch .damaged {
-            // Or a commit has made it one too many since, and it is no damage.
+            // A commit may have removed it since; that is not damage.
             _ = try kept(number, of: pipeline)
             throw .damaged(number)
         }
     }
 
-    /// What is kept under this number.
+    /// The kept generation with this number.
     private func kept(
         _ number: Int64, of pipeline: String
     ) throws(CacheError) -> (row: IndexedPipeline, content: StoredContent) {
@@ -49,25 +49,25 @@ extension LocalCache {
     ) throws(CacheError) -> StoredGeneration? {
         do throws(CacheError) {
             return try open(
-                layout.generation(content, of: row.name), content.digest, offeredAt: row.file, for: reader)
+                layout.generation(content, of: row.name), content.digest, publishedAt: row.file, for: reader)
         } catch .unreadable {
             throw .damaged(content.number)
         }
     }
 
-    /// Opens content of the cache for somebody, as they may read it, after its digest was found right.
+    /// Opens content of the cache for a user who may read it, after verifying its digest.
     ///
-    /// - Throws: ``CacheError/unreadable`` if it is not there any more as it was.
+    /// - Throws: ``CacheError/unreadable`` if the content is missing or changed.
     func open(
-        _ path: String, _ digest: ContentDigest, offeredAt file: String?, for reader: FileReader
+        _ path: String, _ digest: ContentDigest, publishedAt file: String?, for reader: FileReader
     ) throws(CacheError) -> StoredGeneration? {
         let stored: StoredGeneration
         do throws(SystemCallError) {
-            // A link or a directory in its place is nothing of ours.
+            // A link or a directory in its place does not belong to the cache.
             guard let status = try fileSystem.status(path), status.isRegularFile else {
                 throw SystemCallError(call: "lstat", path: path, errno: SystemCallError.missing)
             }
-            guard try mayRead(reader, status, offeredAt: file) else { return nil }
+            guard try mayRead(reader, status, publishedAt: file) else { return nil }
             stored = StoredGeneration(
                 descriptor: try fileSystem.openFile(path), path: path, fileSystem: fileSystem)
         } catch {
@@ -78,16 +78,16 @@ extension LocalCache {
     }
 
     private func mayRead(
-        _ reader: FileReader, _ content: FileStatus, offeredAt file: String?
+        _ reader: FileReader, _ content: FileStatus, publishedAt file: String?
     ) throws(SystemCallError) -> Bool {
         guard reader.has(4, on: content) else { return false }
-        // Without a copy nothing says who may read it now: nobody but those who may read all of the cache.
+        // Without a copy it is not known who may read it now: only users who may read the whole cache.
         let copy = file.map { withdrawnCopy(at: $0) ?? layout.reader($0) }
-        guard let copy, let offered = try fileSystem.status(copy), offered.isRegularFile else {
+        guard let copy, let published = try fileSystem.status(copy), published.isRegularFile else {
             return reader.user == 0 || reader.user == content.owner
         }
-        guard reader.has(4, on: offered) else { return false }
-        // Without its links the path has all directories that lead there.
+        guard reader.has(4, on: published) else { return false }
+        // The path without symbolic links has all directories that lead there.
         var directory = try fileSystem.resolve(layout.current)
         while true {
             guard let status = try fileSystem.status(directory.isEmpty ? "/" : directory), reader.has(1, on: status)
@@ -97,11 +97,11 @@ extension LocalCache {
         }
     }
 
-    /// The content of a copy that is withdrawn from this name: its modes say who might read it there.
+    /// The path of the content of a copy that was withdrawn from this name: its mode shows who could read the copy.
     private func withdrawnCopy(at file: String) -> String? {
-        // Without the index nothing can be said: nobody gets more than they may.
+        // Without the index this is not known, so no user gets additional access.
         let known = try? withIndex { (index) throws(SQLiteError) in
-            try index.owner(of: file).flatMap { (owner) throws(SQLiteError) in try index.offer(of: owner) }
+            try index.owner(of: file).flatMap { (owner) throws(SQLiteError) in try index.publication(of: owner) }
         }
         return known.flatMap { $0.isWithdrawn ? place(of: $0) : nil }
     }

@@ -1,4 +1,4 @@
-/// What a hook is told of: that readers find a generation, or that it was withdrawn from them.
+/// The content for which a hook runs: a generation that readers find, or one that was withdrawn.
 package struct HookContent: Hashable, Sendable {
     package var content: StoredContent
     package var isWithdrawn: Bool
@@ -9,24 +9,24 @@ package struct HookContent: Hashable, Sendable {
     }
 }
 
-/// What is remembered of a hook across restarts.
+/// The state of a hook that is kept across restarts.
 package struct HookRecord: Hashable, Sendable {
-    /// What it was told of last with success; nil: nothing yet.
-    package var told: HookContent?
-    /// What an attempt since then was for; nil: there was none.
+    /// The content of the last success; nil if there was none.
+    package var notified: HookContent?
+    /// The content of the attempts since then; nil if there was none.
     package var tried: HookContent?
-    /// How many attempts for that have failed.
+    /// The number of failed attempts for `tried`.
     package var attempts: Int64
-    /// When the first attempt failed since it last succeeded.
+    /// When the first attempt since the last success failed.
     package var failingSince: WallTime?
-    /// Why the last attempt failed; longer than ``CacheLimits/runTextBytes`` it is cut.
+    /// Why the last attempt failed; a text longer than ``CacheLimits/runTextBytes`` is cut.
     package var error: String?
 
     package init(
-        told: HookContent? = nil, tried: HookContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
+        notified: HookContent? = nil, tried: HookContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
         error: String? = nil
     ) {
-        self.told = told
+        self.notified = notified
         self.tried = tried
         self.attempts = attempts
         self.failingSince = failingSince
@@ -34,52 +34,52 @@ package struct HookRecord: Hashable, Sendable {
     }
 }
 
-/// The hooks that a pipeline has.
+/// The hooks of a pipeline.
 package struct PipelineHooks: Hashable, Sendable {
     package var pipeline: String
-    /// What they are known by.
+    /// The identifiers of the hooks.
     package var hooks: [String]
-    /// What those are said to know already that are new.
-    package var told: HookContent?
+    /// The content that new hooks count as notified of.
+    package var notified: HookContent?
 
-    package init(pipeline: String, hooks: [String], told: HookContent?) {
+    package init(pipeline: String, hooks: [String], notified: HookContent?) {
         self.pipeline = pipeline
         self.hooks = hooks
-        self.told = told
+        self.notified = notified
     }
 }
 
 extension LocalCache {
-    /// Notes which hooks pipelines have from now on, and returns what is remembered of them, by pipeline and hook. What
-    /// is remembered of other hooks of these pipelines is forgotten. That a hook is new outlasts a power cut, for with it
-    /// goes what it need not be told.
+    /// Records which hooks the pipelines have from now on, and returns the stored records by pipeline and hook. Records
+    /// of other hooks of these pipelines are deleted. A new hook is recorded durably, because its record has the
+    /// content for which the hook need not run.
     package func assignHooks(_ all: [PipelineHooks]) throws(CacheError) -> [String: [String: HookRecord]] {
         let found = try withIndex { (index) throws(SQLiteError) in try index.hooks() }
         var known: [String: [String: HookRecord]] = [:]
         for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
         var result: [String: [String: HookRecord]] = [:]
-        var added: [(pipeline: String, hook: String, told: HookContent?)] = []
+        var added: [(pipeline: String, hook: String, notified: HookContent?)] = []
         var removed: [(pipeline: String, hook: String)] = []
         for pipeline in all {
             var before = known[pipeline.pipeline] ?? [:]
             for hook in pipeline.hooks {
                 let record = before.removeValue(forKey: hook)
-                if record == nil { added.append((pipeline.pipeline, hook, pipeline.told)) }
-                result[pipeline.pipeline, default: [:]][hook] = record ?? HookRecord(told: pipeline.told)
+                if record == nil { added.append((pipeline.pipeline, hook, pipeline.notified)) }
+                result[pipeline.pipeline, default: [:]][hook] = record ?? HookRecord(notified: pipeline.notified)
             }
             removed += before.keys.sorted().map { (pipeline.pipeline, $0) }
         }
         guard !added.isEmpty || !removed.isEmpty else { return result }
         try transaction(isDurable: !added.isEmpty) { [added, removed] (index) throws(SQLiteError) in
             for (pipeline, hook) in removed { try index.forgetHook(hook, of: pipeline) }
-            for (pipeline, hook, told) in added {
-                try index.addHook(hook, told: told, of: try index.ensurePipeline(pipeline).id)
+            for (pipeline, hook, notified) in added {
+                try index.addHook(hook, notified: notified, of: try index.ensurePipeline(pipeline).id)
             }
         }
         return result
     }
 
-    /// Remembers what became of a hook. A power cut may take the last seconds of it: then the hook is owed once more.
+    /// Records the state of a hook. A power cut may undo the last seconds; then the hook is pending again.
     package func record(_ record: HookRecord, of hook: String, of pipeline: String) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
@@ -87,7 +87,8 @@ extension LocalCache {
         }
     }
 
-    /// What is known of a generation, and where its content is; no path if it is not kept any more.
+    /// The history entry of a generation, and the path of its content; the path is nil if the content is no longer
+    /// kept.
     package func find(
         _ content: StoredContent, of pipeline: String
     ) throws(CacheError) -> (generation: PastGeneration, path: String?)? {

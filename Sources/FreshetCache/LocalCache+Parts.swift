@@ -1,13 +1,13 @@
-/// A part of a snapshot that is put together from many answers: what one of them became.
+/// A part of a snapshot that is composed of many responses: the value made from one of them.
 package struct SnapshotPart: Hashable, Sendable {
-    /// What the value depends on, besides the answer.
+    /// Identifies all other inputs of the value, except the response.
     package var binding: String
-    /// The answer's `ETag` field as it came.
+    /// The response's `ETag` field as received.
     package var entityTag: String?
-    /// The answer's `Last-Modified` field as it came.
+    /// The response's `Last-Modified` field as received.
     package var lastModified: String?
     package var value: [UInt8]
-    /// The pages that it is made of, if they may be continued.
+    /// The pages of the part, if they can be continued.
     package var pages: PartPages?
 
     package init(
@@ -24,11 +24,11 @@ package struct SnapshotPart: Hashable, Sendable {
 /// The pages of a part so far.
 package struct PartPages: Hashable, Sendable {
     package var items: [UInt8]
-    /// How many there are.
+    /// The number of pages.
     package var count: Int64
-    /// What the next one is asked for by; nil: there is none.
+    /// The cursor of the next page; nil if there is none.
     package var next: String?
-    /// What asks for the changes since.
+    /// The token that requests changes since then.
     package var token: String?
 
     package init(items: [UInt8], count: Int64, next: String? = nil, token: String? = nil) {
@@ -39,24 +39,24 @@ package struct PartPages: Hashable, Sendable {
     }
 }
 
-/// What is known of a part's pages without reading them.
+/// The state of a part's pages, without their items.
 package struct PartPagesState: Hashable, Sendable {
     /// The part's name.
     package var part: String
     package var count: Int64
-    /// There is a next one.
+    /// Whether there is a next page.
     package var hasMore: Bool
 }
 
-/// Parts of snapshots, so that the next run asks for each conditionally. They are no copies that anybody reads: what is
-/// lost of them is fetched again.
+/// Stores parts of snapshots, so that the next run can make a conditional request for each. Readers do not use them: if
+/// parts are lost, they are fetched again.
 extension LocalCache {
-    /// A part of a pipeline's last snapshot; nil: none has this name.
+    /// A part of a pipeline's last snapshot; nil if there is no part of this name.
     package func part(_ name: String, of pipeline: String) throws(CacheError) -> SnapshotPart? {
         try withIndex { (index) throws(SQLiteError) in try index.part(name, of: pipeline) }
     }
 
-    /// Remembers new parts and, of those that are remembered, the ones whose names are kept; forgets all others.
+    /// Stores new parts, and deletes all other parts for which `isKept` is false.
     package func keepParts(
         of pipeline: String, new: [String: SnapshotPart], and isKept: (_ name: String) -> Bool
     ) throws(CacheError) {

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// What the cache has of a pipeline, to be shown before it is removed.
+/// The content of a pipeline in the cache, shown before it is removed.
 package struct CacheUsage: Hashable, Sendable {
     package var pipeline: String
-    /// Its file below `current/`; nil: it has none.
+    /// The pipeline's file below `current/`; nil if it has none.
     package var file: String?
-    /// Generations that are kept.
+    /// The number of kept generations.
     package var generations: Int
-    /// Of these, and of what a check refused.
+    /// The bytes of the generations and of the rejected content.
     package var bytes: Int64
-    /// When the newest of them was committed; nil: there is none.
+    /// When the newest generation was committed; nil if there is none.
     package var committedAt: WallTime?
 }
 
-/// Removing what no pipeline owns.
+/// Removes content that does not belong to a configured pipeline.
 extension LocalCache {
-    /// What the index or the disk has of pipelines that are not among these, by their names.
+    /// The content, in the index or on the disk, of pipelines that are not configured.
     package func holdings(besides configured: Set<String>) throws(CacheError) -> [CacheUsage] {
         var holdings: [CacheUsage] = []
         for name in try examinable() where !configured.contains(name) {
@@ -24,17 +24,17 @@ extension LocalCache {
         return holdings
     }
 
-    /// Removes all that there is of a pipeline: its copy, its generations, and what the index remembers.
+    /// Removes all content of a pipeline: its copy, its generations, and its rows in the index.
     ///
-    /// What a crash leaves is whole: before the index forgets the pipeline, it has what it had, and a start puts its copy
-    /// back; afterwards its content belongs to nobody and is found again.
+    /// A crash leaves a consistent state: before the index forgets the pipeline, the pipeline has all its content, and
+    /// a start restores its copy; after that, its content belongs to no pipeline and is found again.
     ///
-    /// - Returns: what was removed; nil: there was nothing.
+    /// - Returns: the removed content; nil if there was none.
     package func prune(_ pipeline: String) throws(CacheError) -> CacheUsage? {
         try CacheName.check(pipeline)
         return try entry(pipeline).state.withLock { (state) throws(CacheError) -> CacheUsage? in
             guard let holding = try holding(of: pipeline) else { return nil }
-            // Until it is done, or for whoever has the name after that.
+            // Until the removal is complete, or for the next pipeline of this name.
             state.isSuspect = true
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             if let row { try removeLink(of: row) }
@@ -43,7 +43,7 @@ extension LocalCache {
             try contentTransaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.forget(pipeline: pipeline)
             }
-            // Last what a pipeline that nobody knows is found by.
+            // The directories are removed last, because a pipeline without a row is found by them.
             try removeSets(of: pipeline)
             try removeContent(of: pipeline)
             state.isSuspect = false
@@ -58,10 +58,10 @@ extension LocalCache {
         let known = try withIndex { (index) throws(SQLiteError) -> CacheUsage? in
             guard let row = try index.pipeline(pipeline) else { return nil }
             let generations = try index.generations(of: row.id)
-            let refused = try index.refused(of: row.id)?.size ?? 0
+            let rejected = try index.rejected(of: row.id)?.size ?? 0
             return CacheUsage(
                 pipeline: pipeline, file: row.file, generations: generations.count,
-                bytes: generations.reduce(refused) { $0.addingClamped($1.identity.size) },
+                bytes: generations.reduce(rejected) { $0.addingClamped($1.identity.size) },
                 committedAt: generations.map(\.committedAt.nanoseconds).max().map { WallTime(nanoseconds: $0) })
         }
         if let known { return known }
@@ -69,14 +69,16 @@ extension LocalCache {
         return CacheUsage(pipeline: pipeline, file: nil, generations: 0, bytes: 0, committedAt: nil)
     }
 
-    /// Takes away what readers find. What is not the pipeline's own is moved aside.
+    /// Removes the published file. A file that does not belong to the pipeline is moved aside.
     private func removeCopy(_ path: String, of pipeline: String) throws(CacheError) {
-        let own = try withIndex { (index) throws(SQLiteError) in try index.offer(of: pipeline)?.generation.identity }
+        let own = try withIndex { (index) throws(SQLiteError) in
+            try index.publication(of: pipeline)?.generation.identity
+        }
         try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(path) else { return }
             let inodes = try files.list(self.layout.generations(of: pipeline)).map(\.inode)
             guard status.isRegularFile, inodes.contains(status.identity.inode) || status.identity == own else {
-                return try self.takeAway(path, files)
+                return try self.moveToStrays(path, files)
             }
             try files.unlink(path)
             try files.synchronizeDirectory(self.layout.current)
@@ -85,18 +87,18 @@ extension LocalCache {
 
     private func removeContent(of pipeline: String) throws(CacheError) {
         let directory = layout.generations(of: pipeline)
-        // A link that leads elsewhere, or something else in its place, is not ours.
+        // A symbolic link or another object in its place does not belong to the cache.
         guard try isDirectory(directory) else { return }
         try onFiles { (files) throws(SystemCallError) in
-            for entry in try files.list(directory) where !self.isLiving(entry.name) {
+            for entry in try files.list(directory) where !self.isInUse(entry.name) {
                 let path = directory + "/" + entry.name
                 let isOwn =
-                    StoredContent(name: entry.name) != nil || CacheLayout.refusedDigest(entry.name) != nil
+                    StoredContent(name: entry.name) != nil || CacheLayout.rejectedDigest(entry.name) != nil
                     || CacheLayout.isTemporary(entry.name)
                 if isOwn, try files.status(path)?.isRegularFile == true {
                     try files.unlink(path)
                 } else {
-                    try self.takeAway(path, files)
+                    try self.moveToStrays(path, files)
                 }
             }
             try files.removeDirectory(directory)
@@ -105,7 +107,7 @@ extension LocalCache {
 }
 
 extension CacheIndex {
-    /// And all that belongs to it.
+    /// Deletes the row of a pipeline with all rows that belong to it.
     fileprivate mutating func forget(pipeline: String) throws(SQLiteError) {
         try database.run("DELETE FROM pipelines WHERE name = ?", .text(pipeline))
     }

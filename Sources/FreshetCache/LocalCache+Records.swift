@@ -1,33 +1,35 @@
 extension LocalCache {
-    /// The origin confirmed the content (a 304, or a command or file that had nothing new).
+    /// Records that the origin confirmed the content (a 304, or a command or file without changes).
     ///
     /// - Parameters:
-    ///   - asked: what the request was made conditional with. If that does not belong to what the copy is compared with any
-    ///     more, since it was unpinned or rolled back meanwhile, the answer says nothing of it.
-    ///   - validators: what came with the answer; they replace those of the same URLs.
-    ///   - expires: when the content stops being fresh by its origin's word, instead of what was said before.
-    /// - Returns: the generation that is offered, or withdrawn still (see ``putBack(_:)``), if it is what was confirmed, or was
-    ///   to stay whatever is. Nil, and nothing is recorded, if it has gone meanwhile: the request is to be made again.
+    ///   - asked: the validators of the request. If they no longer belong to the content that the copy is compared
+    ///     with, because the copy was unpinned or rolled back meanwhile, the response is ignored.
+    ///   - validators: the validators of the response; they replace those of the same URLs.
+    ///   - expires: when the content stops being fresh, as the origin states; replaces the earlier value.
+    /// - Returns: the current generation, which may still be withdrawn (see ``putBack(_:)``), if the response confirmed
+    ///   it or it is held back. Nil, and nothing is recorded, if it no longer exists: the request must be repeated.
     package func recordUnchanged(
         _ pipeline: String, asked: Validators? = nil, validators: [Validators] = [], expires: WallTime? = nil,
         at now: WallTime
     ) throws(CacheError) -> Generation? {
-        guard try keptOffer(of: pipeline) != nil else { return nil }
+        guard try keptPublication(of: pipeline) != nil else { return nil }
         return try transaction { (index) throws(SQLiteError) in
-            // Read again: this is no turn of the pipeline's, and its copy may be another one by now.
-            guard let offer = try index.offer(of: pipeline) else { return nil }
-            let id = offer.pipeline.id
-            if let asked, try index.validators(url: asked.url, for: offer.checkedDigest, of: id) != asked { return nil }
-            try index.put(validators, for: offer.checkedDigest, of: id)
-            try index.recordSuccess(of: id, offer.checkedDigest, at: now, expires: expires)
-            return offer.generation(path: self.layout.reader(offer.file))
+            // Read again: this method does not hold the pipeline's lock, so the copy may be another one by now.
+            guard let publication = try index.publication(of: pipeline) else { return nil }
+            let id = publication.pipeline.id
+            if let asked, try index.validators(url: asked.url, for: publication.checkedDigest, of: id) != asked {
+                return nil
+            }
+            try index.put(validators, for: publication.checkedDigest, of: id)
+            try index.recordSuccess(of: id, publication.checkedDigest, at: now, expires: expires)
+            return publication.generation(path: self.layout.reader(publication.file))
         }
     }
 
-    /// An attempt that brought nothing.
+    /// Records a failed attempt.
     ///
-    /// - Parameter retryAfter: until when the origin wants no further request; it outlasts a power cut. Nil leaves what an
-    ///     earlier attempt recorded; a success clears it.
+    /// - Parameter retryAfter: until when the origin wants no further request; it survives a power cut. Nil keeps the
+    ///   value of an earlier attempt; a success clears it.
     package func recordFailure(
         _ pipeline: String, at now: WallTime, retryAfter: WallTime? = nil
     ) throws(CacheError) {
@@ -38,7 +40,7 @@ extension LocalCache {
         }
     }
 
-    /// The origin is another one, which has asked for nothing.
+    /// Forgets the `Retry-After`, because the origin was changed.
     package func forgetRetryAfter(_ pipeline: String) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
@@ -46,14 +48,14 @@ extension LocalCache {
         }
     }
 
-    /// What was remembered of attempts. The last success counts only while its content is still there.
+    /// The state of attempts. The last success counts only while its content exists.
     package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
         var state = try withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
-        if state?.lastSuccess != nil, try keptOffer(of: pipeline) == nil { state?.forgetSuccess() }
+        if state?.lastSuccess != nil, try keptPublication(of: pipeline) == nil { state?.forgetSuccess() }
         return state ?? RefreshState()
     }
 
-    /// What is remembered of a pipeline, and the small value of this key; nil if the pipeline is not known.
+    /// The stored state of a pipeline, and the small value of this key; nil if the pipeline is not in the index.
     package func memory(_ pipeline: String, key: String) throws(CacheError) -> StoredPipelineState? {
         let found = try withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
         guard let found else { return nil }
@@ -63,25 +65,25 @@ extension LocalCache {
         memory.parameters =
             try withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
         memory.pages = try withIndex { (index) throws(SQLiteError) in try index.pages(of: pipeline) }[pipeline] ?? []
-        memory.refused =
-            try withIndex { (index) throws(SQLiteError) in try index.refused(of: found.pipeline.id) }?.candidate
+        memory.rejected =
+            try withIndex { (index) throws(SQLiteError) in try index.rejected(of: found.pipeline.id) }?.candidate
         return memory
     }
 
-    /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
-    /// be read) is not there.
+    /// The same for all pipelines, with one access to the index. A pipeline whose state cannot be read (for example
+    /// because the directory of its file is not readable) is missing in the result.
     package func memories(key: String) throws(CacheError) -> [String: StoredPipelineState] {
-        let (found, requests, parameters, pages, refused) = try withIndex { (index) throws(SQLiteError) in
+        let (found, requests, parameters, pages, rejected) = try withIndex { (index) throws(SQLiteError) in
             (
                 try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages(),
-                Dictionary(try index.refused().map { ($0.pipeline, $0.refusal.candidate) }) { first, _ in first }
+                Dictionary(try index.rejected().map { ($0.pipeline, $0.rejection.candidate) }) { first, _ in first }
             )
         }
         var result: [String: StoredPipelineState] = [:]
         result.reserveCapacity(found.count)
         for indexed in found {
             result[indexed.pipeline.name] = try? memory(indexed)
-            result[indexed.pipeline.name]?.refused = refused[indexed.pipeline.id]
+            result[indexed.pipeline.name]?.rejected = rejected[indexed.pipeline.id]
         }
         for (name, requests) in requests { result[name]?.requests = requests }
         for (name, parameters) in parameters { result[name]?.parameters = parameters }
@@ -92,21 +94,23 @@ extension LocalCache {
     private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> StoredPipelineState {
         let name = indexed.pipeline.name
         var attempts = indexed.attempts
-        // Without content only a commit that failed half-way leaves something to look for.
-        let offer =
-            if let known = indexed.offer { try kept(known) } else if isSuspect(name) { try keptOffer(of: name) } else {
+        // Without content, only the remains of a failed commit can be found.
+        let publication =
+            if let known = indexed.publication { try kept(known) } else if isSuspect(name) {
+                try keptPublication(of: name)
+            } else {
                 IndexedPublication?.none
             }
-        if offer == nil { attempts.forgetSuccess() }
+        if publication == nil { attempts.forgetSuccess() }
         return StoredPipelineState(
-            current: offer.map { $0.generation(path: layout.reader($0.file)) }, attempts: attempts,
+            current: publication.map { $0.generation(path: layout.reader($0.file)) }, attempts: attempts,
             lastRun: indexed.lastRun, lastRunRecord: indexed.lastRunRecord, value: indexed.value)
     }
 
-    /// Remembers what was spent of a pipeline's budget of requests, instead of what was remembered before. A power cut
-    /// may take the last seconds of it.
+    /// Stores the requests that count against a pipeline's budget, in the place of the previous ones. A power cut may
+    /// undo the last seconds.
     ///
-    /// - Parameter requests: at most ``CacheLimits/spentPerPipeline``; older ones beyond that are left out.
+    /// - Parameter requests: at most ``CacheLimits/spentPerPipeline``; older requests beyond that are left out.
     package func recordRequests(_ pipeline: String, _ requests: [RequestBurst]) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
@@ -115,11 +119,11 @@ extension LocalCache {
         }
     }
 
-    /// Remembers what is set of a pipeline's parameters, instead of what was remembered before. A power cut may take the
-    /// last seconds of it.
+    /// Stores the parameters that are set for a pipeline, in the place of the previous ones. A power cut may undo the
+    /// last seconds.
     ///
-    /// - Parameter settings: names and values; asked when they are written down, with the index held, so that of calls at
-    ///   the same time the newest stays.
+    /// - Parameter settings: returns names and values; called with the index locked, so that the newest of concurrent
+    ///   calls is stored last.
     package func recordParameters(_ pipeline: String, _ settings: () -> [String: String]) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
@@ -127,7 +131,7 @@ extension LocalCache {
         }
     }
 
-    /// Remembers a run; the oldest beyond ``CacheLimits/runsPerPipeline`` is forgotten.
+    /// Stores a run; the oldest run beyond ``CacheLimits/runsPerPipeline`` is deleted.
     package func record(_ run: RunRecord) throws(CacheError) {
         try CacheName.check(run.pipeline)
         try transaction { (index) throws(SQLiteError) in
@@ -135,7 +139,7 @@ extension LocalCache {
             try index.put(run, of: id)
             try index.rememberCauses(of: run, of: id)
         }
-        try dropOldRefusals(of: run.pipeline, at: run.finished)
+        try dropOldRejections(of: run.pipeline, at: run.finished)
     }
 
     /// The newest runs, newest first.
@@ -145,19 +149,19 @@ extension LocalCache {
         try withIndex { (index) throws(SQLiteError) in try index.runs(of: pipeline, limit: max(0, limit)) }
     }
 
-    /// A small value that the pipeline keeps across restarts; nil if it has none of that name.
+    /// A small value that is kept across restarts; nil if the pipeline has no value of this key.
     package func state(_ pipeline: String, key: String) throws(CacheError) -> [UInt8]? {
         try withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
     }
 
-    /// The small values of this key, of all pipelines that have one.
+    /// The small values of this key, of all pipelines that have such a value.
     package func states(key: String) throws(CacheError) -> [String: [UInt8]] {
         try withIndex { (index) throws(SQLiteError) in try index.states(key) }
     }
 
     /// Sets a small value, or removes it with nil.
     ///
-    /// - Parameter isDurable: it survives a power cut; else one may take the last seconds.
+    /// - Parameter isDurable: whether it must survive a power cut; otherwise a power cut may undo the last seconds.
     /// - Throws: ``CacheError/stateLimit(key:)`` beyond the limits in ``CacheLimits``.
     package func setState(
         _ pipeline: String, key: String, to value: [UInt8]?, isDurable: Bool = false

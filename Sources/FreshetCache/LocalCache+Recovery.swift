@@ -1,20 +1,20 @@
-/// What the start knows of all pipelines, so that it need not ask for each.
+/// The state of all pipelines at the start, so that it is not read for each pipeline.
 struct StartSnapshot: Sendable {
-    /// What is in `current/`.
+    /// The entries of `current/`.
     let readers: [DirectoryEntry]
     private let readerNames: Set<String>
     /// The names below `generations/`.
     let directories: Set<String>
     private let rows: [String: IndexedPipeline]
     private let generations: [Int64: [IndexedGeneration]]
-    /// The digests of what is kept aside.
-    private let refused: [Int64: ContentDigest]
+    /// The digests of rejected content.
+    private let rejected: [Int64: ContentDigest]
 
     init(
         readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
-        generations: [Int64: [IndexedGeneration]], refused: [(pipeline: Int64, refusal: IndexedRejection)]
+        generations: [Int64: [IndexedGeneration]], rejected: [(pipeline: Int64, rejection: IndexedRejection)]
     ) {
-        self.refused = Dictionary(refused.map { ($0.pipeline, $0.refusal.digest) }) { first, _ in first }
+        self.rejected = Dictionary(rejected.map { ($0.pipeline, $0.rejection.digest) }) { first, _ in first }
         self.readers = readers
         readerNames = Set(readers.map(\.name))
         self.directories = directories
@@ -26,14 +26,14 @@ struct StartSnapshot: Sendable {
     func generations(of pipeline: Int64) -> [IndexedGeneration] { generations[pipeline] ?? [] }
     func hasReader(_ file: String) -> Bool { readerNames.contains(file) }
 
-    /// What was refused, and is not what the index knows to be kept aside.
+    /// Whether this is rejected content that the index does not keep.
     func isLeftOver(_ entry: DirectoryEntry, of pipeline: String) -> Bool {
-        guard let digest = CacheLayout.refusedDigest(entry.name) else { return false }
-        return rows[pipeline].flatMap { refused[$0.id] } != digest
+        guard let digest = CacheLayout.rejectedDigest(entry.name) else { return false }
+        return rows[pipeline].flatMap { rejected[$0.id] } != digest
     }
 
-    /// Neither the index nor the disk has anything of it: there is nothing to make agree.
-    func isBare(_ pipeline: String) -> Bool {
+    /// Whether neither the index nor the disk has content of the pipeline: then there is nothing to reconcile.
+    func hasNoContent(_ pipeline: String) -> Bool {
         guard !directories.contains(pipeline) else { return false }
         guard let row = rows[pipeline] else { return true }
         return row.current == nil && generations[row.id] == nil
@@ -41,19 +41,18 @@ struct StartSnapshot: Sendable {
 }
 
 extension LocalCache {
-    /// Makes the pipeline's row and its files agree. Returns what was done; nil if nothing was to do.
+    /// Makes the pipeline's row and its files agree. Returns the repairs; nil if there was nothing to do.
     ///
     /// The caller holds the pipeline's lock, or is the start.
     ///
     /// - Parameters:
-    ///   - start: at the start, what was found. Nil while running: then the candidates that lie about belong to writers
-    ///     that live, and stay.
-    ///   - verifiesAll: compute digests also where the file is the one that was committed.
+    ///   - start: the state at the start. Nil at run time: then candidates belong to active writers, and stay.
+    ///   - verifiesAll: compute digests even if the file is the one that was committed.
     func reconcile(
         _ pipeline: String, start: StartSnapshot? = nil, verifiesAll: Bool = false
     ) throws(CacheError) -> PipelineRecovery? {
         var recovery = try reconcileContent(of: pipeline, start: start, verifiesAll: verifiesAll)
-        // A row that the start has not seen was made from the files.
+        // A row that did not exist at the start was made from the files.
         let isSet = start?.row(pipeline)?.isSet ?? true
         if isSet, let number = try reconcileSet(of: pipeline, verifiesAll: verifiesAll) {
             if recovery == nil { recovery = PipelineRecovery(pipeline: pipeline, repairs: []) }
@@ -65,7 +64,7 @@ extension LocalCache {
     private func reconcileContent(
         of pipeline: String, start: StartSnapshot?, verifiesAll: Bool
     ) throws(CacheError) -> PipelineRecovery? {
-        if let start, start.isBare(pipeline) { return nil }
+        if let start, start.hasNoContent(pipeline) { return nil }
         let row =
             if let start { start.row(pipeline) } else {
                 try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
@@ -93,14 +92,16 @@ extension LocalCache {
                 return try self.fileSystem.digest(of: reader)
             },
             canRestore: { (content) throws(CacheError) in
-                let path = self.layout.generation(content, of: pipeline)
-                // A second name means that it is live elsewhere (a former cache.file): a further link would look like
-                // a change there.
-                guard let links = try self.lastingLinks(of: path), links == 1 else { return false }
-                return try self.fileSystem.digest(of: path) == content.digest
+                // Only the content decides: the number of links of the file does not matter, because anyone can make
+                // another link.
+                try self.fileSystem.digest(of: self.layout.generation(content, of: pipeline)) == content.digest
             },
-            livesElsewhere: { (content) throws(CacheError) in
-                guard let inode = disk.generations.first(where: { $0.content == content })?.inode else { return false }
+            hasOtherName: { (content) throws(CacheError) in
+                // Content that readers have found by this name must be found by it again, even if it also has another
+                // name.
+                guard indexed.generations.first(where: { $0.content == content })?.identity.isOfFormerName == true,
+                    let inode = disk.generations.first(where: { $0.content == content })?.inode
+                else { return false }
                 let readers =
                     if let start { start.readers } else {
                         try self.onFiles { (files) throws(SystemCallError) in try files.list(self.layout.current) }
@@ -112,24 +113,6 @@ extension LocalCache {
         if plan.isEmpty { return nil }
         try apply(plan, to: pipeline, as: row, file: file, indexed)
         return PipelineRecovery(pipeline: pipeline, repairs: plan.repairs)
-    }
-
-    /// How many names a file has but for those that a commit has left; nil: it is not there.
-    private func lastingLinks(of path: String) throws(CacheError) -> UInt64? {
-        while true {
-            let before = try onFiles { (files) throws(SystemCallError) in try files.status(path) }
-            guard let before else { return nil }
-            let temporary = try temporaryLinks(to: before.identity.inode)
-            let after = try onFiles { (files) throws(SystemCallError) in try files.status(path) }
-            // Leftovers are removed meanwhile: then it is counted again.
-            if after?.links == before.links { return before.links - min(before.links, temporary) }
-        }
-    }
-
-    /// How many names of an inode a commit has left in `current/` between its link and its rename.
-    private func temporaryLinks(to inode: UInt64) throws(CacheError) -> UInt64 {
-        let names = try onFiles { (files) throws(SystemCallError) in try files.list(layout.current) }
-        return UInt64(names.count { $0.inode == inode && CacheLayout.isTemporary($0.name) })
     }
 
     private func contents(of pipeline: String, _ start: StartSnapshot?) throws(CacheError) -> PipelineOnDisk {
@@ -145,8 +128,8 @@ extension LocalCache {
         return disk
     }
 
-    /// Which file a pipeline has that the index does not know: the one that is an inode of its generations. One that
-    /// belongs to another pipeline by now is not it.
+    /// Finds the published file of a pipeline that is missing in the index: it has the inode of one of its generations.
+    /// A file that belongs to another pipeline now does not count.
     private func findFile(
         of disk: PipelineOnDisk, among readers: [DirectoryEntry]?
     ) throws(CacheError) -> String? {
@@ -155,14 +138,14 @@ extension LocalCache {
                 try onFiles { (files) throws(SystemCallError) in try files.list(layout.current) }
             }
         let inodes = Set(disk.generations.map(\.inode) + disk.temporaries.map(\.inode))
-        for entry in names where inodes.contains(entry.inode) && CacheName.fault(in: entry.name) == nil {
+        for entry in names where inodes.contains(entry.inode) && CacheName.error(in: entry.name) == nil {
             let owner = try withIndex { (index) throws(SQLiteError) in try index.owner(of: entry.name) }
             if owner == nil { return entry.name }
         }
         return nil
     }
 
-    /// Whether a file is the stamp of several, which the directories or the link tell where there is no index.
+    /// Whether a file is the stamp of several files. Without an index, the directories or the link show it.
     func isOfSeveral(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
         guard let link = CacheLayout.linkName(ofStamp: file) else { return false }
         if try isDirectory(layout.sets(of: pipeline)) { return true }
@@ -204,15 +187,15 @@ extension LocalCache {
         let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
         let isDone = try contentTransaction { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline(pipeline)
-            // A reload has given it another file since: this was about the one before.
+            // A reload has assigned another file since; this plan is for the previous file.
             guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return false }
             if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }
             for number in plan.forgotten { try index.forget(generation: number, of: row.id) }
             for generation in rows { try index.put(generation, of: row.id) }
             if let shown {
                 try index.put(shown, of: row.id)
-                // Before validators go that are those of neither.
-                if plan.isNews(to: indexed) { try index.forgetOrigin(of: row.id) }
+                // This must be before validators of other content are deleted.
+                if plan.isNew(to: indexed) { try index.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
@@ -226,7 +209,7 @@ extension LocalCache {
         for name in plan.temporaries { try remove(leftover: name, in: layout.generations(of: pipeline), of: pipeline) }
     }
 
-    /// Brings the reader's file to what the plan wants; returns what it is then.
+    /// Changes the published file as planned. Returns its new identity.
     private func show(
         _ current: Reconciliation.Current, of pipeline: String, _ file: String, _ files: any FileSystem
     ) throws(SystemCallError) -> FileIdentity {
@@ -239,15 +222,14 @@ extension LocalCache {
         case .restored(let content):
             let token = makeToken()
             defer { release(token) }
-            try files.replace(
-                reader, withLinkTo: layout.generation(content, of: pipeline), by: layout.readerTemporary(token))
+            try link(layout.generation(content, of: pipeline), at: reader, by: token, files)
             try files.synchronizeDirectory(layout.current)
         case .followed:
-            // Readers see it, but its names may not have reached the disk before the process ended.
+            // Readers see it, but its names may not have been flushed before the process ended.
             try files.synchronizeDirectory(layout.generations(of: pipeline))
             try files.synchronizeDirectory(layout.current)
         case .asIndexed, .verified, .lost, .withheld, .hidden:
-            break  // the names are right, or there are none
+            break  // the names are right, or do not exist
         }
         guard let status = try files.status(reader) else {
             throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
@@ -257,18 +239,18 @@ extension LocalCache {
 }
 
 extension Reconciliation {
-    /// Readers see content that a commit brought of which the index knows nothing: what it says of the origin is older.
-    /// Not so what a rollback brought, which the index knows.
-    fileprivate func isNews(to index: PipelineInIndex) -> Bool {
+    /// Whether readers see content of a commit that is missing in the index: then the index's state of the origin is
+    /// older. The content of a rollback is in the index.
+    fileprivate func isNew(to index: PipelineInIndex) -> Bool {
         switch current {
         case .followed(let content): !index.generations.contains { $0.content == content }
-        // Its number is a new one, whatever made it.
+        // The number is always new; so only the digest is compared.
         case .promoted(let content, _): !index.generations.contains { $0.content.digest == content.digest }
         case .asIndexed, .verified, .restored, .lost, .withheld, .hidden: false
         }
     }
 
-    /// The generation whose row must be written; nil if the index has it right, or none is left.
+    /// The generation whose row must be written; nil if the row is right, or if there is no generation.
     fileprivate var shown: StoredContent? {
         switch current {
         case .verified(let content), .followed(let content), .promoted(let content, _), .restored(let content): content
@@ -279,7 +261,7 @@ extension Reconciliation {
     fileprivate var repairs: [PipelineRecovery.Repair] {
         var repairs: [PipelineRecovery.Repair] = []
         switch current {
-        case .asIndexed: break  // nothing to tell
+        case .asIndexed: break  // not a repair
         case .verified(let content): repairs.append(.verified(content.number))
         case .followed(let content), .promoted(let content, _): repairs.append(.followed(content.number))
         case .restored(let content): repairs.append(.restored(content.number))

@@ -1,28 +1,28 @@
-/// Pipelines that keep several files: beside the generation that is committed, all files as one JSON object, stands a
-/// directory that has them apart, and a link leads readers to it.
+/// Pipelines that keep several files. The committed generation has all files as one JSON object; in addition, a
+/// directory has the files separately, and a link leads readers to it.
 ///
-/// Of a commit they are two steps more: the directory is there, with all its files and on disk, before anything else of
-/// the generation is, and the link is renamed before the stamp is. What is in `current/` and in the index is decided by the
-/// stamp alone, as of any other file; the link follows it. The caller of each of these holds the pipeline's lock.
+/// A commit has two more steps for this: the directory with all its files is made and flushed before the generation,
+/// and the link is renamed before the stamp. The state of `current/` and of the index depends only on the stamp, as for
+/// any other file; the link follows it. The caller of each of these methods holds the pipeline's lock.
 extension LocalCache {
     // MARK: Writing
 
-    /// Makes the directory of a generation, or makes whole the one that is there.
+    /// Makes the directory of a generation, or repairs an existing directory.
     ///
     /// - Parameter path: a file with the generation's content, mode and group.
     func makeSet(_ content: StoredContent, of pipeline: String, from path: String) throws(CacheError) {
         let (bundle, status) = try bundle(at: path)
-        let directory = layout.set(content, of: pipeline)
+        let directory = layout.set(try setName(of: content, in: pipeline), of: pipeline)
         let isThere = try onFiles { (files) throws(SystemCallError) in
             try self.makeSetDirectories(for: pipeline, files)
-            return try self.isDirectory(directory, orTakeAway: files)
+            return try self.isDirectory(directory, orMoveAside: files)
         }
-        if isThere { return try mendSet(directory, of: pipeline, bundle, status) }
+        if isThere { return try repairSet(directory, of: pipeline, bundle, status) }
         let token = makeToken()
         defer { release(token) }
         let temporary = layout.temporarySet(token, of: pipeline)
         try onFiles { (files) throws(SystemCallError) in
-            // An earlier process may have left one.
+            // An earlier process may have left a temporary directory.
             try self.removeSet(temporary, files)
             _ = try files.makeDirectory(temporary, mode: CacheLayout.setMode)
             do throws(SystemCallError) {
@@ -41,25 +41,25 @@ extension LocalCache {
         }
     }
 
-    /// Makes the directory of a generation whole in its place, file by file: who reads there finds the generation's own
-    /// content at any moment. What else is there is moved aside.
-    private func mendSet(
+    /// Repairs the directory of a generation in its place, file by file: readers find only content of the generation at
+    /// any moment. Other objects in the directory are moved aside.
+    private func repairSet(
         _ directory: String, of pipeline: String, _ bundle: FileBundle, _ status: FileStatus
     ) throws(CacheError) {
-        let faults = try faults(ofSet: directory, bundle, status)
+        let errors = try errors(ofSet: directory, bundle, status)
         try onFiles { (files) throws(SystemCallError) in
-            // Gives it its mode again.
+            // Sets the mode of the directory again.
             _ = try files.makeDirectory(directory, mode: CacheLayout.setMode)
         }
         let token = makeToken()
         defer { release(token) }
-        for (name, member) in faults {
+        for (name, member) in errors {
             let path = directory + "/" + name
             guard let member else {
-                if CacheLayout.isTemporary(name) { try remove(path) } else { try takeAway(path) }
+                if CacheLayout.isTemporary(name) { try remove(path) } else { try moveToStrays(path) }
                 continue
             }
-            if try isDirectory(path) { try takeAway(path) }
+            if try isDirectory(path) { try moveToStrays(path) }
             let temporary = layout.temporaryFile(token, in: directory)
             try onFiles { (files) throws(SystemCallError) in
                 try files.unlink(temporary)
@@ -68,34 +68,34 @@ extension LocalCache {
                 try files.rename(temporary, to: path)
             }
         }
-        // Also if nothing was wrong: whoever made it may not have come as far.
+        // Even if there was no error, the directory may not have been flushed by an interrupted process.
         try onFiles { (files) throws(SystemCallError) in
             try files.synchronizeDirectory(directory)
             try files.synchronizeDirectory(self.layout.sets(of: pipeline))
         }
     }
 
-    /// The names in a directory that are not as the generation has them, with what should be there; nil: nothing.
-    private func faults(
+    /// The names in a directory that differ from the generation, with the expected file; nil: no file is expected.
+    private func errors(
         ofSet directory: String, _ bundle: FileBundle, _ status: FileStatus
     ) throws(CacheError) -> [(name: String, member: FileBundle.Member?)] {
-        var faults: [(name: String, member: FileBundle.Member?)] = []
+        var errors: [(name: String, member: FileBundle.Member?)] = []
         for member in bundle.members {
             let path = directory + "/" + member.name
             let found = try onFiles { (files) throws(SystemCallError) in try files.status(path) }
             guard let found, found.isRegularFile, found.mode == status.mode, found.group == status.group,
                 try holds(bundle.content(of: member), path)
             else {
-                faults.append((member.name, member))
+                errors.append((member.name, member))
                 continue
             }
         }
         let names = Set(bundle.members.map(\.name))
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) })
         where !names.contains(entry.name) {
-            faults.append((entry.name, nil))
+            errors.append((entry.name, nil))
         }
-        return faults
+        return errors
     }
 
     private func holds(_ content: [UInt8], _ path: String) throws(CacheError) -> Bool {
@@ -123,87 +123,93 @@ extension LocalCache {
         for (path, parent) in [
             (layout.sets, layout.cacheDirectoryItself), (layout.sets(of: pipeline), layout.sets),
         ] {
-            _ = try isDirectory(path, orTakeAway: files)
+            _ = try isDirectory(path, orMoveAside: files)
             if try files.makeDirectory(path, mode: CacheLayout.setsMode) { try files.synchronizeDirectory(parent) }
         }
     }
 
-    /// Moves aside what is no directory where one should be; a link is never followed.
+    /// Moves an object aside that is in the place of a directory; a symbolic link is never followed.
     ///
-    /// - Returns: whether one is there.
-    private func isDirectory(_ path: String, orTakeAway files: any FileSystem) throws(SystemCallError) -> Bool {
+    /// - Returns: whether the directory exists.
+    private func isDirectory(_ path: String, orMoveAside files: any FileSystem) throws(SystemCallError) -> Bool {
         guard let status = try files.status(path) else { return false }
-        if !status.isDirectory { try takeAway(path, files) }
+        if !status.isDirectory { try moveToStrays(path, files) }
         return status.isDirectory
     }
 
-    /// Removes the directory of a generation, or one that was being written. What is none is somebody's, and is moved aside.
+    /// Removes the directory of a generation, or an unfinished directory. If the object is not a directory, it is
+    /// foreign and is moved aside.
     func removeSet(_ path: String, _ files: any FileSystem) throws(SystemCallError) {
-        if try isDirectory(path, orTakeAway: files) { try files.removeFlatDirectory(path) }
+        if try isDirectory(path, orMoveAside: files) { try files.removeFlatDirectory(path) }
     }
 
-    /// Whether the generation that a file of the cache is of has its directory already; nil: it is of none.
+    /// Whether the generation to which a file of the cache belongs has a directory. False if the file does not belong
+    /// to a generation.
     func hasSet(_ path: String?, of pipeline: String) throws(CacheError) -> Bool {
         guard let name = path?.split(separator: "/").last, let content = StoredContent(name: String(name)) else {
             return false
         }
-        return try isDirectory(layout.set(content, of: pipeline))
+        return try isDirectory(layout.set(try setName(of: content, in: pipeline), of: pipeline))
     }
 
     // MARK: The link
 
-    /// Has the link lead to a generation's directory. A directory in its place is somebody's, and is moved aside.
+    /// Makes the link lead to a generation's directory. A directory in the place of the link is foreign, and is moved
+    /// aside.
     ///
-    /// - Returns: whether it did not before.
+    /// - Parameter set: see ``setName(of:in:)``.
+    /// - Returns: whether the link was changed.
     func showSet(
-        _ content: StoredContent, of pipeline: String, at link: String, _ files: any FileSystem
+        _ set: StoredContent, of pipeline: String, at link: String, _ files: any FileSystem
     ) throws(SystemCallError) -> Bool {
         let path = layout.reader(link)
-        let target = CacheLayout.target(content, of: pipeline)
+        let target = CacheLayout.target(set, of: pipeline)
         if try files.linkTarget(path) == target { return false }
-        if try files.status(path)?.isDirectory == true { try takeAway(path, files) }
+        if try files.status(path)?.isDirectory == true { try moveToStrays(path, files) }
         let token = makeToken()
         defer { release(token) }
         try files.replace(path, withSymbolicLinkTo: target, by: layout.readerTemporary(token))
         return true
     }
 
-    /// The generation's name that the link leads to; nil: none of this pipeline.
+    /// The name of the directory that the link leads to; nil if it does not lead to a directory of this pipeline.
     func shownSet(of pipeline: String, at link: String) throws(SystemCallError) -> String? {
         let prefix = CacheLayout.targetPrefix(of: pipeline)
         guard let target = try fileSystem.linkTarget(layout.reader(link)), target.hasPrefix(prefix) else { return nil }
         return String(target.dropFirst(prefix.utf8.count))
     }
 
-    /// Whether the link leads to a directory of what is offered; true of one file too.
-    func isSetShown(_ offer: IndexedPublication) throws(CacheError) -> Bool {
-        guard let link = offer.pipeline.link else { return true }
-        let (content, pipeline) = (offer.generation.content, offer.pipeline.name)
+    /// Whether the link leads to the directory of the current generation; always true for one file.
+    func isSetShown(_ publication: IndexedPublication) throws(CacheError) -> Bool {
+        guard let link = publication.pipeline.link else { return true }
+        let pipeline = publication.pipeline.name
+        let set = try setName(of: publication.generation.content, in: pipeline)
         return try onFiles { (files) throws(SystemCallError) in
-            guard try self.shownSet(of: pipeline, at: link) == content.name else { return false }
-            for path in [self.layout.sets(of: pipeline), self.layout.set(content, of: pipeline)] {
+            guard try self.shownSet(of: pipeline, at: link) == set.name else { return false }
+            for path in [self.layout.sets(of: pipeline), self.layout.set(set, of: pipeline)] {
                 guard try files.status(path)?.isDirectory == true else { return false }
             }
             return true
         }
     }
 
-    /// Has directory and link agree with the stamp, which holds what is offered. For one file there is nothing to do.
+    /// Makes directory and link agree with the stamp of the current generation. Does nothing for one file.
     ///
-    /// - Parameter verifiesAll: look at all files of the directory.
-    /// - Returns: whether they did not.
+    /// - Parameter verifiesAll: check all files of the directory.
+    /// - Returns: whether a change was necessary.
     @discardableResult
-    func agreeSet(with offer: IndexedPublication, verifiesAll: Bool = false) throws(CacheError) -> Bool {
-        guard let link = offer.pipeline.link, !offer.isWithdrawn else { return false }
-        let isShown = try isSetShown(offer)
+    func agreeSet(with publication: IndexedPublication, verifiesAll: Bool = false) throws(CacheError) -> Bool {
+        guard let link = publication.pipeline.link, !publication.isWithdrawn else { return false }
+        let isShown = try isSetShown(publication)
         if isShown, !verifiesAll { return false }
-        let (content, pipeline) = (offer.generation.content, offer.pipeline.name)
-        let stamp = layout.reader(offer.file)
+        let (content, pipeline) = (publication.generation.content, publication.pipeline.name)
+        let set = try setName(of: content, in: pipeline)
+        let stamp = layout.reader(publication.file)
         var isThere = try isDirectory(layout.sets(of: pipeline))
-        if isThere { isThere = try isDirectory(layout.set(content, of: pipeline)) }
+        if isThere { isThere = try isDirectory(layout.set(set, of: pipeline)) }
         if verifiesAll || !isThere { try makeSet(content, of: pipeline, from: stamp) }
         return try onFiles { (files) throws(SystemCallError) in
-            guard try self.showSet(content, of: pipeline, at: link, files) else { return !isThere }
+            guard try self.showSet(set, of: pipeline, at: link, files) else { return !isThere }
             try files.synchronizeDirectory(self.layout.current)
             return true
         }
@@ -211,10 +217,10 @@ extension LocalCache {
 
     /// The same, after index and stamp were made to agree.
     ///
-    /// - Returns: the generation whose directory or link had to be mended; nil: none.
+    /// - Returns: the generation whose directory or link was repaired, if any.
     func reconcileSet(of pipeline: String, verifiesAll: Bool) throws(CacheError) -> Int64? {
-        let (row, offer) = try withIndex { (index) throws(SQLiteError) in
-            (try index.pipeline(pipeline), try index.offer(of: pipeline))
+        let (row, publication) = try withIndex { (index) throws(SQLiteError) in
+            (try index.pipeline(pipeline), try index.publication(of: pipeline))
         }
         guard let row, let link = row.link, let file = row.file else { return nil }
         if row.withdrawnAt != nil {
@@ -222,16 +228,17 @@ extension LocalCache {
             return nil
         }
         let status = try onFiles { (files) throws(SystemCallError) in try files.status(self.layout.reader(file)) }
-        guard let offer else {
-            // The first commit has come as far as the link, and no further.
+        guard let publication else {
+            // The first commit was interrupted after the step of the link.
             if status == nil { try hideSet(of: pipeline, at: link) }
             return nil
         }
-        guard status?.identity == offer.generation.identity else { return nil }
+        guard status?.identity == publication.generation.identity else { return nil }
         do throws(CacheError) {
-            return try agreeSet(with: offer, verifiesAll: verifiesAll) ? offer.generation.content.number : nil
+            return try agreeSet(with: publication, verifiesAll: verifiesAll)
+                ? publication.generation.content.number : nil
         } catch .noBundle {
-            // The next commit has what it should be.
+            // The next commit replaces this content.
             return nil
         }
     }
@@ -246,22 +253,25 @@ extension LocalCache {
 
     // MARK: Removing
 
-    /// Removes the directories of generations that are not kept any more.
+    /// Removes the directories of generations that are no longer kept.
     ///
-    /// - Parameter previous: the name of the one that readers were led to before: somebody may have gone there.
+    /// - Parameter previous: the name of the directory that readers saw before: readers may still use it.
     func sweepSets(of row: IndexedPipeline, previous: String?) {
-        // What stays now is removed after a later commit.
+        // Directories that stay now are removed after a later commit.
         guard let kept = try? withIndex({ (index) throws(SQLiteError) in try index.generations(of: row.id) }),
-            let entries = try? fileSystem.list(layout.sets(of: row.name))
+            let entries = try? fileSystem.list(layout.sets(of: row.name)),
+            let sets = try? kept.map({ (generation) throws(CacheError) in
+                try setName(of: generation.content, in: row.name).name
+            })
         else { return }
-        let names = Set(kept.map(\.content.name) + [previous].compactMap(\.self))
+        let names = Set(sets + [previous].compactMap(\.self))
         for entry in entries where !names.contains(entry.name) {
             guard CacheLayout.isTemporary(entry.name) || StoredContent(name: entry.name) != nil else { continue }
             try? removeSet(layout.sets(of: row.name) + "/" + entry.name, fileSystem)
         }
     }
 
-    /// Removes, at the start, what an earlier process was writing. What cannot be removed is in nobody's way.
+    /// Removes, at the start, the unfinished directories of an earlier process. A failure does no harm.
     func removeUnfinishedSets() {
         for pipeline in (try? fileSystem.list(layout.sets)) ?? [] {
             let directory = layout.sets(of: pipeline.name)
@@ -271,23 +281,23 @@ extension LocalCache {
         }
     }
 
-    /// Takes away the link of a pipeline that goes, before its content does.
+    /// Removes the link of a pipeline before its content is removed.
     func removeLink(of row: IndexedPipeline) throws(CacheError) {
         guard let link = row.link else { return }
         try hideSet(of: row.name, at: link)
     }
 
-    /// Removes all directories of a pipeline; what is none of the cache's is moved aside.
+    /// Removes all directories of a pipeline; foreign objects are moved aside.
     func removeSets(of pipeline: String) throws(CacheError) {
         let directory = layout.sets(of: pipeline)
         try onFiles { (files) throws(SystemCallError) in
-            guard try self.isDirectory(directory, orTakeAway: files) else { return }
+            guard try self.isDirectory(directory, orMoveAside: files) else { return }
             for entry in try files.list(directory) {
                 let path = directory + "/" + entry.name
                 if StoredContent(name: entry.name) != nil || CacheLayout.isTemporary(entry.name) {
                     try self.removeSet(path, files)
                 } else {
-                    try self.takeAway(path, files)
+                    try self.moveToStrays(path, files)
                 }
             }
             try files.removeDirectory(directory)
@@ -297,14 +307,14 @@ extension LocalCache {
         }
     }
 
-    /// Takes away what a pipeline has left of sets that it has no more, or has elsewhere: links, stamps and directories.
+    /// Removes the links, stamps and directories that a pipeline used under former names.
     func removeFormerSets(of row: IndexedPipeline) throws(CacheError) {
         for link in row.formerSets where link != row.link {
             let stamp = link + CacheLayout.stampSuffix
             let (ofLink, ofStamp) = try withIndex { (index) throws(SQLiteError) in
                 (try index.owner(of: link), try index.owner(of: stamp))
             }
-            // As a file it may be the pipeline's own by now.
+            // The pipeline may use the name for a file now.
             if ofLink == nil || ofLink == row.name { try hideSet(of: row.name, at: link) }
             guard ofStamp == nil else { continue }
             try onFiles { (files) throws(SystemCallError) in
@@ -316,77 +326,80 @@ extension LocalCache {
         try withIndex { (index) throws(SQLiteError) in try index.forgetFormerSets(row.formerSets, of: row.name) }
     }
 
-    /// Removes content that was forgotten since it was of the other kind.
+    /// Removes the files of content that was forgotten because the pipeline changed between one file and several files.
     func removeForgotten(_ forgotten: [OrphanedContent]) {
         for content in forgotten {
-            // What stays is found at the next start.
+            // If a file cannot be removed, the next start finds it.
             for generation in content.generations {
                 try? fileSystem.unlink(layout.generation(generation, of: content.pipeline))
             }
-            if let refused = content.refused { try? fileSystem.unlink(layout.refused(refused, of: content.pipeline)) }
+            if let rejected = content.rejected {
+                try? fileSystem.unlink(layout.rejected(rejected, of: content.pipeline))
+            }
         }
     }
 
     // MARK: Examining
 
-    /// Compares link and directory with the stamp, which is whole.
-    func lookAtSet(of row: IndexedPipeline, _ examination: inout CacheExamination) throws(CacheError) {
+    /// Compares link and directory with the stamp, which is undamaged.
+    func examineSet(of row: IndexedPipeline, _ examination: inout CacheExamination) throws(CacheError) {
         guard let link = row.link else { return }
         let directory = layout.sets(of: row.name)
-        // One that is no directory is a stray of no pipeline's; a link that leads to one is not followed.
+        // If this is not a directory, `strays()` reports it; a symbolic link to a directory is not followed.
         let isOwn = try isDirectory(directory)
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
             let path = directory + "/" + entry.name
             if CacheLayout.isTemporary(entry.name) {
-                if !isLiving(entry.name) { examination.add(CacheFinding(.unfinished, of: row.name, path: path)) }
+                if !isInUse(entry.name) { examination.add(CacheFinding(.unfinished, of: row.name, path: path)) }
             } else if StoredContent(name: entry.name) == nil {
                 examination.add(CacheFinding(.stray, of: row.name, path: path))
             }
         }
-        let known = try withIndex { (index) throws(SQLiteError) in try index.offer(of: row.name) }
-        guard let offer = known else { return }
-        let content = offer.generation.content
+        let known = try withIndex { (index) throws(SQLiteError) in try index.publication(of: row.name) }
+        guard let publication = known else { return }
+        let content = publication.generation.content
+        let set = try setName(of: content, in: row.name)
         var finding = CacheFinding(.setDamaged, of: row.name, generation: content.number, path: layout.reader(link))
         let shown = try onFiles { (_) throws(SystemCallError) in try self.shownSet(of: row.name, at: link) }
-        if offer.isWithdrawn {
+        if publication.isWithdrawn {
             finding.detail = "the copy is withdrawn"
             if shown != nil { examination.add(finding) }
             return
         }
-        // Under a former name readers have link and stamp until the next commit.
-        let stamp = layout.reader(offer.file)
+        // Until the next commit, readers see link and stamp under the former name.
+        let stamp = layout.reader(publication.file)
         guard try onFiles({ (files) throws(SystemCallError) in try files.status(stamp) }) != nil else { return }
-        if shown != content.name {
-            finding.detail = "the link does not lead there"
+        if shown != set.name {
+            finding.detail = "the link does not lead to the directory of this generation"
             examination.add(finding)
         }
         let (bundle, status): (FileBundle, FileStatus)
         do throws(CacheError) {
             (bundle, status) = try self.bundle(at: stamp)
-        } catch .noBundle(let fault) {
-            finding.detail = "the copy is not several files, and the next run makes it anew: \(fault)"
+        } catch .noBundle(let error) {
+            finding.detail = "the copy is not a bundle of files, and the next run writes it again: \(error)"
             return examination.add(finding)
         }
-        finding.path = layout.set(content, of: row.name)
+        finding.path = layout.set(set, of: row.name)
         guard isOwn, try isDirectory(finding.path) else {
-            finding.detail = "the directory is gone"
+            finding.detail = "the directory is missing"
             return examination.add(finding)
         }
-        for (name, member) in try faults(ofSet: finding.path, bundle, status) {
-            var fault = finding
-            fault.path += "/" + name
-            fault.detail = member == nil ? "it is no file of the generation" : nil
-            examination.add(fault)
+        for (name, member) in try errors(ofSet: finding.path, bundle, status) {
+            var error = finding
+            error.path += "/" + name
+            error.detail = member == nil ? "it is not a file of the generation" : nil
+            examination.add(error)
         }
     }
 
-    /// Takes away what is no link of the cache's in the place of one.
+    /// Moves an object aside that is in the place of the link.
     func clearLink(of row: IndexedPipeline) throws(CacheError) {
         guard let link = row.link else { return }
         let path = layout.reader(link)
         let isOurs = try onFiles { (files) throws(SystemCallError) in
             try files.linkTarget(path)?.hasPrefix(CacheLayout.targetPrefix(of: row.name)) == true
         }
-        if !isOurs { try takeAway(path) }
+        if !isOurs { try moveToStrays(path) }
     }
 }

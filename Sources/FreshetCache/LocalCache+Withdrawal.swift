@@ -1,97 +1,129 @@
 import Synchronization
 
-/// What came of withdrawing a copy.
+/// The result of withdrawing a copy.
 package enum WithdrawalOutcome: Hashable, Sendable {
-    /// Readers find it no more, and it is kept.
+    /// Readers no longer find the copy, and its content is kept.
     case withdrawn(Generation)
-    /// It was not whole: readers find it no more, and nothing of it is kept that could come back.
+    /// The copy was damaged: readers no longer find it, and no content of it is kept.
     case damaged(Generation)
-    /// There is nothing, or it is pinned, or it was moot.
+    /// There is no copy, or it is pinned, or the withdrawal was no longer necessary.
     case left
 
-    /// What is withdrawn and kept.
+    /// The withdrawn generation, if it is kept.
     package var kept: Generation? { if case .withdrawn(let generation) = self { generation } else { nil } }
 }
 
-/// Copies that readers are not to find, since they are too old for them.
+/// The result of checking whether readers find a copy.
+package enum CopyRestoration: Hashable, Sendable {
+    /// Readers find the copy, or must not find it.
+    case found
+    /// Readers find the copy again.
+    case restored(Generation)
+    /// Readers do not find the copy, and there is no undamaged file with its content.
+    case lost
+}
+
+/// Withdraws copies that are too old for readers.
 ///
-/// The content of one stays, as the current generation's; its file goes. That it is withdrawn is in the index before the
-/// file goes, and that it is not any more before the file comes back, both so that a power cut does not take it: whatever a
-/// crash leaves, the index says what readers are to find, and the next start does the rest.
+/// The content of a withdrawn copy stays as the current generation; only the published file is removed. The withdrawal
+/// is recorded in the index before the file is removed, and its end before the file is published again; both survive a
+/// power cut. So after any crash the index shows what readers must find, and the next start does the rest.
 extension LocalCache {
-    /// Takes away what readers find of a pipeline.
+    /// Withdraws the copy of a pipeline.
     ///
-    /// - Parameter isMoot: asked when nothing else can happen to the copy before it is done; true: it is left as it is.
+    /// - Parameter isMoot: called with the pipeline's lock held; if it returns true, the copy is not changed.
     package func withdraw(
         _ pipeline: String, at now: WallTime, unless isMoot: () -> Bool = { false }
     ) throws(CacheError) -> WithdrawalOutcome {
         try CacheName.check(pipeline)
         return try entry(pipeline).state.withLock { (state) throws(CacheError) -> WithdrawalOutcome in
-            // Index and files agree before. A copy that is not whole is not to be put back by anybody either.
-            let whole = try keptOffer(of: pipeline, &state)
+            // This makes index and files agree first. A damaged copy must not be published again either.
+            let whole = try keptPublication(of: pipeline, &state)
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return .left }
-            // Should it fail anywhere from here on, whoever asks next tries again.
+            // If this fails from here on, the next access retries it.
             state.isSuspect = true
-            let offer = try sharedDurableTransaction { (index) throws(SQLiteError) in
-                // Written anew also if an attempt before this one did: its word may not be on the disk.
+            let publication = try sharedDurableTransaction { (index) throws(SQLiteError) in
+                // Written again even if an earlier attempt wrote it: that transaction may not have been flushed.
                 try index.setWithdrawn(row.withdrawnAt ?? now, of: row.id)
-                return try index.offer(of: pipeline)
+                return try index.publication(of: pipeline)
             }
-            // As with a commit, the link is seen before the stamp.
+            // As in a commit, the link changes before the stamp.
             if let link = row.link { try hideSet(of: pipeline, at: link) }
             try hide(file)
             state.isSuspect = false
-            if let whole { try noteLoss(of: whole) }
-            if let known = try keptOffer(of: pipeline, &state) {
-                return .withdrawn(known.generation(path: layout.reader(known.file), turn: state.takeTurn()))
+            if let whole { try recordLoss(of: whole) }
+            if let known = try keptPublication(of: pipeline, &state) {
+                return .withdrawn(known.generation(path: layout.reader(known.file), revision: state.nextRevision()))
             }
-            guard let offer else { return .left }
-            return .damaged(offer.generation(path: layout.reader(file), turn: state.takeTurn()))
+            guard let publication else { return .left }
+            return .damaged(publication.generation(path: layout.reader(file), revision: state.nextRevision()))
         }
     }
 
-    /// Has readers find again what was withdrawn: the same generation, with the mode and group that are configured now.
+    /// Publishes a withdrawn copy again: the same generation, with the mode and group that are configured now.
     ///
-    /// - Returns: what is offered; nil: nothing is kept, or what is kept is not whole.
+    /// - Returns: the current generation; nil if no content is kept, or if it is damaged.
     package func putBack(_ destination: CacheDestination) throws(CacheError) -> Generation? {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
         return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
             try claim(destination)
-            guard let known = try keptOffer(of: destination.pipeline, &state) else { return nil }
+            guard let known = try keptPublication(of: destination.pipeline, &state) else { return nil }
             let path = layout.reader(known.file)
-            // Also if it was there: whoever asks has not heard of that.
+            // Also if it was published already: the caller does not know that.
             let shown = known.isWithdrawn ? try show(known, at: destination, &state) : known
-            return shown.generation(path: path, turn: state.takeTurn())
+            return shown.generation(path: path, revision: state.nextRevision())
         }
     }
 
-    /// Whether what readers find of the pipeline, or would if it were not withdrawn, is there and whole.
-    package func keepsCopy(_ pipeline: String) throws(CacheError) -> Bool {
+    /// Restores the published file if it was removed, replaced or changed by another program, and the generation has an
+    /// undamaged file. No older generation takes its place: only a start or an examination does that.
+    package func restoreCopy(of pipeline: String) throws(CacheError) -> CopyRestoration {
         try CacheName.check(pipeline)
-        return try keptOffer(of: pipeline) != nil
+        if try keptPublication(of: pipeline) != nil { return .found }
+        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            if try keptPublication(of: pipeline, &state) != nil { return .found }
+            let known = try withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+            // Readers have not seen it under a name that was assigned since.
+            guard let known, !known.isWithdrawn, !known.generation.identity.isOfFormerName else { return .lost }
+            let content = known.generation.content
+            guard try fileSystem.digest(of: layout.generation(content, of: pipeline)) == content.digest else {
+                return .lost
+            }
+            state.isSuspect = true
+            guard let publication = try verifiedPublication(of: pipeline, &state) else { return .lost }
+            return .restored(
+                publication.generation(path: layout.reader(publication.file), revision: state.nextRevision()))
+        }
     }
 
-    /// Takes a name away from readers, whatever it is: one of the cache's own goes, and so does what a commit would replace.
+    /// Whether the copy of the pipeline, published or withdrawn, exists and is undamaged.
+    package func keepsCopy(_ pipeline: String) throws(CacheError) -> Bool {
+        try CacheName.check(pipeline)
+        return try keptPublication(of: pipeline) != nil
+    }
+
+    /// Removes a published name of any kind: files of the cache, and all other objects that a commit would replace.
     func hide(_ file: String) throws(CacheError) {
         let path = layout.reader(file)
         try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(path) else { return }
-            if status.isDirectory { try self.takeAway(path, files) } else { try files.unlink(path) }
+            if status.isDirectory { try self.moveToStrays(path, files) } else { try files.unlink(path) }
             try self.synchronizeCurrent(files)
         }
     }
 
     // MARK: Inside
 
-    /// Many copies expire at one time, when the way to their origins is gone: they share the flush, as commits do.
+    /// When origins are not reachable, many copies expire at the same time: they share the flush, as commits do.
     private func synchronizeCurrent(_ files: any FileSystem) throws(SystemCallError) {
         try currentFlush.perform { () throws(SystemCallError) in try files.synchronizeDirectory(layout.current) }
     }
 
-    /// A file that has lost a name has changed in nothing else: its content need not be read for that.
-    private func noteLoss(of whole: IndexedPublication) throws(CacheError) {
+    /// Updates the identity of a file that has lost a name: nothing else of it has changed, so its content need not be
+    /// read.
+    private func recordLoss(of whole: IndexedPublication) throws(CacheError) {
         let stored = layout.generation(whole.generation.content, of: whole.pipeline.name)
         guard let status = try onFiles({ (files) throws(SystemCallError) in try files.status(stored) }) else { return }
         var generation = whole.generation
@@ -101,16 +133,17 @@ extension LocalCache {
         try withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
     }
 
-    /// Gives withdrawn content its name for readers again.
+    /// Publishes withdrawn content again.
     private func show(
         _ known: IndexedPublication, at destination: CacheDestination, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication {
         let (content, pipeline) = (known.generation.content, known.pipeline.name)
         let stored = layout.generation(content, of: pipeline)
         try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
-        // Before anybody sees it.
+        // This must be before readers see it.
         _ = try setAccess(of: known, to: destination)
         if destination.isSet { try makeSet(content, of: pipeline, from: stored) }
+        let set = destination.isSet ? try setName(of: content, in: pipeline) : content
         state.isSuspect = true
         do throws(CacheError) {
             try sharedDurableTransaction { (index) throws(SQLiteError) in
@@ -123,9 +156,9 @@ extension LocalCache {
             shown.generation.identity = try onFiles { (files) throws(SystemCallError) in
                 let reader = self.layout.reader(known.file)
                 if let link = destination.link {
-                    _ = try self.showSet(content, of: pipeline, at: link, files)
+                    _ = try self.showSet(set, of: pipeline, at: link, files)
                 }
-                try files.replace(reader, withLinkTo: stored, by: self.layout.readerTemporary(token))
+                try self.link(stored, at: reader, by: token, files)
                 try self.synchronizeCurrent(files)
                 guard let status = try files.status(reader) else {
                     throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
@@ -137,12 +170,12 @@ extension LocalCache {
             state.isSuspect = false
             return shown
         } catch {
-            // What the index says is done if it can be; if not, the next who asks tries again.
+            // Completes the state in the index if possible; if not, the next access retries it.
             do throws(CacheError) {
                 _ = try reconcile(pipeline)
                 state.isSuspect = false
             } catch _ {
-                // The first error is the cause; this one comes back with the next try.
+                // The first error is the cause; this error occurs again at the next attempt.
             }
             throw error
         }

@@ -1,17 +1,17 @@
-/// A generation that there is, or was.
+/// A generation in the history, whether its content is kept or not.
 package struct PastGeneration: Hashable, Sendable {
     package var number: Int64
     package var digest: ContentDigest
     /// Bytes.
     package var size: Int64
     package var committedAt: WallTime
-    /// The source had more than was asked for.
+    /// The source had more content than was requested.
     package var truncated: Bool
-    /// What the run was for that made it, as text for people; nil: not known.
+    /// The causes of the run that made it, as text for people; nil if they are not known.
     package var causes: String?
-    /// How long that run took; nil: not known.
+    /// The duration of that run; nil if it is not known.
     package var duration: Duration?
-    /// Its content is still there.
+    /// Whether its content is still kept.
     package var isKept: Bool
 
     package init(

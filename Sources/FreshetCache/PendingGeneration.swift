@@ -1,24 +1,24 @@
 import Synchronization
 
-/// A candidate that is being written aside. It ends by `commit` or `discard`; if it is dropped it discards itself, and
-/// what a killed process left is removed at the next start.
+/// A candidate that is being written. It ends with `commit` or `discard`; if the object is released before, it discards
+/// the candidate, and the next start removes the candidates of a killed process.
 ///
-/// All methods block. They may be called from any thread, one call at a time taking effect.
+/// All methods block. They may be called from any thread; concurrent calls run one after another.
 package final class PendingGeneration: Sendable {
     let cache: LocalCache
     let destination: CacheDestination
-    let asker: SpaceRequest
+    let spaceRequest: SpaceRequest
     let token: UInt64
     let path: String
     private let writer: Mutex<CandidateWriter?>
 
     init(
-        cache: LocalCache, destination: CacheDestination, asker: SpaceRequest, token: UInt64, path: String,
+        cache: LocalCache, destination: CacheDestination, spaceRequest: SpaceRequest, token: UInt64, path: String,
         writer: consuming CandidateWriter
     ) {
         self.cache = cache
         self.destination = destination
-        self.asker = asker
+        self.spaceRequest = spaceRequest
         self.token = token
         self.path = path
         self.writer = Mutex(writer)
@@ -26,13 +26,13 @@ package final class PendingGeneration: Sendable {
 
     deinit {
         discard()
-        // Only now: what is left of it after that is nobody's.
+        // Released last: after this, a remaining file is a leftover.
         cache.release(token)
     }
 
-    /// Appends, hashing on the way. After an error the candidate is discarded.
+    /// Appends bytes and updates the digest. After an error the candidate is discarded.
     ///
-    /// - Throws: ``CacheError/tooLarge(maximum:)`` as soon as the limit is passed.
+    /// - Throws: ``CacheError/tooLarge(maximum:)`` as soon as the limit is exceeded.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(CacheError) {
         do throws(CacheError) {
             try writer.withLock { (writer) throws(CacheError) in
@@ -54,7 +54,7 @@ package final class PendingGeneration: Sendable {
         try result.get()
     }
 
-    /// Bytes written so far; nil once it has ended.
+    /// The bytes written so far; nil after the end.
     package var size: Int64? {
         writer.withLock { writer in
             switch writer {
@@ -64,7 +64,7 @@ package final class PendingGeneration: Sendable {
         }
     }
 
-    /// The digest of what was written so far; nil once it has ended.
+    /// The digest of the bytes written so far; nil after the end.
     package func digest() throws(CacheError) -> ContentDigest? {
         try writer.withLock { (writer) throws(CacheError) in
             switch writer {
@@ -74,34 +74,34 @@ package final class PendingGeneration: Sendable {
         }
     }
 
-    /// Where it is written. Others may read it as long as it has not ended.
+    /// The path of the candidate. Other code may read it until the candidate ends.
     package var file: String { path }
 
-    /// Reads what was written, in pieces.
+    /// Reads the written content, in pieces.
     package func read(_ piece: (UnsafeRawBufferPointer) -> Void) throws(CacheError) {
         let isThere = try cache.fileSystem.readFile(path) { (bytes) throws(CacheError) in piece(bytes) }
         guard isThere else { throw .finished }
     }
 
-    /// Whether the file has what was written, and nothing else: whoever is given its name could have written to it too.
+    /// Whether the file has exactly the written content: a program that knows its name could have written to it too.
     package func isIntact() throws(CacheError) -> Bool {
         guard let digest = try digest() else { throw .finished }
         return try cache.fileSystem.digest(of: path) == digest
     }
 
-    /// Makes the candidate the current generation, or finds that it is the current one already.
+    /// Makes the candidate the current generation, or finds that its content is current already.
     ///
-    /// Whatever happens, the candidate has ended afterwards, and readers see a whole generation: if it throws, the one
-    /// from before, or (if the failure came after the rename) the new one, and then the index says so too.
+    /// In any case the candidate has ended afterwards, and readers see a complete generation: if this throws, the
+    /// previous one or (if the failure came after the rename) the new one; then the index agrees.
     ///
     /// - Parameters:
-    ///   - validators: what the origin said about the pages that went into the content.
-    ///   - truncated: the source had more than was asked for.
-    ///   - isCheck: the source was asked for all of it; else when the last check was, and what came of it, stays.
-    ///   - run: the run's number.
+    ///   - validators: the validators of the pages that make up the content.
+    ///   - truncated: the source had more content than was requested.
+    ///   - isCheck: whether all of the source was requested; otherwise the time and the result of the last check stay.
+    ///   - run: the number of the run.
     ///   - now: the time of the check.
-    ///   - expires: when the content stops being fresh by its origin's word; nil: not known.
-    ///   - contentExpires: when the content expires by what the content itself states; nil: it states nothing.
+    ///   - expires: when the content stops being fresh, as its origin states; nil: not known.
+    ///   - contentExpires: the expiry time that the content itself states; nil: it states none.
     package func commit(
         validators: [Validators] = [], truncated: Bool = false, isCheck: Bool = true, run: Int64? = nil,
         at now: WallTime, expires: WallTime? = nil, contentExpires: WallTime? = nil
@@ -116,16 +116,16 @@ package final class PendingGeneration: Sendable {
         }
     }
 
-    /// Ends the writing and hands the candidate over. Afterwards its name is gone, or is left to the next start if the
-    /// system refuses even that.
+    /// Ends the writing and passes the candidate to `body`. Afterwards its name is removed; if the removal fails, the
+    /// next start removes it.
     func finish<Value>(_ body: (Candidate) throws(CacheError) -> Value) throws(CacheError) -> Value {
-        // The writer is taken out: who comes second finds it finished.
+        // The writer is taken out: a second call finds the candidate finished.
         guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
         let (descriptor, size) = (taken.descriptor, taken.size)
-        // Whatever comes of it, it is a candidate no more.
+        // After success or failure it is no longer a candidate.
         defer {
             cache.fileSystem.close(descriptor)
-            cache.weigh(token, 0)
+            cache.setSize(token, 0)
         }
         do throws(CacheError) {
             let digest = try taken.finalize()
@@ -137,22 +137,22 @@ package final class PendingGeneration: Sendable {
         }
     }
 
-    /// Ends the candidate without a trace. A second call does nothing.
+    /// Ends the candidate and removes its file. A second call does nothing.
     package func discard() {
         guard let taken = writer.withLock({ $0.take() }) else { return }
         cache.fileSystem.close(taken.descriptor)
-        // What cannot be removed now is removed at the next start.
+        // If this fails, the next start removes the file.
         try? cache.fileSystem.unlink(path)
-        cache.weigh(token, 0)
+        cache.setSize(token, 0)
     }
 }
 
-/// The open end of a candidate.
+/// Writes a candidate.
 struct CandidateWriter: ~Copyable, Sendable {
     let descriptor: Int32
     private var hasher: SHA256Hasher
     private(set) var size: Int64 = 0
-    /// So many bytes are written between two looks at the room that is left.
+    /// The number of bytes between two checks of the free space.
     static let stride: Int64 = 16 << 20
     private var checkedAt: Int64 = 0
 
@@ -166,17 +166,17 @@ struct CandidateWriter: ~Copyable, Sendable {
             throw .tooLarge(maximum: pending.destination.maximumBytes)
         }
         if size - checkedAt >= Self.stride {
-            try pending.cache.makeRoom(for: size, pending.asker)
+            try pending.cache.freeSpace(for: size, pending.spaceRequest)
             checkedAt = size
         }
         do throws(SystemCallError) {
             try pending.cache.fileSystem.write(bytes, to: descriptor, path: pending.path)
         } catch {
-            throw pending.cache.refusal(error)
+            throw pending.cache.cacheError(error)
         }
         hasher.update(bytes)
         size += Int64(bytes.count)
-        pending.cache.weigh(pending.token, size)
+        pending.cache.setSize(pending.token, size)
     }
 
     func digest() throws(CacheError) -> ContentDigest { try hasher.digest() }
@@ -184,7 +184,7 @@ struct CandidateWriter: ~Copyable, Sendable {
     consuming func finalize() throws(CacheError) -> ContentDigest { try hasher.finalize() }
 }
 
-/// A candidate whose bytes are all there.
+/// A completely written candidate.
 struct Candidate: Sendable {
     var descriptor: Int32
     var path: String

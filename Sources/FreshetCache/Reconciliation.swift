@@ -1,4 +1,4 @@
-/// What the cache directory holds of one pipeline.
+/// The files of one pipeline in the cache directory.
 struct PipelineOnDisk: Hashable, Sendable {
     struct Content: Hashable, Sendable {
         var content: StoredContent
@@ -6,99 +6,99 @@ struct PipelineOnDisk: Hashable, Sendable {
     }
 
     var generations: [Content] = []
-    /// Names that only a commit under way has.
+    /// Temporary names of commits in progress.
     var temporaries: [DirectoryEntry] = []
-    /// The reader's file; nil if there is none.
+    /// The published file; nil if there is none.
     var reader: FileStatus?
 }
 
-/// What the index holds of one pipeline.
+/// The rows of one pipeline in the index.
 struct PipelineInIndex: Hashable, Sendable {
     var current: Int64?
     var lastNumber: Int64 = 0
     var generations: [IndexedGeneration] = []
-    /// What the pipeline is pinned at.
+    /// The pinned content.
     var pin: StoredContent?
-    /// Readers are to find nothing, since the current generation is too old.
+    /// Whether the current generation was withdrawn because it is too old.
     var isWithdrawn = false
 }
 
-/// What must be done so that the reader's file and the index agree on one whole generation.
+/// The changes that make the published file and the index agree on one complete generation.
 ///
-/// The order of a commit (see `LocalCache.commit`) leaves few pictures after a crash, and damage and
-/// administrators a few more:
+/// A crash at any step of a commit (see `LocalCache.commit`) leaves one of a few states; damage and administrators add
+/// a few more:
 ///
-/// | the reader's file is | the index says | so |
+/// | the published file is | the index has | result |
 /// | --- | --- | --- |
-/// | the inode of a generation, intact | the same | nothing |
-/// | the inode of a generation, intact | another, or nothing | the index follows: readers have seen it already |
-/// | the inode of a candidate (a directory's change was lost in a power cut) | anything | it becomes a generation |
-/// | another inode with the content of the index's generation (restored from a backup) | that one | it is accepted |
-/// | gone, foreign or damaged | a generation whose content is still there | it is put back |
-/// | gone, foreign or damaged | a generation that readers find by a former name | nothing, and nothing older either |
-/// | gone, foreign or damaged | no content that is there | no generation is current; all is fetched again |
-/// | the inode of the current generation, foreign or damaged | that this is withdrawn | it is taken away |
-/// | gone | that the current generation is withdrawn | nothing; none is current if its content is gone |
-/// | gone, foreign or damaged | a pinned generation whose content is gone | none is current, and other content stays aside |
-/// | not known (its name went with a lost index) | nothing | content stays, none is current until the next commit |
+/// | the inode of a generation, undamaged | the same generation | no change |
+/// | the inode of a generation, undamaged | another generation, or none | the index follows: readers have seen it |
+/// | the inode of a candidate (a power cut undid its rename) | anything | it becomes a generation |
+/// | another inode, same content (restored from a backup) | the generation with this content | it is accepted |
+/// | missing, foreign or damaged | a generation whose content is kept | it is restored |
+/// | missing, foreign or damaged | a generation that readers find by a former name | no change; no older one is used |
+/// | missing, foreign or damaged | no kept content | no generation is current; all is fetched again |
+/// | the inode of the current generation, foreign or damaged | a withdrawn generation | the file is removed |
+/// | missing | a withdrawn generation | no change; none is current if its content is missing |
+/// | missing, foreign or damaged | a pinned generation without content | none is current; nothing else is published |
+/// | not known (its name was lost with the index) | nothing | content stays; none is current until the next commit |
 ///
-/// Content with a higher number than the current one that the index does not know was never published and is removed;
-/// with a lower one it was, and is known again. (After a rollback the index knows the higher ones; if it is lost as well,
-/// they go.)
+/// Content that is missing in the index and has a higher number than the current generation was never published and is
+/// removed; with a lower number it was published, and is added to the index again. (After a rollback the index has the
+/// higher numbers; if the index is lost too, their content is removed.)
 struct Reconciliation: Hashable, Sendable {
     enum Current: Hashable, Sendable {
-        /// As the index says, and nothing to do.
+        /// The index is right; there is nothing to do.
         case asIndexed
-        /// Intact, but the file is not the one that was looked at before.
+        /// The content is undamaged, but the file is not the one that was last verified.
         case verified(StoredContent)
-        /// The index follows the reader's file.
+        /// The index follows the published file.
         case followed(StoredContent)
-        /// A candidate of that name is what readers see: it becomes this generation.
+        /// The published file is a candidate of that name: it becomes this generation.
         case promoted(StoredContent, temporary: String)
-        /// The reader's file is made anew from this generation.
+        /// The published file is restored from this generation.
         case restored(StoredContent)
-        /// Nothing whole is there.
+        /// There is no undamaged content.
         case lost
-        /// The pinned generation is not there, or the withdrawn one, and no other takes its place.
+        /// The pinned or withdrawn generation is missing, and no other takes its place.
         case withheld
-        /// The current generation is withdrawn: what stands in its place is taken away.
+        /// The current generation is withdrawn: the file in its place is removed.
         case hidden
     }
 
     var current: Current
-    /// Content that the index shall know again.
+    /// Content to add to the index again.
     var adopted: [StoredContent] = []
-    /// Numbers whose content is gone.
+    /// Numbers whose content is missing.
     var forgotten: [Int64] = []
     /// Content that was never published.
     var unpublished: [StoredContent] = []
-    /// Names to remove.
+    /// Temporary names to remove.
     var temporaries: [String] = []
 
-    /// Compares the two.
+    /// Compares the index and the disk.
     ///
     /// - Parameters:
-    ///   - hasFile: whether the name of the reader's file is known.
-    ///   - verifiesAll: compute digests also where the file is the one that was committed.
-    ///   - readerDigest: the digest of the reader's file; nil if it is gone. Asked at most once.
-    ///   - canRestore: whether the content is intact and no other name of it lives. Asked until one is.
-    ///   - livesElsewhere: whether readers find the content by another name, from before the pipeline had this one. Asked of
-    ///     each before `canRestore` is.
+    ///   - hasFile: whether the name of the published file is known.
+    ///   - verifiesAll: compute digests even if the file is the one that was committed.
+    ///   - readerDigest: returns the digest of the published file; nil if it is missing. Called at most once.
+    ///   - canRestore: returns whether the content is undamaged. Called until it returns true.
+    ///   - livesElsewhere: returns whether readers find the content by another name, from before the pipeline had this
+    ///     one. Called for each content before `canRestore`.
     init(
         index: PipelineInIndex, disk: PipelineOnDisk, hasFile: Bool, verifiesAll: Bool,
         readerDigest: () throws(CacheError) -> ContentDigest?,
         canRestore: (StoredContent) throws(CacheError) -> Bool,
-        livesElsewhere: (StoredContent) throws(CacheError) -> Bool = { _ in false }
+        hasOtherName: (StoredContent) throws(CacheError) -> Bool = { _ in false }
     ) throws(CacheError) {
         current = try Self.current(
             index: index, disk: disk, hasFile: hasFile, verifiesAll: verifiesAll, readerDigest: readerDigest,
-            canRestore: canRestore, livesElsewhere: livesElsewhere)
+            canRestore: canRestore, hasOtherName: hasOtherName)
         for entry in disk.temporaries {
             if case .promoted(_, let name) = current, name == entry.name { continue }
             temporaries.append(entry.name)
         }
         if case .lost = current {
-            // None of it is whole, or none of it could be put back: it goes, and numbers go on from the last.
+            // No content is undamaged, or none could be restored: all is removed, and numbers continue after the last.
             forgotten = index.generations.map(\.content.number)
             unpublished = disk.generations.map(\.content)
             return
@@ -125,7 +125,7 @@ struct Reconciliation: Hashable, Sendable {
         index: PipelineInIndex, disk: PipelineOnDisk, hasFile: Bool, verifiesAll: Bool,
         readerDigest: () throws(CacheError) -> ContentDigest?,
         canRestore: (StoredContent) throws(CacheError) -> Bool,
-        livesElsewhere: (StoredContent) throws(CacheError) -> Bool
+        hasOtherName: (StoredContent) throws(CacheError) -> Bool
     ) throws(CacheError) -> Current {
         guard hasFile else { return .asIndexed }
         if index.isWithdrawn { return try withdrawn(index: index, disk: disk, readerDigest: readerDigest) }
@@ -146,24 +146,24 @@ struct Reconciliation: Hashable, Sendable {
         let present = Set(disk.generations.map(\.content))
         if let pin = index.pin {
             if present.contains(pin) {
-                if try livesElsewhere(pin) { return .asIndexed }
+                if try hasOtherName(pin) { return .asIndexed }
                 if try canRestore(pin) { return .restored(pin) }
             }
             return index.current == nil ? .asIndexed : .withheld
         }
-        // The current one first, then the newest that was published.
+        // The current generation first, then the newest that was published.
         let known = index.generations.map(\.content).filter(present.contains).sorted { $0.number > $1.number }
         let isCurrent = { (content: StoredContent) in content.number == index.current }
         for content in known.filter(isCurrent) + known.filter({ !isCurrent($0) }) {
-            // Older content would be a step back, and this is put back by the next commit.
-            if try livesElsewhere(content) { return .asIndexed }
+            // Older content would be a step back, and the next commit restores this content.
+            if try hasOtherName(content) { return .asIndexed }
             if try canRestore(content) { return .restored(content) }
         }
         return index.current == nil && index.generations.isEmpty ? .asIndexed : .lost
     }
 
-    /// The index says that readers find nothing. It is written before the file goes, and before it comes back, so that it
-    /// decides, unless they have seen another generation since.
+    /// Plans a pipeline whose copy is withdrawn in the index. The index is written before the file is removed, and
+    /// before it is published again, so the index decides, unless readers have seen another generation since.
     private static func withdrawn(
         index: PipelineInIndex, disk: PipelineOnDisk, readerDigest: () throws(CacheError) -> ContentDigest?
     ) throws(CacheError) -> Current {
@@ -181,7 +181,7 @@ struct Reconciliation: Hashable, Sendable {
         }
     }
 
-    /// The number of the generation that is current once this is done.
+    /// The number of the generation that is current afterwards.
     private func shownNumber(_ index: PipelineInIndex) -> Int64? {
         switch current {
         case .asIndexed, .hidden: index.current
@@ -191,12 +191,12 @@ struct Reconciliation: Hashable, Sendable {
         }
     }
 
-    /// Nothing to do.
+    /// Whether there is nothing to do.
     var isEmpty: Bool {
         current == .asIndexed && adopted.isEmpty && forgotten.isEmpty && unpublished.isEmpty && temporaries.isEmpty
     }
 
-    /// Which generation the reader's file shows, by its digest; nil if none.
+    /// The generation whose content the published file has, by its digest; nil if there is none.
     private static func explain(
         _ digest: ContentDigest, inode: UInt64, index: PipelineInIndex, indexed: IndexedGeneration?,
         disk: PipelineOnDisk

@@ -1,24 +1,27 @@
-/// What the start found and mended, for the journal.
+/// The findings and repairs of a start, for the journal.
 package struct RecoveryReport: Hashable, Sendable {
     package enum Index: Hashable, Sendable {
-        /// There was none.
+        /// There was no index.
         case made
         case opened
-        /// It had an older format.
+        /// The index had an older format.
         case migrated(from: Int64)
-        /// It was damaged or another program's: it was moved aside and made anew from the files. Validators, times of
-        /// checks and runs are lost, content is not.
+        /// The index was damaged, or was the database of another program: it was moved aside and made again from the
+        /// files. Validators, times of checks and runs are lost, content is not.
         case rebuilt(movedTo: String, reason: String)
     }
 
     package var index: Index
-    /// What of it was out of range, and was dropped or reset.
+    /// Values of the index that were out of range and were dropped or reset.
     package var indexRepairs: [IndexRepair]
-    /// Names that a commit in progress had left in `current/`. Many of them are removed later: see
-    /// ``LocalCache/removeLeftovers(atMost:)``.
+    /// The number of temporary names that interrupted commits had left in `current/`. If there are many, some are
+    /// removed later: see ``LocalCache/removeLeftovers(atMost:)``.
     package var temporaries: Int
-    /// The pipelines where something was mended, or could not be.
+    /// The pipelines that were repaired, or could not be repaired.
     package var pipelines: [PipelineRecovery]
+    /// Foreign objects in the place of Freshet's files in the state directory, which were moved aside; without the
+    /// index itself.
+    package var strays: [StateStray] = []
 
     package init(
         index: Index, indexRepairs: [IndexRepair] = [], temporaries: Int = 0, pipelines: [PipelineRecovery] = []
@@ -30,48 +33,48 @@ package struct RecoveryReport: Hashable, Sendable {
     }
 }
 
-/// What was mended of one pipeline.
+/// The repairs of one pipeline.
 package struct PipelineRecovery: Hashable, Sendable {
     package enum Repair: Hashable, Sendable, CustomStringConvertible {
         /// The index follows the generation that readers see.
         case followed(Int64)
-        /// The reader's file is another than the one that was committed, but has the same content.
+        /// The published file is not the one that was committed, but has the same content.
         case verified(Int64)
-        /// The reader's file was gone or damaged and was made anew.
+        /// The published file was missing or damaged, and was restored.
         case restored(Int64)
-        /// No whole content is left: everything is fetched again.
+        /// There is no undamaged content: everything is fetched again.
         case lost
-        /// The pinned generation is gone, or the withdrawn one, and nothing else takes its place.
+        /// The pinned or withdrawn generation is missing, and no other content takes its place.
         case withheld
-        /// The copy is withdrawn, and what stood in its place was taken away.
+        /// The copy is withdrawn, and a file in its place was removed.
         case hidden
-        /// Older content that the index did not know is known again.
+        /// Older content that was missing in the index was added again.
         case adopted(Int64)
-        /// Older content is gone.
+        /// Older content is missing.
         case forgotten(Int64)
         /// Content that no reader saw was removed.
         case removedUnpublished(Int64)
         /// Candidates of an earlier process were removed.
         case removedCandidates(Int)
-        /// The directory of several files, or the link to it, was gone or another one, and was made anew.
+        /// The directory of several files, or the link to it, was missing or wrong, and was made again.
         case shown(Int64)
-        /// It could not be mended now; each use tries again.
+        /// The pipeline could not be repaired now; each access retries it.
         case failed(CacheError)
 
         package var description: String {
             switch self {
             case .followed(let number): "the index follows generation \(number), which readers see"
-            case .verified(let number): "the file changed outside, but still holds generation \(number)"
-            case .restored(let number): "the file was gone or damaged and was put back from generation \(number)"
-            case .lost: "the content is gone or damaged and will be fetched again"
+            case .verified(let number): "the file was changed, but it still has the content of generation \(number)"
+            case .restored(let number): "the file was missing or damaged and was restored from generation \(number)"
+            case .lost: "the content is missing or damaged and will be fetched again"
             case .withheld:
-                "the pinned or withdrawn content is gone or damaged; nothing takes its place until it is unpinned or fetched"
-            case .hidden: "the copy is withdrawn, and what stood in its place was taken away"
-            case .adopted(let number): "generation \(number) is known again"
-            case .forgotten(let number): "the content of generation \(number) is gone"
+                "the pinned or withdrawn content is missing or damaged; it is replaced once it is unpinned or fetched"
+            case .hidden: "the copy is withdrawn; a file in its place was removed"
+            case .adopted(let number): "generation \(number) was added to the index again"
+            case .forgotten(let number): "the content of generation \(number) is missing"
             case .removedUnpublished(let number): "unfinished generation \(number) was removed"
             case .removedCandidates(let count): "\(count) unfinished candidates were removed"
-            case .shown(let number): "readers of several files are led to those of generation \(number) again"
+            case .shown(let number): "the directory of generation \(number), or the link to it, was repaired"
             case .failed(let error): "could not be compared with the index: \(error)"
             }
         }

@@ -1,16 +1,16 @@
-/// What the index says of files, and the files say otherwise: repaired at the start, before anything is concluded from it.
+/// Repairs values in the index that disagree with the files. Runs at the start, before other steps use these values.
 struct StartRepair {
     private let cache: LocalCache
 
     init(_ cache: LocalCache) { self.cache = cache }
 
-    /// - Parameter repairs: what of the index was out of range.
-    /// - Returns: what was repaired besides.
+    /// - Parameter repairs: the values of the index that were out of range.
+    /// - Returns: the additional repairs.
     func perform(after repairs: [IndexRepair]) throws(CacheError) -> [IndexRepair] {
         var found: [IndexRepair] = []
         let kinds = try repairKinds()
         if kinds > 0 { found.append(IndexRepair("pipelines.is_set", rows: kinds, isDropped: false)) }
-        // Sizes are looked up only if something was wrong, or if content would go for them.
+        // Sizes are compared only if there were errors, or if content would be removed because of them.
         try cache.measure()
         let isDoubtful = !repairs.isEmpty || cache.isOverLimit
         let sizes = isDoubtful ? try repairSizes() : 0
@@ -18,13 +18,14 @@ struct StartRepair {
             try cache.withIndex { (index) throws(SQLiteError) in try index.rememberKept() }
         }
         if sizes > 0 { found.append(IndexRepair("the size of content", rows: sizes, isDropped: false)) }
-        // Told of once.
+        // Each repair is reported once.
         let known = Set(repairs.map(\.place))
         if known.contains("generations.size") { found.removeAll { $0.place == "the size of content" } }
         return found.filter { !known.contains($0.place) }
     }
 
-    /// Whether a pipeline keeps one file or several: with the other kind all that it keeps would be forgotten.
+    /// Repairs whether a pipeline keeps one file or several files: with the wrong value, all its content would be
+    /// deleted.
     private func repairKinds() throws(CacheError) -> Int64 {
         let rows = try cache.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
         var count: Int64 = 0
@@ -32,7 +33,8 @@ struct StartRepair {
             guard let file = row.file else { continue }
             var isSet = row.isSet
             if let link = CacheLayout.linkName(ofStamp: file) {
-                // One that had several before, and now has one file of this name, has their directories still.
+                // A pipeline that kept several files before, and now keeps one file of this name, still has their
+                // directories.
                 if !isSet, !row.formerSets.contains(link) { isSet = try cache.isOfSeveral(file, of: row.name) }
             } else {
                 isSet = false
@@ -45,13 +47,14 @@ struct StartRepair {
         return count
     }
 
-    /// How many bytes there are is asked of the files: content would go, or would stay, for a number that is wrong.
+    /// Repairs the sizes in the index from the files: with a wrong size, too much or too little content would be
+    /// removed.
     private func repairSizes() throws(CacheError) -> Int64 {
-        let (rows, generations, refused) = try cache.withIndex { (index) throws(SQLiteError) in
-            (try index.pipelines(), try index.generations(), try index.refused())
+        let (rows, generations, rejected) = try cache.withIndex { (index) throws(SQLiteError) in
+            (try index.pipelines(), try index.generations(), try index.rejected())
         }
         var wrong: [(pipeline: Int64, generation: IndexedGeneration)] = []
-        var wrongRefusals: [(pipeline: Int64, refusal: IndexedRejection)] = []
+        var wrongRejections: [(pipeline: Int64, rejection: IndexedRejection)] = []
         for row in rows {
             for generation in generations[row.id] ?? [] {
                 let path = cache.layout.generation(generation.content, of: row.name)
@@ -60,20 +63,21 @@ struct StartRepair {
                 right.identity.size = size
                 wrong.append((row.id, right))
             }
-            for (pipeline, refusal) in refused where pipeline == row.id {
-                guard let size = try size(of: cache.layout.refused(refusal.digest, of: row.name)), size != refusal.size
+            for (pipeline, rejection) in rejected where pipeline == row.id {
+                guard let size = try size(of: cache.layout.rejected(rejection.digest, of: row.name)),
+                    size != rejection.size
                 else { continue }
-                var right = refusal
+                var right = rejection
                 right.size = size
-                wrongRefusals.append((pipeline, right))
+                wrongRejections.append((pipeline, right))
             }
         }
-        guard !wrong.isEmpty || !wrongRefusals.isEmpty else { return 0 }
-        try cache.contentTransaction { [wrong, wrongRefusals] (index) throws(SQLiteError) in
+        guard !wrong.isEmpty || !wrongRejections.isEmpty else { return 0 }
+        try cache.contentTransaction { [wrong, wrongRejections] (index) throws(SQLiteError) in
             for (pipeline, generation) in wrong { try index.put(generation, of: pipeline) }
-            for (pipeline, refusal) in wrongRefusals { try index.setRefused(refusal, of: pipeline) }
+            for (pipeline, rejection) in wrongRejections { try index.setRejected(rejection, of: pipeline) }
         }
-        return Int64(wrong.count + wrongRefusals.count)
+        return Int64(wrong.count + wrongRejections.count)
     }
 
     private func size(of path: String) throws(CacheError) -> Int64? {

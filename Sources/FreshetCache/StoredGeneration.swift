@@ -12,7 +12,7 @@ package final class StoredGeneration: Sendable {
 
     deinit { fileSystem.close(descriptor) }
 
-    /// The next bytes, at most `limit`; none at the end.
+    /// The next bytes, at most `limit`; empty at the end.
     package func read(_ limit: Int) throws(CacheError) -> [UInt8] {
         // The initializer does not pass typed errors through.
         var result = Result<Void, SystemCallError>.success(())
@@ -31,7 +31,7 @@ package final class StoredGeneration: Sendable {
     }
 }
 
-/// Somebody who wants to read a file, as the kernel knows them.
+/// A user who reads a file, with the IDs that the kernel uses.
 package struct FileReader: Sendable {
     package var user: UInt32
     package var groups: Set<UInt32>
@@ -41,8 +41,8 @@ package struct FileReader: Sendable {
         self.groups = groups
     }
 
-    /// Whether a file's mode gives them a permission (path_resolution(7)): 4 to read a file, 1 to search a directory.
-    /// Access-control lists are not looked at.
+    /// Whether a file's mode gives the user a permission (path_resolution(7)): 4 to read a file, 1 to search a
+    /// directory. Access-control lists are ignored.
     func has(_ permission: UInt32, on status: FileStatus) -> Bool {
         if user == 0 { return true }
         if user == status.owner { return status.mode & permission << 6 != 0 }

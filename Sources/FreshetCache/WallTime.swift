@@ -1,4 +1,4 @@
-/// An instant of the wall clock: what must mean something after a restart. Nothing here reads a clock.
+/// An instant of the wall clock, for times that are kept across restarts. This type does not read a clock.
 package struct WallTime: Hashable, Comparable, Sendable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     package var nanoseconds: Int64

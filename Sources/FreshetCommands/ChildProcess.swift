@@ -1,8 +1,8 @@
 import Glibc
 
-/// A program that is run and awaited, while nothing else is done.
+/// Runs another program and waits for its end.
 enum ChildProcess {
-    /// More than that of what it writes is not kept: it is for a person, or an answer of `freshetd --check`.
+    /// The most bytes that are kept of each output stream; further bytes are read and dropped.
     private static let mostBytes = 64 << 20
 
     static func run(_ path: String, _ arguments: [String], _ streams: ChildStreams) -> ChildResult {
@@ -12,7 +12,7 @@ enum ChildProcess {
         }
     }
 
-    /// As system(3) has it: what the terminal's keys send is the child's meanwhile.
+    /// Ignores SIGINT and SIGQUIT while the child runs, as system(3) does: Ctrl-C is for the child.
     private static func runShared(_ path: String, _ arguments: [String]) -> ChildResult {
         var ignoring = sigaction()
         ignoring.__sigaction_handler.sa_handler = SIG_IGN
@@ -30,34 +30,34 @@ enum ChildProcess {
 
     private static func runCollected(_ path: String, _ arguments: [String]) -> ChildResult {
         var output: [Int32] = [-1, -1]
-        var talk: [Int32] = [-1, -1]
+        var errorPipe: [Int32] = [-1, -1]
         guard pipe(&output) == 0 else { return .failed(reason(errno)) }
-        guard pipe(&talk) == 0 else {
+        guard pipe(&errorPipe) == 0 else {
             let why = reason(errno)
             output.forEach { close($0) }
             return .failed(why)
         }
-        // This program has one thread, so that no other child comes between.
-        for descriptor in output + talk { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        // This program has one thread, so no other child can inherit the pipes before the flag is set.
+        for descriptor in output + errorPipe { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, talk[1], STDERR_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, errorPipe[1], STDERR_FILENO)
         let spawned = spawn(path, arguments, &actions)
         close(output[1])
-        close(talk[1])
+        close(errorPipe[1])
         defer {
             close(output[0])
-            close(talk[0])
+            close(errorPipe[0])
         }
         return spawned.map(
             running: { child in
-                let (written, said) = collect(output[0], talk[0])
+                let (written, errorText) = collect(output[0], errorPipe[0])
                 return .ended(
                     status: status(of: child), output: String(decoding: written, as: UTF8.self),
-                    talk: String(decoding: said, as: UTF8.self))
+                    errorOutput: String(decoding: errorText, as: UTF8.self))
             }, otherwise: ChildResult.failed)
     }
 
@@ -79,7 +79,7 @@ enum ChildProcess {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // It begins as a shell would have it: with what this process blocks, or ignores while it waits, it has no business.
+        // The child starts with the default signal mask and actions, as from a shell.
         var defaults = sigset_t()
         sigemptyset(&defaults)
         posix_spawnattr_setsigmask(&attributes, &defaults)
@@ -99,7 +99,7 @@ enum ChildProcess {
         return error == 0 ? .running(child) : .failed(reason(error))
     }
 
-    /// The environment for who writes into a pipe: colours are this program's business.
+    /// The environment of this process, without colours: the child writes to a pipe.
     private static func plainEnvironment() -> [UnsafeMutablePointer<CChar>?] {
         let name = "SYSTEMD_COLORS="
         var variables: [UnsafeMutablePointer<CChar>?] = [strdup(name + "0")]
@@ -112,20 +112,20 @@ enum ChildProcess {
         return variables
     }
 
-    /// What comes through two pipes, until both are closed.
-    private static func collect(_ output: Int32, _ talk: Int32) -> ([UInt8], [UInt8]) {
-        var pipes = [(descriptor: output, bytes: [UInt8]()), (descriptor: talk, bytes: [UInt8]())]
+    /// Reads two pipes until both are closed.
+    private static func collect(_ output: Int32, _ errorPipe: Int32) -> ([UInt8], [UInt8]) {
+        var pipes = [(descriptor: output, bytes: [UInt8]()), (descriptor: errorPipe, bytes: [UInt8]())]
         var buffer = [UInt8](repeating: 0, count: 65_536)
         var open = 2
         while open > 0 {
-            // poll(2) passes over what is -1.
+            // poll(2) ignores negative descriptors.
             var entries = pipes.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
             guard poll(&entries, nfds_t(entries.count), -1) >= 0 || errno == EINTR else { break }
             for index in pipes.indices where entries[index].revents != 0 {
                 let count = read(pipes[index].descriptor, &buffer, buffer.count)
                 if count > 0 {
-                    let room = max(0, mostBytes - pipes[index].bytes.count)
-                    pipes[index].bytes += buffer[..<min(count, room)]
+                    let rest = max(0, mostBytes - pipes[index].bytes.count)
+                    pipes[index].bytes += buffer[..<min(count, rest)]
                 } else if count == 0 || errno != EINTR {
                     pipes[index].descriptor = -1
                     open -= 1
@@ -140,7 +140,7 @@ enum ChildProcess {
         while waitpid(child, &status, 0) < 0 {
             guard errno == EINTR else { return 127 }
         }
-        // The parts of wait(2): the signal that ended it, or what it ended with.
+        // The parts of the status, as wait(2) defines them: the signal that ended the child, or its exit status.
         let signal = status & 0x7F
         return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
     }

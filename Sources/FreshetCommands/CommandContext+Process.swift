@@ -2,15 +2,15 @@ import FreshetEventLoop
 import Glibc
 
 extension CommandContext {
-    /// The world as it is: this process's streams, clock and environment.
+    /// The streams, the clock and the environment of this process.
     package static func ofThisProcess() -> CommandContext {
-        // Before anything is opened.
+        // Before anything is opened: a closed standard stream gets /dev/null.
         StandardDescriptors.occupy()
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let environment = readEnvironment()
         var outputFailure: String?
         let write = { (bytes: ArraySlice<UInt8>) -> Bool in
-            // After a gap, what follows would only hide it.
+            // After a failed write, further output would hide the gap.
             guard outputFailure == nil else { return false }
             if writeAll(bytes, to: STDOUT_FILENO) { return true }
             outputFailure = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
@@ -20,11 +20,11 @@ extension CommandContext {
             environment: environment, user: geteuid(),
             output: { text in _ = write(Array(text.utf8)[...]) },
             outputBytes: write, outputDescriptor: STDOUT_FILENO, outputFailure: { outputFailure },
-            talk: { text in _ = writeAll(Array(text.utf8)[...], to: STDERR_FILENO) },
+            printError: { text in _ = writeAll(Array(text.utf8)[...], to: STDERR_FILENO) },
             isTerminal: isTerminal,
             columns: isTerminal ? columns(of: STDOUT_FILENO, environment) : nil,
-            // A serial console does not know its size, and is a terminal all the same.
-            talkColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) ?? 80 : nil,
+            // A serial console is a terminal without a size.
+            errorColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) ?? 80 : nil,
             answer: isatty(STDIN_FILENO) == 1 ? { readAnswer() } : nil,
             now: {
                 var time = timespec()
@@ -64,7 +64,7 @@ extension CommandContext {
         return result
     }
 
-    /// COLUMNS goes before what the terminal says, as with systemd's tools.
+    /// The width of a terminal. `COLUMNS` has precedence, as in systemd's tools.
     private static func columns(of terminal: Int32, _ environment: [String: String]) -> Int? {
         if let text = environment["COLUMNS"], let columns = Int(text), columns > 0 { return columns }
         var size = winsize()
@@ -72,8 +72,8 @@ extension CommandContext {
         return Int(size.ws_col)
     }
 
-    /// A line of the terminal that standard input is; nil: it has ended, or what would end this program arrived meanwhile,
-    /// such as Ctrl-C. Then whoever asked can still say what becomes of what was under way.
+    /// Reads a line from the terminal. Nil at its end, or after a signal that ends this program, such as Ctrl-C: the
+    /// caller can still print what happens to the work in progress.
     private static func readAnswer() -> String? {
         guard let signals = try? SignalQueue([SIGINT, SIGTERM, SIGHUP]) else { return readLine() }
         var entries = [
@@ -81,10 +81,10 @@ extension CommandContext {
             pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
         ]
         while poll(&entries, nfds_t(entries.count), -1) < 0 && errno == EINTR {}
-        // Taken, or it would end this program when it is no longer held back.
+        // A signal that stays in the queue would end this program when it is unblocked.
         let isEnding = entries[0].revents != 0 && signals.take() != nil
         if !isEnding, let line = readLine() { return line }
-        // The cursor still is behind the question.
+        // The cursor is still behind the question.
         _ = writeAll([UInt8(ascii: "\n")], to: STDERR_FILENO)
         return nil
     }
@@ -103,7 +103,7 @@ extension CommandContext {
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Somebody made the stream non-blocking for all who share it.
+                // Another process that shares the stream made it non-blocking.
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&entry, 1, -1)
             } else if errno != EINTR {

@@ -1,53 +1,55 @@
 import FreshetRender
 
-/// What a verb sees of the world: everything that a test replaces.
+/// Everything outside the program that a verb uses; tests replace it.
 package struct CommandContext {
     package var environment: [String: String]
-    /// The effective user's number.
+    /// The effective user ID.
     package var user: UInt32
-    /// Takes data, for standard output.
+    /// Writes text to standard output.
     package var output: (String) -> Void
-    /// Takes bytes of a pipeline's content, for standard output; false: nobody reads any more.
+    /// Writes bytes to standard output; false if they cannot be written, for example because the reader has closed the
+    /// pipe.
     package var outputBytes: (ArraySlice<UInt8>) -> Bool
-    /// Standard output, to notice that its reader goes away; nil: there is nothing to notice.
+    /// The descriptor of standard output, to notice that its reader closes it; nil in tests.
     package var outputDescriptor: Int32?
-    /// What kept data from being written to standard output, if anything did.
+    /// The reason for which standard output could not be written; nil if all was written.
     package var outputFailure: () -> String?
-    /// Takes what is said to people, for standard error.
-    package var talk: (String) -> Void
+    /// Writes messages to standard error.
+    package var printError: (String) -> Void
     /// Whether standard output is a terminal.
     package var isTerminal: Bool
-    /// That terminal's columns; nil: unknown, or none.
+    /// The width of that terminal; nil if it is unknown, or if standard output is not a terminal.
     package var columns: Int?
-    /// The columns of the terminal that standard error is; nil: it is none.
-    package var talkColumns: Int?
-    /// Reads a line from the terminal that standard input is; nil: it is none.
+    /// The width of the terminal of standard error; nil if standard error is not a terminal.
+    package var errorColumns: Int?
+    /// Reads a line from the terminal of standard input; nil if standard input is not a terminal.
     package var answer: (() -> String?)?
     /// The wall clock: microseconds since 1970.
     package var now: () -> Int64
-    /// At an instant in microseconds since 1970: seconds east of UTC, and that offset's name.
+    /// The time zone at an instant (microseconds since 1970): seconds east of UTC, and its name.
     package var timeZone: (Int64) -> (offset: Int64, name: String)
-    /// Whether something is at a path, and can be executed.
+    /// Whether a path exists.
     package var exists: (String) -> Bool
+    /// Whether a path can be executed.
     package var isExecutable: (String) -> Bool
-    /// This executable's own path, if it can be known.
+    /// The path of this executable; nil if it is unknown.
     package var ownPath: String?
-    /// Becomes another program; returns only if that failed, with the reason.
+    /// Replaces this process with another program (execv(3)); returns only the reason of a failure.
     package var execute: (_ path: String, _ arguments: [String]) -> String
-    /// Runs another program, and awaits its end.
+    /// Runs another program and waits for its end.
     package var child: (_ path: String, _ arguments: [String], _ streams: ChildStreams) -> ChildResult
 
     package init(
         environment: [String: String], user: UInt32, output: @escaping (String) -> Void,
         outputBytes: @escaping (ArraySlice<UInt8>) -> Bool, outputDescriptor: Int32? = nil,
-        outputFailure: @escaping () -> String? = { nil }, talk: @escaping (String) -> Void, isTerminal: Bool,
-        columns: Int?, talkColumns: Int? = nil,
+        outputFailure: @escaping () -> String? = { nil }, printError: @escaping (String) -> Void, isTerminal: Bool,
+        columns: Int?, errorColumns: Int? = nil,
         answer: (() -> String?)? = nil, now: @escaping () -> Int64,
         timeZone: @escaping (Int64) -> (offset: Int64, name: String),
         exists: @escaping (String) -> Bool, isExecutable: @escaping (String) -> Bool, ownPath: String?,
         execute: @escaping (_ path: String, _ arguments: [String]) -> String,
         child: @escaping (_ path: String, _ arguments: [String], _ streams: ChildStreams) -> ChildResult = { _, _, _ in
-            .failed("there are no programs here")
+            .failed("no programs can be run here")
         }
     ) {
         self.environment = environment
@@ -56,10 +58,10 @@ package struct CommandContext {
         self.outputBytes = outputBytes
         self.outputDescriptor = outputDescriptor
         self.outputFailure = outputFailure
-        self.talk = talk
+        self.printError = printError
         self.isTerminal = isTerminal
         self.columns = columns
-        self.talkColumns = talkColumns
+        self.errorColumns = errorColumns
         self.answer = answer
         self.now = now
         self.timeZone = timeZone
@@ -70,39 +72,39 @@ package struct CommandContext {
         self.child = child
     }
 
-    /// The same, whose texts are in characters that the terminal has. Bytes stay what they are.
-    func speaking(_ charset: Charset) -> CommandContext {
+    /// The same context, which converts text to the characters of the terminal. Bytes stay unchanged.
+    func inCharset(_ charset: Charset) -> CommandContext {
         guard charset != .unicode else { return self }
         var context = self
         context.output = { [output] text in output(charset.text(text)) }
-        context.talk = { [talk] text in talk(charset.text(text)) }
+        context.printError = { [printError] text in printError(charset.text(text)) }
         return context
     }
 
-    /// Where a program is, as a shell finds it; nil: nowhere.
+    /// The path of a program, as a shell finds it; nil if there is none.
     func program(_ name: String) -> String? {
         guard !name.contains("/") else { return isExecutable(name) ? name : nil }
-        // That of the system, where the environment has none: execvp(3).
+        // Without PATH, the default of execvp(3).
         let path = environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
         return path.split(separator: ":").map { "\($0)/\(name)" }.first(where: isExecutable)
     }
 }
 
-/// What another program's standard streams are.
+/// The standard streams of a child.
 package enum ChildStreams: Hashable, Sendable {
-    /// This program's own: it talks with whoever is at the terminal, to whom Ctrl-C then belongs.
+    /// Those of this program: the child uses the terminal, and gets its Ctrl-C.
     case shared
-    /// Nothing to read; what it writes is collected.
+    /// An empty input; the output is collected.
     case collected
 }
 
-/// What came of another program.
+/// The end of a child.
 package enum ChildResult: Hashable, Sendable {
     /// - Parameters:
-    ///   - status: as a shell has it: of one that a signal has ended, 128 and the signal's number.
-    ///   - output: what it wrote, if that was collected.
-    ///   - talk: the same of standard error.
-    case ended(status: Int32, output: String = "", talk: String = "")
-    /// It could not be run; why.
+    ///   - status: as in a shell: after a signal, 128 plus its number.
+    ///   - output: the collected standard output.
+    ///   - errorOutput: the collected standard error.
+    case ended(status: Int32, output: String = "", errorOutput: String = "")
+    /// The reason for which the program could not be run.
     case failed(String)
 }

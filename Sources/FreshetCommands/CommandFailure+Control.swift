@@ -2,14 +2,17 @@ import FreshetControl
 import FreshetRender
 
 extension CommandFailure {
+    /// The message for a failed call, with the remedy.
+    ///
     /// - Parameters:
-    ///   - socket: the path that was tried.
+    ///   - socket: the path of the socket.
     ///   - isInstalled: whether there is a `freshetd` on this machine.
     init(_ failure: ControlClient.Failure, socket: String, isInstalled: Bool, times: Times) {
         switch failure {
         case .refused(let error): self.init(error, times: times)
         case .noAccess(let what):
-            self.init(.notPermitted, "you may not ask freshetd: \(what); check the rights of the socket's directory")
+            self.init(
+                .notPermitted, "permission denied by freshetd: \(what); check the rights of the socket's directory")
         case .notRunning(let what, let isSocketThere):
             self.init(
                 .notRunning,
@@ -19,43 +22,45 @@ extension CommandFailure {
             self.init(
                 .notRunning,
                 "freshetd does not answer: it starts or stops slowly, or hangs"
-                    + (socket.hasPrefix("/run/") ? "; '\(Self.systemctl("status", socket))' says which" : ""))
-        case .closed: self.init(.notRunning, "freshetd closed the connection: it stops, or has too many clients")
+                    + (socket.hasPrefix("/run/") ? "; '\(Self.systemctl("status", socket))' shows which" : ""))
+        case .closed:
+            self.init(
+                .notRunning, "freshetd closed the connection: it is stopping, or too many clients are connected")
         case .notFreshet:
-            self.init(.notRunning, "who answers at '\(DisplayText.harmless(socket))' is not freshetd")
+            self.init(.notRunning, "the program that answers at '\(DisplayText.harmless(socket))' is not freshetd")
         case .noSuchMethod(let method):
             self.init(
                 .failure,
-                "the daemon does not have '\(DisplayText.harmless(method))': it is older than this freshetctl; "
-                    + "'\(Self.systemctl("restart", socket))' starts the one that is installed")
+                "the daemon does not support '\(DisplayText.harmless(method))': it is older than this freshetctl; "
+                    + "'\(Self.systemctl("restart", socket))' starts the installed version")
         case .mismatch(let what):
-            self.init(.failure, "\(DisplayText.harmless(what)): is the daemon of another version?")
+            self.init(.failure, "\(DisplayText.harmless(what)); the daemon and freshetctl may have different versions")
         case .other(let what): self.init(.failure, what)
         }
     }
 
     /// Such as `'homepage' at 'comedy'`.
-    private static func place(_ name: String, _ path: [String]) -> String {
+    private static func branch(_ name: String, _ path: [String]) -> String {
         path.isEmpty ? "'\(name)'" : "'\(name)' at '\(path.joined(separator: " "))'"
     }
 
-    /// What to do when nobody listens.
+    /// The remedy if no daemon has the socket.
     private static func remedy(socket: String, hasEnded: Bool, isInstalled: Bool) -> String {
         guard isInstalled else {
-            return "It is not installed here either, or not where freshetctl looks: beside itself and in /usr/sbin."
+            return "It is not installed beside freshetctl or in /usr/sbin."
         }
         guard socket.hasPrefix("/run/") else {
-            return "Is that the right path? '--socket' and $FRESHET_SOCKET name another than the usual one."
+            return "Check the path: '--socket' or $FRESHET_SOCKET names it."
         }
         if hasEnded {
-            return "It was killed, or crashed: '\(systemctl("status", socket))' says why.\n"
+            return "It was killed or crashed: '\(systemctl("status", socket))' shows why.\n"
                 + "Start it with '\(systemctl("start", socket))'."
         }
         return "Start it with '\(systemctl("start", socket))', at each boot with '\(systemctl("enable", socket))'.\n"
-            + "'\(systemctl("status", socket))' says why it ended."
+            + "'\(systemctl("status", socket))' shows why it ended."
     }
 
-    /// A socket in the user's own directory is that of the user's own daemon.
+    /// A socket in the user's own runtime directory belongs to the user's own daemon.
     private static func systemctl(_ verb: String, _ socket: String) -> String {
         "systemctl \(socket.hasPrefix("/run/user/") ? "--user " : "")\(verb) freshetd"
     }
@@ -66,80 +71,86 @@ extension CommandFailure {
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "there is no pipeline '\(name)' yet: \(file) is not in force; 'freshetctl reload' reads it, or says what "
-                        + "is wrong with the configuration"))
+                    "there is no pipeline '\(name)' yet: \(file) is not active; 'freshetctl reload' reads it, or prints "
+                        + "its errors"))
         case .noSuchPipeline(let name, let suggestion, nil):
-            let hint = suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl list' shows those that there are"
+            let hint = suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl list' lists the pipelines"
             self.init(.failure, DisplayText.harmless("there is no pipeline '\(name)'\(hint)"))
         case .noSuchSignal(let name, let suggestion):
             let hint =
-                suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl signals' shows those that there are"
+                suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl signals' lists the signals"
             self.init(.failure, DisplayText.harmless("there is no signal '\(name)'\(hint)"))
         case .cannotFire(let name):
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "'\(name)' is not raised by hand: it is a single pipeline's, and 'freshetctl refresh NAME' runs one"
+                    "cannot fire '\(name)': it belongs to a single pipeline; 'freshetctl refresh NAME' runs a pipeline"
                 ))
-        case .faultyPipeline(let name):
+        case .invalidPipeline(let name):
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "'\(name)' does not run: its configuration has faults; 'freshetctl check' shows them"))
+                    "'\(name)' does not run: its configuration has errors; 'freshetctl check' prints them"))
         case .noGeneration(let name):
             self.init(
                 .failure,
-                DisplayText.harmless("'\(name)' has no copy yet; 'freshetctl status \(name)' says why"))
+                DisplayText.harmless("'\(name)' has no copy yet; 'freshetctl status \(name)' shows why"))
         case .withdrawn(let name, let number, let since):
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "'\(name)' has no copy now: it is past its max-age, and was withdrawn \(times.relative(since)); "
-                        + "'freshetctl get \(name) --generation \(number)' prints what it was"))
+                    "'\(name)' has no copy now: it is past its max-age and was withdrawn \(times.relative(since)); "
+                        + "'freshetctl get \(name) --generation \(number)' prints it"))
         case .noSuchGeneration(let name, let number, let kept):
             let what =
                 number.map { "generation \($0) of '\(name)' is not kept" } ?? "no older generation of '\(name)' is kept"
             let numbers = kept.map(String.init).joined(separator: ", ")
-            let rest = kept.isEmpty ? "" : "; there \(kept.count == 1 ? "is generation" : "are generations") \(numbers)"
-            self.init(.failure, DisplayText.harmless("\(what)\(rest). 'cache.keep' says how many are kept."))
+            let rest = kept.isEmpty ? "" : "; kept: \(numbers)"
+            self.init(.failure, DisplayText.harmless("\(what)\(rest); cache.keep sets how many are kept"))
         case .damagedGeneration(let name, let number):
-            self.init(.failure, DisplayText.harmless("the file of generation \(number) of '\(name)' is damaged"))
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "the file of generation \(number) of '\(name)' is damaged; 'freshetctl fsck --repair' removes it"))
         case .notReadable(let name, let number):
             self.init(
                 .notPermitted,
                 DisplayText.harmless(
-                    "you may not read \(number.map { "generation \($0)" } ?? "what was refused") of '\(name)'; read it as root or as a member of the group of its "
-                        + "file, or set cache.mode"))
+                    "permission denied: cannot read \(number.map { "generation \($0)" } ?? "the rejected content") of "
+                        + "'\(name)'; be root or a member of the group of its file, or set cache.mode"))
         case .noCandidate(let name):
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "nothing that a check refused is kept of '\(name)'; 'freshetctl status \(name)' shows what is"))
+                    "'\(name)' has no rejected content; 'freshetctl status \(name)' shows its state"))
         case .otherCandidate(let name, let digest):
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "what is kept aside of '\(name)' is \(digest) by now; 'freshetctl diff \(name) --candidate' shows it"
-                ))
+                    "the rejected content of '\(name)' has changed: its digest is \(digest); "
+                        + "'freshetctl diff \(name) --candidate' shows it"))
         case .pinned(let name, let number):
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "'\(name)' is pinned at generation \(number); 'freshetctl unpin \(name)' lets go of it"))
+                    "'\(name)' is pinned at generation \(number); 'freshetctl unpin \(name)' unpins it"))
         case .configurationRefused(let diagnostics):
-            let faults = diagnostics.count { $0.severity == .fault }
+            let errors = diagnostics.count { $0.severity == .error }
             self.init(
-                .configuration, "the configuration has \(Count.text(faults, "fault")), keeping the one before")
+                .configuration,
+                "reload refused: \(Count.text(errors, "error")); the previous configuration stays active")
         case .parametersRefused(let name, let refusals):
             let lines =
                 refusals.map { "'\($0.parameter)' \($0.reason)" }
-                + ["Nothing was set; 'freshetctl set \(name)' shows what there is."]
+                + ["Nothing was set; 'freshetctl set \(name)' shows the parameters."]
             self.init(.failure, lines.map { DisplayText.harmless($0) }.joined(separator: "\n"))
         case .nothingMore(let name, let path):
-            self.init(.nothingMore, DisplayText.harmless("nothing more to load: \(Self.place(name, path)) is complete"))
+            self.init(
+                .nothingMore, DisplayText.harmless("nothing more to load: \(Self.branch(name, path)) is complete"))
         case .noSuchBranch(let name, let path, let suggestion):
             let hint =
-                suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl status \(name)' shows where there are"
+                suggestion.map { "; did you mean '\($0)'?" }
+                ?? "; 'freshetctl status \(name)' shows the branches that have more"
             self.init(
                 .failure,
                 DisplayText.harmless(
@@ -149,20 +160,22 @@ extension CommandFailure {
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "'\(name)' has more at \(more.total) places, name one: \(PipelineView.places(more))"))
+                    "'\(name)' has more pages in \(more.total) branches; name one: \(PipelineView.places(more))"))
         case .cannotLoadMore(let name, let reason):
-            self.init(.failure, DisplayText.harmless("nothing more of '\(name)' can be loaded: \(reason)"))
+            self.init(.failure, DisplayText.harmless("cannot load more of '\(name)': \(reason)"))
         case .tryLater(let hint):
-            self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
+            self.init(.tryLater, "nothing was started: \(times.retryHint(hint)); --force ignores it")
         case .failed(let name, let reason):
             self.init(.failure, DisplayText.harmless(name.map { "'\($0)': \(reason)" } ?? reason))
-        case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))
+        case .busy(let reason): self.init(.tryLater, DisplayText.harmless("try again later: \(reason)"))
         case .permissionDenied:
             self.init(
                 .notPermitted,
-                "you may not do this; do it as root, or as a member of the group freshet ('adduser NAME freshet')")
+                "permission denied: be root or a member of group freshet ('adduser NAME freshet')")
         case .invalidParameter(let name):
-            self.init(.failure, "the daemon does not accept '\(DisplayText.harmless(name))': is it another version?")
+            self.init(
+                .failure,
+                "the daemon does not accept the parameter '\(DisplayText.harmless(name))'; it may have another version")
         }
     }
 }

@@ -1,14 +1,14 @@
 import FreshetVarlink
 
-/// The files of a copy that has several (`cache.files`), found in the JSON object that has them all.
+/// The files of a copy with several files (`cache.files`), read from the JSON object that contains all of them.
 struct FileSet {
-    /// More than that no such object has: it is made in memory.
+    /// The largest JSON object that is parsed. The daemon makes such objects in memory, and none is larger.
     static let mostBytes = 64 << 20
 
     private let members: [JSONScanner.Member]
     private let bytes: [UInt8]
 
-    /// Nil: it is no JSON object.
+    /// Nil if the content is not a JSON object.
     init?(_ bytes: [UInt8]) {
         guard let members = try? JSONScanner.members(of: bytes) else { return nil }
         self.members = members
@@ -17,7 +17,8 @@ struct FileSet {
 
     var names: [String] { members.map(\.name).sorted() }
 
-    /// What stands in the file: a string as it is, anything else as its JSON text, with a newline. Nil: there is none.
+    /// The content of a file: the text of a JSON string, or the JSON text of any other value and a newline. Nil if
+    /// there is no such file.
     func content(of name: String) -> [UInt8]? {
         guard let member = members.first(where: { $0.name == name }) else { return nil }
         if let text = JSONScanner.string(member.value, of: bytes) { return Array(text.utf8) }

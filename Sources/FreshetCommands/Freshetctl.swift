@@ -6,20 +6,40 @@ import FreshetRender
 struct FreshetctlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "freshetctl",
-        abstract: "Look into freshetd and steer it.",
+        abstract: "Inspect and control freshetd.",
         discussion: """
             Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 2 a difference ('run \
-            --detailed-exitcode'), 64 wrong usage, 66 nothing more to load, 69 the daemon does not run, 75 try later, 77 not \
-            permitted, 78 faulty configuration.
+            --detailed-exitcode'), 64 wrong usage, 66 nothing more to load, 69 the daemon does not run, 75 try again \
+            later, 77 permission denied, 78 configuration error.
             """,
         version: Version.current,
-        subcommands: [
-            Status.self, List.self, Show.self, IsFresh.self, Wait.self, Diagnose.self, Logs.self, Cat.self, Edit.self,
-            Refresh.self, LoadMore.self, SetVerb.self, Unset.self, Get.self,
-            History.self, Diff.self, Accept.self, Rollback.self, Pin.self, Unpin.self, Hold.self, Release.self,
-            Watch.self, Monitor.self, Graph.self, TimelineVerb.self, Marbles.self, Top.self, Metrics.self,
-            Signals.self, Reload.self, LogLevelVerb.self, Check.self, Run.self, Fsck.self, Prune.self,
-            Completions.self,
+        // In each group the verbs that are used most come first.
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Status",
+                subcommands: [
+                    Status.self, List.self, Diagnose.self, Logs.self, Top.self, Monitor.self, Signals.self,
+                    IsFresh.self,
+                    Wait.self, Show.self, Graph.self, TimelineVerb.self, Marbles.self,
+                ]),
+            CommandGroup(
+                name: "Refresh",
+                subcommands: [
+                    Refresh.self, Hold.self, Release.self, SetVerb.self, Unset.self, LoadMore.self,
+                ]),
+            CommandGroup(
+                name: "Generations",
+                subcommands: [
+                    Get.self, History.self, Diff.self, Rollback.self, Pin.self, Unpin.self, Accept.self, Watch.self,
+                ]),
+            CommandGroup(
+                name: "Configuration",
+                subcommands: [Edit.self, Check.self, Reload.self, Run.self, Cat.self]),
+            CommandGroup(
+                name: "Service",
+                subcommands: [
+                    Metrics.self, LogLevelVerb.self, Fsck.self, Prune.self, Completions.self,
+                ]),
         ],
         defaultSubcommand: List.self)
 }
@@ -29,30 +49,31 @@ package enum Freshetctl {
     /// - Parameter arguments: without the program's own name.
     package static func run(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
         if arguments.first == Completion.argument { return Completion.answer(Array(arguments.dropFirst()), context) }
-        let status = perform(arguments, context.speaking(.choose(environment: context.environment)))
+        let status = perform(arguments, context.inCharset(.choose(environment: context.environment)))
         guard let reason = context.outputFailure() else { return status }
-        context.talk("freshetctl: cannot write the output: \(reason)\n")
+        context.printError("freshetctl: cannot write the output: \(reason)\n")
         return status == .success ? .failure : status
     }
 
     private static func perform(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
         if let line = PlainCommandLine(arguments) { return run(line.run, line.options, context) }
-        // Before the parser: it would take an unknown verb for an argument of the default one.
+        // Before parsing: the parser takes an unknown verb for an argument of the default verb.
         if let stray = unknownVerb(arguments) {
             let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""
-            context.talk("freshetctl: there is no verb '\(stray)'\(meant)\nSee 'freshetctl --help' for the verbs.\n")
+            context.printError(
+                "freshetctl: there is no verb '\(stray)'\(meant)\nSee 'freshetctl --help' for the verbs.\n")
             return .usage
         }
         let command: any ParsableCommand
         do {
             let arguments = verbFirst(arguments)
-            // For what is wrong, and for help, the parser has to see all of the command line.
+            // Errors and help need the parser of the whole command line.
             command = try parsedVerb(arguments) ?? FreshetctlCommand.parseAsRoot(arguments)
         } catch {
             return report(error, context)
         }
         guard let verb = command as? any Verb else {
-            // What is no verb of ours is one of the parser's: its help.
+            // Only the parser's own help command is not a ``Verb``.
             var command = command
             do {
                 try command.run()
@@ -71,7 +92,7 @@ package enum Freshetctl {
             try verb(Session(context: context, options: options))
             return .success
         } catch {
-            if !error.message.isEmpty { context.talk("freshetctl: \(error.message)\n") }
+            if !error.message.isEmpty { context.printError("freshetctl: \(error.message)\n") }
             return error.status
         }
     }
@@ -83,7 +104,7 @@ package enum Freshetctl {
             context.output(message + "\n")
             return .success
         }
-        context.talk(message + "\n")
+        context.printError(message + "\n")
         return .usage
     }
 
@@ -91,15 +112,15 @@ package enum Freshetctl {
         FreshetctlCommand.configuration.subcommands.map { $0._commandName } + ["help"]
     }
 
-    /// A verb that is first, parsed by itself, which takes half of the time that it takes as one of all; nil: it is none,
-    /// or something is wrong.
+    /// Parses the arguments with the parser of the verb alone if the first argument is a verb: that takes half the time
+    /// of parsing with all verbs. Nil if the first argument is not a verb, or if the arguments are wrong.
     private static func parsedVerb(_ arguments: [String]) -> (any ParsableCommand)? {
         let verb = FreshetctlCommand.configuration.subcommands.first { $0._commandName == arguments.first }
         guard let verb, verb.configuration.subcommands.isEmpty else { return nil }
         return try? verb.parse(Array(arguments.dropFirst()))
     }
 
-    /// Where the first argument is that is no option.
+    /// The index of the first argument that is not an option.
     private static func verbIndex(_ arguments: [String]) -> Int? {
         var index = 0
         while index < arguments.count {
@@ -118,7 +139,7 @@ package enum Freshetctl {
     private static func unknownVerb(_ arguments: [String]) -> String? {
         guard let index = verbIndex(arguments) else { return nil }
         guard verbs.contains(arguments[index]) else { return arguments[index] }
-        // Help on what is no verb would be the help on all.
+        // Without this check, help for an unknown verb would be the help of freshetctl.
         guard arguments[index] == "help" else { return nil }
         var known = FreshetctlCommand.configuration.subcommands
         for word in arguments[(index + 1)...] where !word.hasPrefix("-") && word != "help" {
@@ -128,8 +149,8 @@ package enum Freshetctl {
         return nil
     }
 
-    /// Moves global options that stand before the verb, or before a verb's own verb, behind it, where the parser wants
-    /// them.
+    /// Moves global options from before a verb to after it, also for the verb of a verb: the parser accepts them only
+    /// there.
     static func verbFirst(_ arguments: [String]) -> [String] {
         verbFirst(arguments, FreshetctlCommand.self)
     }

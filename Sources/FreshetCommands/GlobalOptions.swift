@@ -3,10 +3,10 @@ import ArgumentParser
 /// The options that every verb takes, before or after its name.
 struct GlobalOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The daemon's socket, instead of $FRESHET_SOCKET or the usual place.", valueName: "path"))
+        help: ArgumentHelp("Use this socket, not $FRESHET_SOCKET or the usual one.", valueName: "path"))
     var socket: String?
 
-    @Flag(help: "Talk to the caller's own daemon, not to the system's.")
+    @Flag(help: "Use the caller's own daemon, not the system's.")
     var user = false
 
     @Flag(help: "Print JSON: the types of the interface io.freshet.Control.")
@@ -15,13 +15,13 @@ struct GlobalOptions: ParsableArguments {
     @Flag(help: "Print tables without titles and totals.")
     var noLegend = false
 
-    @Flag(help: "Accepted for familiarity; there is no pager.")
+    @Flag(help: "Do nothing: there is no pager.")
     var noPager = false
 
-    @Flag(name: .shortAndLong, help: "Say nothing but errors.")
+    @Flag(name: .shortAndLong, help: "Print only errors.")
     var quiet = false
 
-    /// Those with a value, for whoever looks for the verb among the arguments.
+    /// The options with a value: to find the verb, the value is skipped.
     static let withValue: Set<String> = ["--socket"]
     static let flags: Set<String> = ["--user", "--json", "--no-legend", "--no-pager", "--quiet", "-q"]
 
@@ -30,12 +30,12 @@ struct GlobalOptions: ParsableArguments {
     }
 
     func validate() throws {
-        if socket?.isEmpty == true { throw ValidationError("--socket wants a path.") }
+        if socket?.isEmpty == true { throw ValidationError("--socket needs a path.") }
         if socket != nil, user { throw ValidationError("Give --socket or --user, but not both.") }
     }
 }
 
-/// What the global options say.
+/// The values of the global options.
 struct SessionOptions: Hashable, Sendable {
     var socket: String?
     var user = false
@@ -43,7 +43,7 @@ struct SessionOptions: Hashable, Sendable {
     var noLegend = false
     var quiet = false
 
-    /// Takes one of ``GlobalOptions/flags``; returns whether it is one.
+    /// Sets an option of ``GlobalOptions/flags``; returns false for any other text.
     mutating func set(_ flag: String) -> Bool {
         switch flag {
         case "--user": user = true
@@ -57,19 +57,19 @@ struct SessionOptions: Hashable, Sendable {
     }
 }
 
-/// Where the daemon's socket is when nobody says so.
+/// The path of the daemon's socket if `--socket` is not given.
 enum SocketPath {
     static let name = "freshet/io.freshet.Control"
 
-    /// That of the caller's own daemon.
+    /// The socket of the caller's own daemon.
     static func own(_ context: CommandContext) -> String {
         let runtime = context.environment["XDG_RUNTIME_DIR"].flatMap { $0.isEmpty ? nil : $0 }
         return (runtime ?? "/run/user/\(context.user)") + "/" + name
     }
 
-    /// `FRESHET_SOCKET`; else the system's daemon for root, and for others too if it is there; else the caller's own.
-    /// Where neither is there it is the caller's own for those who have configured one: nobody else is to be told how to
-    /// start it when it is the system's that has stopped.
+    /// `FRESHET_SOCKET`; else the system's socket for root, and for other users if it exists; else the caller's own. If
+    /// neither exists, a user with an own configuration gets the own socket, and any other user the system's: the error
+    /// message then names the daemon to start.
     static func find(_ context: CommandContext) -> String {
         let environment = context.environment
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }

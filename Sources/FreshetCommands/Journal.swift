@@ -1,38 +1,40 @@
 import FreshetRender
 
-/// The journal's lines of the daemon or of pipelines: arguments for journalctl(1).
+/// Reads journal entries of the daemon or of pipelines with journalctl(1).
 enum Journal {
+    static let permissionDenied =
+        "Permission denied for the journal: be root or a member of group systemd-journal or adm."
+
+    /// The matches for journalctl.
+    ///
     /// - Parameters:
-    ///   - pipelines: whose lines; empty: all of the unit's.
-    ///   - isPersonal: the daemon is a user's own.
+    ///   - pipelines: the pipelines; if empty, all entries of the unit.
+    ///   - isPersonal: whether the daemon is a user's own.
     static func matches(_ pipelines: [String], isPersonal: Bool) -> [String] {
-        // The unit too: any program may write the field, but not another's unit.
+        // Also the unit: any program may write the field, but only the daemon writes as its unit.
         let unit = isPersonal ? ["--user", "--user-unit=freshetd.service"] : ["--unit=freshetd.service"]
         return unit + pipelines.map { "FRESHET_PIPELINE=\($0)" }
     }
 
-    /// The last lines of a pipeline, as `status` shows them; none if there is no journal to read, or no line.
+    /// The last lines of a pipeline, as `status` shows them; empty without a journal or without a line.
     static func tail(of pipeline: String, _ count: Int, isPersonal: Bool, _ session: Session) -> [String] {
         guard count > 0, let journalctl = session.context.program("journalctl") else { return [] }
         let arguments =
             ["--no-pager", "--lines=\(count)", "--output=short"] + matches([pipeline], isPersonal: isPersonal)
-        guard case .ended(_, let output, let talk) = session.context.child(journalctl, arguments, .collected) else {
-            return []
-        }
+        guard case .ended(_, let output, let errorOutput) = session.context.child(journalctl, arguments, .collected)
+        else { return [] }
         let lines = output.split(separator: "\n").filter { !$0.hasPrefix("-- ") }.map {
             DisplayText.harmless(String($0))
         }
-        // What journalctl says of rights takes four lines.
-        guard lines.isEmpty, talk.contains("insufficient permissions") || talk.contains("not seeing messages") else {
-            return lines
-        }
-        return ["You may not read the journal; be root, or in the group systemd-journal or adm."]
+        // journalctl explains missing permissions in four lines.
+        let isDenied = errorOutput.contains("insufficient permissions") || errorOutput.contains("not seeing messages")
+        return lines.isEmpty && isDenied ? [permissionDenied] : lines
     }
 }
 
 extension Session {
-    /// Whose journal the daemon at this socket writes to; nil: it is none that a service manager started, as far as its
-    /// place tells.
+    /// Whether the daemon at this socket is a user's own. Nil if the path does not show it: then no service manager has
+    /// started the daemon, and its log is not in the journal.
     var isPersonalDaemon: Bool? {
         let path = socketPath
         if path == "/run/" + SocketPath.name { return false }

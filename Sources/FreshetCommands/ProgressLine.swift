@@ -1,22 +1,22 @@
 import FreshetControl
 import FreshetRender
 
-/// The last line of a terminal, redrawn while runs are awaited.
+/// The last line of a terminal, redrawn while a verb waits for runs.
 ///
-/// It is drawn on standard error, so that data stays what it is, and only if that is a terminal. Nothing is drawn for
-/// what is over within the first interval.
+/// It is drawn on standard error if that is a terminal, so that it never mixes with data. Nothing is drawn for runs
+/// that end within the first interval.
 final class ProgressLine {
-    /// Few enough that a daemon with many pipelines is not kept busy by being asked.
+    /// More pipelines than this are requested less often, to keep the load of the daemon low.
     static let many = 20
 
-    /// How often it is drawn; nil: never.
+    /// The interval between two drawings; nil if nothing is drawn.
     let interval: Duration?
 
     private let context: CommandContext
     private let columns: Int
     private let connect: () -> ControlClient?
     private let names: [String]?
-    /// What is awaited, where it is not just the end of runs: such as `waits until jwks is fresh`.
+    /// The goal, if it is not the end of the runs, such as `waits until fresh`.
     private let goal: String?
     private var client: ControlClient?
     private var isOver = false
@@ -24,25 +24,25 @@ final class ProgressLine {
     private var isShown = false
 
     /// - Parameters:
-    ///   - names: of the pipelines that are awaited; nil: all.
-    ///   - goal: what is awaited, if it is not the end of runs.
-    ///   - connect: makes the connection by which the daemon is asked how far they are, when it is first needed.
+    ///   - names: the pipelines; nil for all.
+    ///   - goal: the goal, if it is not the end of the runs.
+    ///   - connect: opens a connection for the status requests, at the first one.
     init(_ names: [String]?, in session: Session, goal: String? = nil, connect: @escaping () -> ControlClient?) {
         context = session.context
-        columns = session.context.talkColumns ?? 0
+        columns = session.context.errorColumns ?? 0
         self.connect = connect
         self.names = names
         self.goal = goal
-        let isWanted = columns > 0 && !session.options.quiet && session.context.environment["TERM"] != "dumb"
+        let isEnabled = columns > 0 && !session.options.quiet && session.context.environment["TERM"] != "dumb"
         let isMany = names.map { $0.count > Self.many } ?? true
-        interval = isWanted ? (isMany ? .seconds(1) : .milliseconds(200)) : nil
+        interval = isEnabled ? (isMany ? .seconds(1) : .milliseconds(200)) : nil
     }
 
-    /// Asks how far the runs are, and draws it.
+    /// Requests the progress of the runs, and draws it.
     func draw() {
         if client == nil && !isOver { client = connect() }
         guard let client, let pipelines = try? client.pipelines(names) else {
-            // Whoever awaits the results hears what is wrong.
+            // The call that waits for the results reports the error.
             client = nil
             isOver = true
             return clear()
@@ -50,15 +50,15 @@ final class ProgressLine {
         let now = ProgressView.line(pipelines.filter { !ended.contains($0.name) }, ended: ended.count)
         let line = goal.map { "\(DisplayText.harmless($0)); \(now)" } ?? now
         isShown = true
-        // A line that reaches the last column would break.
-        context.talk("\r\u{1B}[K" + DisplayText.truncated(line, to: columns - 1))
+        // A line that reaches the last column would wrap.
+        context.printError("\r\u{1B}[K" + DisplayText.truncated(line, to: columns - 1))
     }
 
-    /// Makes room for what is said or printed.
+    /// Erases the line before other output.
     func clear() {
         guard isShown else { return }
         isShown = false
-        context.talk("\r\u{1B}[K")
+        context.printError("\r\u{1B}[K")
     }
 
     func end(_ name: String) {

@@ -8,7 +8,7 @@ protocol Verb: ParsableCommand {
     func run(_ session: Session) throws(CommandFailure)
 }
 
-/// A verb's surroundings: the world, the global options, and ways to speak.
+/// The context of a verb: the process, the global options, the daemon and the output.
 struct Session {
     let context: CommandContext
     let options: SessionOptions
@@ -17,15 +17,15 @@ struct Session {
 
     /// Connects to the daemon.
     func connect() throws(CommandFailure) -> ControlClient {
-        try asking { () throws(ControlClient.Failure) in try ControlClient(path: socketPath) }
+        try callDaemon { () throws(ControlClient.Failure) in try ControlClient(path: socketPath) }
     }
 
-    /// The names that are meant by these, some of which may be patterns, for verbs that act on each: in this order, and
-    /// each once. A pattern that nothing fits stays what it is, and is the name of no pipeline.
+    /// Replaces patterns by the names that match, in order and without repetitions. A pattern without a match stays:
+    /// the daemon then answers that there is no such pipeline.
     func expanded(_ names: [String], _ client: ControlClient) throws(CommandFailure) -> [String] {
         let patterns = names.filter(GlobPattern.isPattern)
         guard !patterns.isEmpty else { return names }
-        let found = try asking { () throws(ControlClient.Failure) in
+        let found = try callDaemon { () throws(ControlClient.Failure) in
             try client.summaries(ControlMessage.List(names: patterns)).map(\.name)
         }
         var seen: Set<String> = []
@@ -36,18 +36,18 @@ struct Session {
         }.filter { seen.insert($0).inserted }
     }
 
-    /// Asks the daemon, and tells people what an error means and what to do.
-    func asking<Answer>(
-        _ question: () throws(ControlClient.Failure) -> Answer
+    /// Calls the daemon; a failure gets a message with its remedy.
+    func callDaemon<Answer>(
+        _ call: () throws(ControlClient.Failure) -> Answer
     ) throws(CommandFailure) -> Answer {
         do {
-            return try question()
+            return try call()
         } catch {
             throw failure(error)
         }
     }
 
-    /// What an error of the daemon, or its absence, means and what to do.
+    /// The message and the remedy for a failed call.
     func failure(_ failure: ControlClient.Failure) -> CommandFailure {
         CommandFailure(
             failure, socket: socketPath,
@@ -64,19 +64,19 @@ struct Session {
     /// Prints a line of data.
     func print(_ line: String) { context.output(line + "\n") }
 
-    /// Prints JSON, which is UTF-8 whatever the terminal has.
+    /// Prints JSON, in UTF-8 on every terminal.
     func print(json value: some Encodable) {
         _ = context.outputBytes(Array((ControlJSON.text(of: value) + "\n").utf8)[...])
     }
 
     func print(_ table: Table, total: String) {
         let lines = table.lines(width: context.columns, legend: !options.noLegend, palette: palette)
-        // One write for all of it.
+        // One write for the whole table.
         context.output((lines + (options.noLegend ? [] : ["", total])).map { $0 + "\n" }.joined())
     }
 
-    /// Says something to people, who may not want to hear it.
-    func say(_ line: String) {
-        if !options.quiet { context.talk(line + "\n") }
+    /// Prints a message on standard error, unless `--quiet` is given.
+    func message(_ line: String) {
+        if !options.quiet { context.printError(line + "\n") }
     }
 }

@@ -1,9 +1,10 @@
 import FreshetPipelines
 
 extension Configuration {
-    /// Tells the pipelines that read other ones' copies where these are, and who may not read theirs.
+    /// Sets the file names of copies that are sources of other pipelines, and restricts the copies that are made of
+    /// restricted ones.
     ///
-    /// - Parameter places: where the copy of each pipeline is, also of one that has faults: its copy is there still.
+    /// - Parameter places: where the copy of each pipeline is. An invalid pipeline is included: its copy still exists.
     mutating func connect(_ places: [(pipeline: String, place: CacheFileLocation)]) {
         guard pipelines.contains(where: { !$0.stage.upstreams.isEmpty }) else { return }
         let files = Dictionary(places.map { ($0.pipeline, $0.place.reader) }) { first, _ in first }
@@ -11,7 +12,8 @@ extension Configuration {
         restrict()
     }
 
-    /// What is made of a copy that is not for everybody is not for everybody either, unless its own `cache.mode` says so.
+    /// Makes a copy unreadable for others if one of its upstream copies is, unless the pipeline has its own
+    /// `cache.mode`.
     private mutating func restrict() {
         var isRestricted = Set(pipelines.filter { $0.cacheMode & 0o004 == 0 }.map(\.name))
         var hasChanged = true

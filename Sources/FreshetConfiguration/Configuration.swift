@@ -1,45 +1,45 @@
 package import FreshetPipelines
 
-/// What all files together say, and what is wrong with them.
+/// The configuration that all files together define, with its errors and warnings.
 ///
-/// At start the sound pipelines run and each faulty one fails alone; a reload takes a configuration only if it
-/// ``isSound``.
+/// At start the valid pipelines run, and each invalid pipeline fails alone. A reload accepts a configuration only if it
+/// ``isValid``.
 package struct Configuration: Sendable {
     package var daemon: DaemonDefinition
     /// The pipelines without errors, by name.
     package var pipelines: [PipelineDefinition]
-    /// The pipelines with errors, and all that is wrong with each.
-    package var faulty: [String: [Diagnostic]]
-    /// What is wrong with the daemon's own files, or with directories that may hold pipelines nobody can know of.
+    /// The pipelines with errors, with the errors and warnings of each.
+    package var invalid: [String: [Diagnostic]]
+    /// Errors and warnings of the daemon's own files, and of directories that cannot be read and may contain pipelines.
     package var daemonDiagnostics: [Diagnostic]
-    /// Every fault, in reading order.
+    /// All errors and warnings, in reading order.
     package var diagnostics: [Diagnostic]
-    /// The files that make each pipeline, faulty ones included: its own first, then its drop-ins in the order in which
-    /// they were laid over it.
+    /// The files of each pipeline, also of invalid ones: the pipeline's own file first, then its drop-ins in the order
+    /// in which they were merged.
     package var files: [String: [String]]
-    /// The files that make ``daemon``, in the same order.
+    /// The files of ``daemon``, in the same order.
     package var daemonFiles: [String]
 
     package init(
         daemon: DaemonDefinition = DaemonDefinition(), pipelines: [PipelineDefinition] = [],
-        faulty: [String: [Diagnostic]] = [:], daemonDiagnostics: [Diagnostic] = [], diagnostics: [Diagnostic] = [],
+        invalid: [String: [Diagnostic]] = [:], daemonDiagnostics: [Diagnostic] = [], diagnostics: [Diagnostic] = [],
         files: [String: [String]] = [:], daemonFiles: [String] = []
     ) {
         self.daemon = daemon
         self.pipelines = pipelines
-        self.faulty = faulty
+        self.invalid = invalid
         self.daemonDiagnostics = daemonDiagnostics
         self.diagnostics = diagnostics
         self.files = files
         self.daemonFiles = daemonFiles
     }
 
-    /// There are no errors; warnings there may be.
-    package var isSound: Bool { !diagnostics.contains { $0.severity == .error } }
-    /// The daemon can run, with whatever pipelines are sound.
-    package var isDaemonSound: Bool { !daemonDiagnostics.contains { $0.severity == .error } }
+    /// Whether there are no errors. Warnings are allowed.
+    package var isValid: Bool { !diagnostics.contains { $0.severity == .error } }
+    /// Whether the daemon can run with the valid pipelines.
+    package var isDaemonValid: Bool { !daemonDiagnostics.contains { $0.severity == .error } }
 
-    /// What a reload has to do to get here from another configuration.
+    /// The changes that a reload has to make to replace another configuration with this one.
     package func difference(from old: Configuration) -> ConfigurationDifference {
         var difference = ConfigurationDifference(isDaemonChanged: daemon != old.daemon)
         let before = Dictionary(old.pipelines.map { ($0.name, $0) }) { first, _ in first }
@@ -56,11 +56,11 @@ package struct Configuration: Sendable {
     }
 }
 
-/// How two configurations differ. Each list is in the order of the names.
+/// The difference between two configurations. Each list is in the order of the names.
 package struct ConfigurationDifference: Hashable, Sendable {
     package var isDaemonChanged: Bool
     package var added: [PipelineDefinition] = []
-    /// As they are now.
+    /// The changed pipelines with their new definitions.
     package var changed: [PipelineDefinition] = []
     package var removed: [String] = []
     package var unchanged: [String] = []
@@ -69,6 +69,6 @@ package struct ConfigurationDifference: Hashable, Sendable {
         self.isDaemonChanged = isDaemonChanged
     }
 
-    /// Nothing has to be done.
+    /// Whether the configurations are equal.
     package var isEmpty: Bool { !isDaemonChanged && added.isEmpty && changed.isEmpty && removed.isEmpty }
 }

@@ -1,17 +1,17 @@
-/// A file of the configuration as it stands there, for whoever wants to read what counts.
+/// One file of the configuration with its unparsed content.
 package struct ConfigurationPart: Hashable, Sendable {
     package enum Content: Hashable, Sendable {
         case bytes([UInt8])
-        /// It is the null device: what has its name below does not count either.
+        /// The file is the null device: it hides the files of the same name in directories of lower priority.
         case masked
         case unreadable(FileError)
     }
 
-    /// Nil: it is the daemon's.
+    /// The pipeline that the file belongs to; nil for a file of the daemon.
     package var pipeline: String?
     package var file: String
     package var content: Content
-    /// It is laid over another file.
+    /// Whether the file is merged over another file.
     package var isDropIn: Bool
 
     package init(pipeline: String?, file: String, content: Content, isDropIn: Bool = false) {
@@ -29,10 +29,10 @@ extension ConfigurationLoader {
         return search.findPipelines().map(\.name)
     }
 
-    /// The file that a pipeline would have of this name; nil if there is none, or it is masked.
+    /// The file of the pipeline of this name; nil if there is no such file, or it is masked.
     package func file(ofPipeline name: String) -> String? {
         var search = FileSearch(searchPath: searchPath, fileSystem: fileSystem)
-        // By the names that are there: what was asked for leads to no path.
+        // Compares names and does not build a path: the name comes from a client.
         guard let file = search.findPipelines().first(where: { $0.name == name })?.file else { return nil }
         return switch partContent(of: file) {
         case .masked?, nil: nil
@@ -40,14 +40,16 @@ extension ConfigurationLoader {
         }
     }
 
-    /// The files that count, in the order in which they are laid over each other: the daemon's first, then those of each
+    /// The files that are in use, in the order in which they are merged: the daemon's first, then those of each
     /// pipeline.
     ///
-    /// - Parameter isWanted: whether a pipeline's are asked for; gets nil for the daemon's.
-    /// - Returns: the files, and directories that could not be read.
-    package func parts(where isWanted: (String?) -> Bool) -> (parts: [ConfigurationPart], faults: [Diagnostic]) {
+    /// - Parameter isIncluded: whether the files of a pipeline are returned; its argument is nil for the daemon's
+    ///   files.
+    /// - Returns: the files, and an error for each directory that could not be read.
+    package func parts(where isIncluded: (String?) -> Bool) -> (parts: [ConfigurationPart], errors: [Diagnostic]) {
         var search = FileSearch(searchPath: searchPath, fileSystem: fileSystem)
-        let groups = (isWanted(nil) ? [search.findDaemon()] : []) + search.findPipelines().filter { isWanted($0.name) }
+        let groups =
+            (isIncluded(nil) ? [search.findDaemon()] : []) + search.findPipelines().filter { isIncluded($0.name) }
         var parts: [ConfigurationPart] = []
         for group in groups {
             let pipeline = group.isDaemon ? nil : group.name
@@ -55,14 +57,14 @@ extension ConfigurationLoader {
                 guard let content = partContent(of: file) else { continue }
                 parts.append(
                     ConfigurationPart(pipeline: pipeline, file: file, content: content, isDropIn: isDropIn))
-                // Drop-ins of a pipeline that is masked are laid over nothing.
+                // Drop-ins of a masked pipeline are not used.
                 if !group.isDaemon, !isDropIn, content == .masked { break }
             }
         }
-        return (parts, search.faults)
+        return (parts, search.errors)
     }
 
-    /// Nil: it went away since its directory was listed.
+    /// The content of a file; nil if the file was removed since its directory was listed.
     private func partContent(of file: String) -> ConfigurationPart.Content? {
         do throws(FileError) {
             return switch try fileSystem.content(ofFile: file, limit: SourceText.maximumSize) {

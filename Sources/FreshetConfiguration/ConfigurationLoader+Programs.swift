@@ -1,10 +1,11 @@
 package import FreshetPipelines
 
-/// A jq program that does not compile. Whoever has libjq finds that out: see ``ConfigurationLoader/refusing(_:in:)``.
+/// A jq program that does not compile. The daemon compiles the programs, since this module does not link libjq, and
+/// passes the errors to ``ConfigurationLoader/addingProgramErrors(_:in:)``.
 package struct ProgramError: Hashable, Sendable {
     package var pipeline: String
     package var program: String
-    /// jq's words.
+    /// The error message of jq.
     package var message: String
 
     package init(pipeline: String, program: String, message: String) {
@@ -17,7 +18,7 @@ package struct ProgramError: Hashable, Sendable {
 /// A jq program of a configuration.
 package struct ProgramText: Hashable, Sendable {
     package var text: String
-    /// The names that it may use as `$name`.
+    /// The names of the variables, which the program may use as `$name`.
     package var variables: [String]
 
     package init(_ text: String, variables: [String] = []) {
@@ -27,7 +28,7 @@ package struct ProgramText: Hashable, Sendable {
 }
 
 extension PipelineDefinition {
-    /// Its jq programs.
+    /// The jq programs of the pipeline.
     package var programs: [ProgramText] {
         let whole = [transform].compactMap(\.self) + cache.files.map(\.program) + check.programs
         return stage.programs(among: []) + whole.map { ProgramText($0) }
@@ -49,18 +50,18 @@ extension StageDefinition {
 }
 
 extension ConfigurationLoader {
-    /// The keys whose values are programs, wherever they stand.
+    /// The keys whose values are jq programs in every section.
     private static let programKeys: Set<String> = Set([
         "transform", "combine", "jq", "key", "items", "valid-until", "made-at",
     ]).union(
         PagesDefinition.programKeys)
 
-    /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
+    /// The configuration without the pipelines whose programs have errors, and with a diagnostic for each error.
     ///
-    /// Reads the files of these pipelines again, for the places: `load()` does not keep any.
-    package func refusing(_ faults: [ProgramError], in configuration: Configuration) -> Configuration {
+    /// Reads the files of these pipelines again to find the locations: `load()` does not keep them.
+    package func addingProgramErrors(_ errors: [ProgramError], in configuration: Configuration) -> Configuration {
         adding(
-            faults.map { ($0.pipeline, diagnostics(of: $0, files: configuration.files[$0.pipeline] ?? [])) },
+            errors.map { ($0.pipeline, diagnostics(of: $0, files: configuration.files[$0.pipeline] ?? [])) },
             to: configuration)
     }
 
@@ -69,27 +70,27 @@ extension ConfigurationLoader {
         var configuration = configuration
         for (pipeline, diagnostics) in additions {
             configuration.diagnostics += diagnostics
-            let isFaulty = diagnostics.contains { $0.severity == .error } || configuration.faulty[pipeline] != nil
-            if isFaulty { configuration.faulty[pipeline, default: []] += diagnostics }
-            configuration.faulty[pipeline]?.sort(by: Diagnostic.areInReadingOrder)
+            let isInvalid = diagnostics.contains { $0.severity == .error } || configuration.invalid[pipeline] != nil
+            if isInvalid { configuration.invalid[pipeline, default: []] += diagnostics }
+            configuration.invalid[pipeline]?.sort(by: Diagnostic.areInReadingOrder)
         }
-        configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
+        configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
         configuration.diagnostics.sort(by: Diagnostic.areInReadingOrder)
         return configuration
     }
 
-    /// One for each place where the program stands.
-    private func diagnostics(of fault: ProgramError, files: [String]) -> [Diagnostic] {
+    /// A diagnostic for each location of the program.
+    private func diagnostics(of error: ProgramError, files: [String]) -> [Diagnostic] {
         var diagnostics: [Diagnostic] = []
-        // The last file that has a key is the one that counts; one that another hides may have the fault too.
+        // The value of the last file takes effect; the same program may also be in a file that a later one overrides.
         for file in files.reversed() where diagnostics.isEmpty {
             let (root, sources) = tree(of: file)
             for (keys, node) in root?.scalars(below: Self.programKeys) ?? [] {
-                guard case .scalar(let scalar) = node.content, scalar.text == fault.program else { continue }
+                guard case .scalar(let scalar) = node.content, scalar.text == error.program else { continue }
                 var diagnostic = Diagnostic(
                     at: node.location, keyPath: keys.joined(separator: "."),
-                    message: "'\(keys.last ?? "")' is not a program that jq understands",
-                    quotation: fault.message)
+                    message: "'\(keys.last ?? "")' is not a valid jq program",
+                    quotation: error.message)
                 diagnostic.excerpt = sources[node.location.file]?.excerpt(
                     line: node.location.line, column: node.location.column)
                 diagnostics.append(diagnostic)
@@ -99,13 +100,13 @@ extension ConfigurationLoader {
         // The files have changed since they were read.
         return [
             Diagnostic(
-                file: files.first ?? fault.pipeline, message: "a jq program has a fault", quotation: fault.message)
+                file: files.first ?? error.pipeline, message: "a jq program is not valid", quotation: error.message)
         ]
     }
 
-    /// What stands below these keys of a pipeline's files; nil if nothing does.
+    /// The node at these keys in a pipeline's files; nil if there is no such node.
     func node(at keys: [String], in files: [String]) -> (node: Node, sources: [String: SourceText])? {
-        // The last file that has the key is the one that counts.
+        // The value of the last file takes effect.
         for file in files.reversed() {
             let (root, sources) = tree(of: file)
             if let node = root?.node(at: keys[...]) { return (node, sources) }
@@ -115,13 +116,13 @@ extension ConfigurationLoader {
 }
 
 extension Node {
-    /// The scalars that stand at one of these keys, at any depth, each with all keys that lead to it.
+    /// The scalars at one of these keys, at any depth, each with all keys that lead to it.
     fileprivate func scalars(below names: Set<String>, path: [String] = []) -> [(keys: [String], node: Node)] {
         guard case .mapping(let entries) = content else { return [] }
         return entries.flatMap { entry -> [(keys: [String], node: Node)] in
             let keys = path + [entry.key]
             if case .scalar = entry.value.content {
-                // Below this one key names are not keys of the format.
+                // Below `cache.files` the keys are file names, not keys of the format.
                 let isProgram = names.contains(entry.key) || path == ["cache", "files"]
                 return isProgram ? [(keys, entry.value)] : []
             }
@@ -129,11 +130,11 @@ extension Node {
         }
     }
 
-    /// What stands below these keys, of which a number is a place in a list, from 0; nil if nothing does.
+    /// The node at these keys; nil if there is no such node. In a list, the key is the index of an element, from 0.
     fileprivate func node(at keys: ArraySlice<String>) -> Node? {
         guard let key = keys.first else { return self }
-        if case .sequence(let nodes) = content, let place = Int(key), nodes.indices.contains(place) {
-            return nodes[place].node(at: keys.dropFirst())
+        if case .sequence(let nodes) = content, let index = Int(key), nodes.indices.contains(index) {
+            return nodes[index].node(at: keys.dropFirst())
         }
         guard case .mapping(let entries) = content else { return nil }
         return entries.first { $0.key == key }?.value.node(at: keys.dropFirst())

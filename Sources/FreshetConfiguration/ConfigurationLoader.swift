@@ -6,23 +6,23 @@ import FreshetPipelines
 ///     let configuration = ConfigurationLoader(searchPath: path).load()
 ///     for diagnostic in configuration.diagnostics { print(diagnostic.text()) }
 ///
-/// `load()` reads files and so blocks; everything it finds is in what it returns.
+/// `load()` reads files and so blocks. It does not throw: the returned configuration contains all errors.
 package struct ConfigurationLoader: Sendable {
     /// The format that this version reads.
     static let format = "1"
-    /// How many faults of one pipeline are reported; whoever has more is not helped by the rest.
+    /// How many errors and warnings of one pipeline are reported; more of them would not help a user.
     package static let maximumDiagnostics = 100
 
     package let searchPath: SearchPath
-    let terms: LoadContext
+    let context: LoadContext
     let fileSystem: any ConfigurationFileSystem
 
     package init(
-        searchPath: SearchPath, terms: LoadContext = LoadContext(),
+        searchPath: SearchPath, context: LoadContext = LoadContext(),
         fileSystem: any ConfigurationFileSystem = HostFileSystem()
     ) {
         self.searchPath = searchPath
-        self.terms = terms
+        self.context = context
         self.fileSystem = fileSystem
     }
 
@@ -32,49 +32,49 @@ package struct ConfigurationLoader: Sendable {
         var search = FileSearch(searchPath: searchPath, fileSystem: fileSystem)
         let found = search.findPipelines()
         let daemon = search.findDaemon()
-        var faults = search.faults
+        var errors = search.errors
 
         let daemonFile = read(daemon, files: &configuration.daemonFiles)
         var reader = DefinitionReader(isIncomplete: daemonFile.isIncomplete)
         if let root = daemonFile.root { configuration.daemon = reader.daemon(from: root) }
-        faults += withExcerpts(limited(daemonFile.faults + reader.faults), from: daemonFile.sources)
-        configuration.daemonDiagnostics = faults.sorted(by: Diagnostic.areInReadingOrder)
+        errors += withExcerpts(limited(daemonFile.errors + reader.errors), from: daemonFile.sources)
+        configuration.daemonDiagnostics = errors.sorted(by: Diagnostic.areInReadingOrder)
 
         var byName: [String: [Diagnostic]] = [:]
         var cacheFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
         var order = PipelineOrder()
         for group in found {
             var files: [String] = []
-            let (definition, cacheFile, predecessors, faults) = pipeline(group, files: &files)
-            // A mask, or a file that went away since its directory was listed.
-            guard !files.isEmpty || !faults.isEmpty else { continue }
+            let (definition, cacheFile, predecessors, errors) = pipeline(group, files: &files)
+            // The file is masked, or was removed since its directory was listed.
+            guard !files.isEmpty || !errors.isEmpty else { continue }
             configuration.files[group.name] = files
             order.add(group.name, after: predecessors)
-            if let definition { configuration.pipelines.append(configuration.daemon.completing(definition)) }
-            if !faults.isEmpty { byName[group.name] = faults }
+            if let definition { configuration.pipelines.append(configuration.daemon.applyingDefaults(to: definition)) }
+            if !errors.isEmpty { byName[group.name] = errors }
             for name in cacheFile?.names ?? [] {
                 if let cacheFile { cacheFiles[name, default: []].append((group.name, cacheFile)) }
             }
         }
-        // Two directories of one name have stamps of one name too.
+        // Two pipelines with the same directory name have the same stamp name too: one error is enough.
         for (file, owners) in cacheFiles
         where owners.count > 1 && owners.contains(where: { $0.place.names.first == file }) {
             for (index, owner) in owners.enumerated() {
                 let other = owners[index == 0 ? 1 : 0]
-                let fault = Diagnostic(
+                let error = Diagnostic(
                     at: owner.place.location, keyPath: "cache.file",
-                    message: "\(file.quoted) is the cache file of pipeline '\(other.pipeline)' too",
-                    remedy: "give each its own", related: other.place.location)
+                    message: "\(file.quoted) is also the cache file of pipeline '\(other.pipeline)'",
+                    remedy: "give each pipeline its own 'cache.file'", related: other.place.location)
                 byName[owner.pipeline, default: []] += withExcerpts(
-                    [fault], from: source(of: owner.place.location.file))
+                    [error], from: source(of: owner.place.location.file))
             }
         }
-        for (name, fault) in order.faults(among: configuration.files.keys) {
-            byName[name, default: []] += withExcerpts([fault], from: source(of: fault.file))
+        for (name, error) in order.errors(among: configuration.files.keys) {
+            byName[name, default: []] += withExcerpts([error], from: source(of: error.file))
         }
-        configuration.faulty = byName.filter { $0.value.contains { $0.severity == .error } }
+        configuration.invalid = byName.filter { $0.value.contains { $0.severity == .error } }
             .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
-        configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
+        configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
         configuration.connect(cacheFiles.values.compactMap { $0.count == 1 ? $0.first : nil })
         configuration.diagnostics = (configuration.daemonDiagnostics + byName.values.joined())
             .sorted(by: Diagnostic.areInReadingOrder)
@@ -84,27 +84,27 @@ package struct ConfigurationLoader: Sendable {
     private func pipeline(
         _ group: FileSearch.Group, files: inout [String]
     ) -> (PipelineDefinition?, cacheFile: CacheFileLocation?, [Predecessor], [Diagnostic]) {
-        if let fault = PipelineName.fault(group.name) {
+        if let error = PipelineName.error(group.name) {
             let file = group.file ?? group.name
             files = [file]
-            return (nil, nil, [], [Diagnostic(file: file, message: fault.message, remedy: fault.remedy)])
+            return (nil, nil, [], [Diagnostic(file: file, message: error.message, remedy: error.remedy)])
         }
         let merged = read(group, files: &files)
-        var reader = DefinitionReader(isIncomplete: merged.isIncomplete, terms: terms)
+        var reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
         let result = merged.root.map { reader.pipeline(named: group.name, from: $0) }
-        let faults = withExcerpts(limited(merged.faults + reader.faults), from: merged.sources)
-        return (result?.definition, result?.cacheFile, reader.predecessors, faults)
+        let errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
+        return (result?.definition, result?.cacheFile, reader.predecessors, errors)
     }
 
     // MARK: Files into one tree
 
-    /// A file and its drop-ins, merged.
+    /// A file merged with its drop-ins.
     private struct Merged {
         /// Nil if the file itself is masked, absent or could not be read.
         var root: Node?
         var sources: [String: SourceText] = [:]
-        var faults: [Diagnostic] = []
-        /// A drop-in could not be read.
+        var errors: [Diagnostic] = []
+        /// Whether a drop-in could not be read.
         var isIncomplete = false
     }
 
@@ -113,13 +113,13 @@ package struct ConfigurationLoader: Sendable {
         if let file = group.file {
             switch content(of: file, into: &merged) {
             case .masked, .absent:
-                // For the daemon, the defaults are still there for the drop-ins to change.
+                // Without its file, the daemon's drop-ins change the defaults.
                 guard group.isDaemon else { return merged }
                 merged.root = Self.nothing(in: file)
             case .read(let root):
                 files.append(file)
                 merged.root = root
-            case .faulty:
+            case .invalid:
                 files.append(file)
             }
         } else if let first = group.dropIns.first {
@@ -132,7 +132,7 @@ package struct ConfigurationLoader: Sendable {
             case .read(let root):
                 files.append(dropIn)
                 merged.root = merged.root?.merging(root)
-            case .faulty:
+            case .invalid:
                 files.append(dropIn)
                 merged.isIncomplete = true
             }
@@ -145,7 +145,7 @@ package struct ConfigurationLoader: Sendable {
     }
 
     private enum Content {
-        case masked, absent, faulty
+        case masked, absent, invalid
         case read(Node)
     }
 
@@ -157,17 +157,18 @@ package struct ConfigurationLoader: Sendable {
             case .bytes(let bytes):
                 let result = YAMLReader.read(SourceText(file: file, bytes: bytes))
                 merged.sources[file] = result.source
-                merged.faults += result.faults
-                guard let root = result.root else { return .faulty }
-                return withoutFormat(root, into: &merged).map { .read($0) } ?? .faulty
+                merged.errors += result.errors
+                guard let root = result.root else { return .invalid }
+                return withoutFormat(root, into: &merged).map { .read($0) } ?? .invalid
             }
         } catch {
-            merged.faults.append(Diagnostic(file: file, message: error.message, remedy: error.remedy))
-            return .faulty
+            merged.errors.append(Diagnostic(file: file, message: error.message, remedy: error.remedy))
+            return .invalid
         }
     }
 
-    /// The tree without its `format`, which each file states for itself; nil, with a fault, if it is another's.
+    /// The tree without its `format`, which each file has for itself; nil, with an error, if the format is not
+    /// supported.
     private func withoutFormat(_ root: Node, into merged: inout Merged) -> Node? {
         guard case .mapping(var entries) = root.content,
             let index = entries.firstIndex(where: { $0.key == "format" })
@@ -175,43 +176,44 @@ package struct ConfigurationLoader: Sendable {
         let entry = entries.remove(at: index)
         guard case .scalar(let scalar) = entry.value.content, scalar.text == Self.format else {
             let isNumber = if case .scalar(let scalar) = entry.value.content { UInt(scalar.text) != nil } else { false }
-            merged.faults.append(
+            merged.errors.append(
                 Diagnostic(
                     at: entry.value.location, keyPath: "format",
                     message: isNumber
-                        ? "this version reads format \(Self.format) only" : "'format' has to be \(Self.format)",
-                    remedy: isNumber ? "the file was written for another version of Freshet" : nil))
+                        ? "this version reads only format \(Self.format)" : "'format' has to be \(Self.format)",
+                    remedy: isNumber
+                        ? "the file is for another version of Freshet: install that version, or change the file" : nil))
             return nil
         }
         return Node(content: .mapping(entries), location: root.location)
     }
 
-    // MARK: Faults
+    // MARK: Errors
 
-    private func limited(_ faults: [Diagnostic]) -> [Diagnostic] {
-        guard faults.count > Self.maximumDiagnostics, let last = faults.last else { return faults }
-        let sorted = faults.sorted(by: Diagnostic.areInReadingOrder)
+    private func limited(_ errors: [Diagnostic]) -> [Diagnostic] {
+        guard errors.count > Self.maximumDiagnostics, let last = errors.last else { return errors }
+        let sorted = errors.sorted(by: Diagnostic.areInReadingOrder)
         let hidden = sorted.dropFirst(Self.maximumDiagnostics)
         let rest = Diagnostic(
             file: last.file, severity: hidden.contains { $0.severity == .error } ? .error : .warning,
-            message: "\(hidden.count) further faults are not shown",
-            remedy: "repair those above first")
+            message: "\(hidden.count) more errors and warnings are not shown",
+            remedy: "correct the errors above first")
         return sorted.prefix(Self.maximumDiagnostics) + [rest]
     }
 
-    private func withExcerpts(_ faults: [Diagnostic], from sources: [String: SourceText]) -> [Diagnostic] {
-        faults.map { fault in
-            guard let line = fault.line, let column = fault.column else { return fault }
-            var fault = fault
-            fault.excerpt = sources[fault.file]?.excerpt(line: line, column: column)
-            return fault
+    private func withExcerpts(_ errors: [Diagnostic], from sources: [String: SourceText]) -> [Diagnostic] {
+        errors.map { error in
+            guard let line = error.line, let column = error.column else { return error }
+            var error = error
+            error.excerpt = sources[error.file]?.excerpt(line: line, column: column)
+            return error
         }
     }
 
-    /// A file's text once more, for a fault that shows only when all files are read.
+    /// Reads a file's text again, for an error that is found only after all files are read.
     private func source(of file: String) -> [String: SourceText] { tree(of: file).sources }
 
-    /// One file once more, without its drop-ins; no tree if it is faulty or has gone.
+    /// Reads one file again, without its drop-ins. The tree is nil if the file is invalid or no longer exists.
     func tree(of file: String) -> (root: Node?, sources: [String: SourceText]) {
         var merged = Merged()
         guard case .read(let root) = content(of: file, into: &merged) else { return (nil, merged.sources) }

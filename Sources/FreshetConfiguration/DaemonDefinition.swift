@@ -1,34 +1,35 @@
 package import FreshetPipelines
 
-/// What `freshet.yaml` and its drop-ins say about the daemon as a whole.
+/// The settings of the daemon as a whole, from `freshet.yaml` and its drop-ins.
 package struct DaemonDefinition: Hashable, Sendable {
-    /// Up to this much `start` and `network` are delayed, the same on each occasion for one host: so that a fleet that
-    /// boots together does not ask together. Zero unless configured.
+    /// The longest delay of `start` and `network`. Each host has its own constant delay, so that a fleet that boots
+    /// together does not send its requests together. Zero unless configured.
     package var splay: Duration
-    /// How many runs may be under way at once, over all pipelines; at least 1.
+    /// How many runs of all pipelines may be in progress at the same time; at least 1.
     package var concurrency: Int
-    /// How many of them may be under way at once at one origin: scheme, host and port; at least 1.
+    /// How many of these runs may use one origin (scheme, host and port) at the same time; at least 1.
     package var originConcurrency: Int
-    /// The IPv4 or IPv6 address, as written, whose path says whether the network is there, for pipelines that name
-    /// none; nil: the documentation addresses that stand for "elsewhere".
+    /// The IPv4 or IPv6 address, as written, whose route decides whether the network is reachable, for pipelines
+    /// without an address; nil: the documentation addresses, which stand for any remote host.
     package var networkTarget: String?
-    /// The proof of the network for pipelines that need it by their source and say nothing of it; nil: none.
+    /// The probe of the network for pipelines whose source needs the network and that do not configure
+    /// `needs-network`; nil: no probe.
     package var networkProbe: NetworkProbe?
-    /// How many bytes of memory answers and the programs that work on them may take together.
+    /// The memory budget, in bytes, of answers and the jq programs that transform them.
     package var memoryLimit: UInt64 = DaemonDefinition.defaultMemoryLimit
-    /// How many bytes all content of the cache may have; nil: any number.
+    /// The disk quota, in bytes, of all content of the cache; nil: no quota.
     package var cacheLimit: UInt64? = DaemonDefinition.defaultCacheLimit
-    /// What the cache leaves free on its file system.
+    /// The free space that the cache leaves on its file system.
     package var minFree = FreeSpaceRule.standard
 
-    /// 512 MiB: a program that changes little of 60 MB needs 370 MiB of that.
+    /// 512 MiB: a jq program that changes little of a 60 MB answer needs 370 MiB.
     package static let defaultMemoryLimit: UInt64 = 512 << 20
     /// 1 GiB.
     package static let defaultCacheLimit: UInt64 = 1 << 30
     /// Enough to hide latency, few enough for a home router's table of connections.
     package static let defaultConcurrency = 64
-    /// What browsers have allowed themselves at one host for as long as HTTP/1.1 has had connections that are kept: any
-    /// origin is made for that much from one client.
+    /// The limit of connections to one host that browsers use for HTTP/1.1: every origin can serve that many to a
+    /// client.
     package static let defaultOriginConcurrency = 6
 
     package init(
@@ -43,13 +44,13 @@ package struct DaemonDefinition: Hashable, Sendable {
         self.networkProbe = networkProbe
     }
 
-    /// The two limits on requests that go on at once.
+    /// The two limits on concurrent requests.
     package var requestLimits: RequestLimiter.Limits {
         RequestLimiter.Limits(total: concurrency, perOrigin: originConcurrency)
     }
 
-    /// The pipeline with what holds for all that say nothing else.
-    func completing(_ definition: PipelineDefinition) -> PipelineDefinition {
+    /// The pipeline with the daemon's defaults for settings that the pipeline does not have.
+    func applyingDefaults(to definition: PipelineDefinition) -> PipelineDefinition {
         guard let networkProbe, definition.refresh.needsNetwork == .bySource, definition.needsNetwork else {
             return definition
         }

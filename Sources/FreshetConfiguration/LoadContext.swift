@@ -1,18 +1,18 @@
 package import FreshetPipelines
 
-/// What configuration is read with that is not in its files.
+/// The inputs of a configuration that are not in its files.
 package struct LoadContext: Sendable {
-    /// What `refresh.on` is where it is not configured.
+    /// The default of `refresh.on`.
     package var defaultSignals: Set<StandardSignal>
-    /// Why a bus would not take a match, as a sentence for people; nil: it would. Whoever talks to the bus knows its
-    /// rules; a match with one part alone is that part's trial.
-    package var busFault: @Sendable (BusSignalMatch) -> String?
+    /// Why the bus would refuse a match, as a message; nil if the bus accepts it. The daemon knows the rules of D-Bus,
+    /// and this module does not. A match with a single part checks that part.
+    package var busError: @Sendable (BusSignalMatch) -> String?
 
     package init(
         defaultSignals: Set<StandardSignal> = StandardSignal.systemDefault,
-        busFault: @escaping @Sendable (BusSignalMatch) -> String? = { _ in nil }
+        busError: @escaping @Sendable (BusSignalMatch) -> String? = { _ in nil }
     ) {
         self.defaultSignals = defaultSignals
-        self.busFault = busFault
+        self.busError = busError
     }
 }

@@ -1,62 +1,65 @@
-/// A pipeline that another one runs after, because `refresh.after` or a source names it, and where.
+/// A pipeline after which another one runs, because `refresh.after` or a source names it, with the location of the
+/// name.
 struct Predecessor: Hashable, Sendable {
     var name: String
     var location: Location
-    /// The keys at which it stands.
+    /// The keys that lead to the name.
     var keyPath = "refresh.after"
 
     var key: String { keyPath.split(separator: ".").last.map(String.init) ?? keyPath }
 }
 
-/// Which pipelines run after which: whether all that are named exist, and that none runs after itself, by whatever way.
+/// The order in which pipelines run after each other. It checks that all named pipelines exist, and that no pipeline
+/// runs after itself, directly or through others.
 ///
 ///     var order = PipelineOrder()
 ///     order.add("prices", after: [Predecessor(name: "catalogue", location: place)])
-///     let faults = order.faults(among: configuration.files.keys)
+///     let errors = order.errors(among: configuration.files.keys)
 struct PipelineOrder {
-    /// The most names of a cycle that a message shows.
-    static let mostNamesShown = 8
-    /// The most names for which one is looked for that was meant: each is compared with all that there are.
-    static let mostSuggestions = 100
+    /// How many names of a cycle a message shows.
+    static let maximumNamesShown = 8
+    /// How many unknown names get a suggestion: each is compared with all existing names.
+    static let maximumSuggestions = 100
 
-    /// Of those alone that have any: most have none, and cost nothing.
+    /// The predecessors of each pipeline that has any.
     private var predecessors: [String: [Predecessor]] = [:]
 
     mutating func add(_ name: String, after predecessors: [Predecessor]) {
         if !predecessors.isEmpty { self.predecessors[name] = predecessors }
     }
 
-    /// What is wrong, each with the pipeline whose file says so. Without those pipelines the rest has no cycle.
+    /// The errors, each with the pipeline whose file has it. Without these pipelines the rest has no cycle.
     ///
-    /// - Parameter pipelines: All that exist; one whose file has faults does, too.
-    func faults(among pipelines: some Collection<String>) -> [(pipeline: String, Diagnostic)] {
+    /// - Parameter pipelines: All existing pipelines, also invalid ones.
+    func errors(among pipelines: some Collection<String>) -> [(pipeline: String, Diagnostic)] {
         guard !predecessors.isEmpty else { return [] }
         let pipelines = Set(pipelines)
         var near: [String: String?] = [:]
-        var faults: [(pipeline: String, Diagnostic)] = []
+        var errors: [(pipeline: String, Diagnostic)] = []
         var successors: [String: [String]] = [:]
         for (name, predecessors) in predecessors.sorted(by: { $0.key < $1.key }) {
             for predecessor in predecessors {
                 if predecessor.name == name {
-                    faults.append((name, Self.ownName(predecessor)))
+                    errors.append((name, Self.selfReference(predecessor)))
                 } else if !pipelines.contains(predecessor.name) {
-                    if near[predecessor.name] == nil, near.count < Self.mostSuggestions {
+                    if near[predecessor.name] == nil, near.count < Self.maximumSuggestions {
                         near[predecessor.name] = .some(Self.nearest(to: predecessor.name, among: pipelines))
                     }
-                    let meant = near[predecessor.name] ?? nil
-                    faults.append((name, Self.unknown(predecessor, meant: meant == name ? nil : meant)))
+                    let suggestion = near[predecessor.name] ?? nil
+                    errors.append(
+                        (name, Self.unknown(predecessor, suggestion: suggestion == name ? nil : suggestion)))
                 } else {
                     successors[predecessor.name, default: []].append(name)
                 }
             }
         }
-        return faults + Self.cycles(successors).compactMap(fault(of:))
+        return errors + Self.cycles(successors).compactMap(error(of:))
     }
 
-    private static func ownName(_ predecessor: Predecessor) -> Diagnostic {
+    private static func selfReference(_ predecessor: Predecessor) -> Diagnostic {
         Diagnostic(
             at: predecessor.location, keyPath: predecessor.keyPath,
-            message: "\(predecessor.name.quoted) is this pipeline itself",
+            message: "'\(predecessor.key)' names this pipeline itself, \(predecessor.name.quoted)",
             remedy: "leave it out")
     }
 
@@ -65,24 +68,24 @@ struct PipelineOrder {
         return pipelines.contains(name) ? name : Suggestion.nearest(to: name, among: pipelines.sorted())
     }
 
-    private static func unknown(_ predecessor: Predecessor, meant: String?) -> Diagnostic {
+    private static func unknown(_ predecessor: Predecessor, suggestion: String?) -> Diagnostic {
         Diagnostic(
             at: predecessor.location, keyPath: predecessor.keyPath,
             message: "there is no pipeline \(predecessor.name.quoted)",
-            remedy: meant.map { "did you mean '\($0)'?" }
-                ?? "'\(predecessor.key)' takes the \(predecessor.key == "after" ? "names of other pipelines" : "name of another one")"
+            remedy: suggestion.map { "did you mean '\($0)'?" }
+                ?? "'\(predecessor.key)' takes the \(predecessor.key == "after" ? "names of other pipelines" : "name of another pipeline")"
         )
     }
 
     // MARK: Cycles
 
-    /// One pipeline runs after the other, and the first after the last; no name twice.
+    /// Each pipeline runs before the next one, and the last before the first. Each name occurs once.
     private typealias Cycle = [String]
 
-    /// A cycle for each arrow that leads back to where a walk along the arrows has come from. Who takes the ends of
-    /// these arrows away has taken away every cycle.
+    /// A cycle for each back edge of a depth-first search. Removing the pipelines to which these edges lead removes
+    /// every cycle.
     ///
-    /// A walk is a list and no recursion: it may be as long as there are pipelines.
+    /// The search is iterative, not recursive: its depth can be the number of pipelines.
     private static func cycles(_ successors: [String: [String]]) -> [Cycle] {
         var cycles: [Cycle] = []
         var done: Set<String> = []
@@ -110,25 +113,25 @@ struct PipelineOrder {
         return cycles
     }
 
-    /// The fault is where the cycle closes: at the first pipeline's word that it runs after the last.
-    private func fault(of cycle: Cycle) -> (pipeline: String, Diagnostic)? {
+    /// The error of a cycle. Its location is the name of the last pipeline in the first pipeline's file.
+    private func error(of cycle: Cycle) -> (pipeline: String, Diagnostic)? {
         guard let first = cycle.first, let place = predecessors[first]?.first(where: { $0.name == cycle.last }) else {
             return nil
         }
         var names = cycle
-        if names.count > Self.mostNamesShown {
-            let hidden = names.count - Self.mostNamesShown
-            let half = Self.mostNamesShown / 2
+        if names.count > Self.maximumNamesShown {
+            let hidden = names.count - Self.maximumNamesShown
+            let half = Self.maximumNamesShown / 2
             names.replaceSubrange(half..<(half + hidden), with: ["(\(hidden) more)"])
         }
         return (
             first,
             Diagnostic(
                 at: place.location, keyPath: place.keyPath,
-                message: "'\(place.key)' leads in a circle: " + (names + [first]).joined(separator: " → "),
+                message: "'\(place.key)' makes a cycle: " + (names + [first]).joined(separator: " → "),
                 remedy: place.key == "after"
-                    ? "each has the one before it in its 'after': take one out"
-                    : "each is made of the one before it, or runs after it: take one out")
+                    ? "each pipeline has the previous one in its 'after': remove one of these names"
+                    : "each pipeline reads the previous one's copy or runs after it: remove one of these names")
         )
     }
 }

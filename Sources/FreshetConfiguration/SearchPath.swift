@@ -1,12 +1,14 @@
-/// The directories in which configuration is looked for.
+/// The directories that contain the configuration.
 package struct SearchPath: Hashable, Sendable {
-    /// The first hides files of the same name in those after it.
+    /// The directories, the one with the highest priority first: a file hides files of the same name in later
+    /// directories.
     package var directories: [String]
-    /// Somebody named these directories, so that one that is missing is a fault.
+    /// Whether a missing directory is an error, because a user named the directories.
     package var mustExist: Bool
 
-    /// The administrator's directory, then the one that lasts until the next boot, then the one of packages. Only root may
-    /// write to each, so that none of them is `/run/freshet`, which belongs to the service.
+    /// The administrator's directory, then the one that lasts until the next boot, then the one of packages. Only root
+    /// may write to these directories; for that reason the second one is not `/run/freshet`, which belongs to the
+    /// service.
     package static let system = SearchPath(directories: ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"])
 
     package init(directories: [String], mustExist: Bool = false) {
@@ -14,14 +16,16 @@ package struct SearchPath: Hashable, Sendable {
         self.mustExist = mustExist
     }
 
-    /// The path that flags and environment ask for.
+    /// The path that flags and environment define.
     ///
     /// - Parameters:
-    ///   - flags: The directories of `--config-dir`, the highest first. If there are any, they alone count.
+    ///   - flags: The directories of `--config-dir`, the one with the highest priority first. If there are any, the
+    ///     path contains only these.
     ///   - configurationDirectory: `$CONFIGURATION_DIRECTORY`, which systemd.exec(5) sets, with colons between
-    ///     directories. For a system unit that is `/etc/freshet`, and the rest of the system's path follows it; any
-    ///     other is a user's own, and system-wide pipelines are none of that user's.
-    ///   - own: the directory of a user other than root, where flags and environment name none; nil: there is none.
+    ///     directories. For a system unit this is `/etc/freshet`, and the other directories of the system follow. Any
+    ///     other value is a user's own directory, and the path does not contain the system's directories.
+    ///   - own: The directory of a user other than root, if flags and environment name no directory; nil if there is no
+    ///     such directory.
     package init(flags: [String], configurationDirectory: String?, own: String? = nil) {
         let named = (configurationDirectory ?? "").split(separator: ":").map { Self.plain(String($0)) }
         if !flags.isEmpty {
@@ -35,12 +39,12 @@ package struct SearchPath: Hashable, Sendable {
         }
     }
 
-    /// Whether what is found there is the system's, or a part of that.
-    package var isSystems: Bool {
+    /// Whether the path contains only directories of the system.
+    package var isSystemPath: Bool {
         !directories.isEmpty && directories.allSatisfy(Self.system.directories.contains)
     }
 
-    /// The directories for people, such as `/etc/freshet, /usr/lib/freshet`.
+    /// The directories as text, such as `/etc/freshet, /usr/lib/freshet`.
     package var text: String { directories.joined(separator: ", ") }
 
     /// The path without slashes at its end.
@@ -50,7 +54,7 @@ package struct SearchPath: Hashable, Sendable {
         return String(path)
     }
 
-    /// A name below a directory; below the working directory it is the name alone.
+    /// The path of a name in a directory. For the working directory it is only the name.
     static func path(_ directory: String, _ name: String) -> String {
         switch directory {
         case ".": name

@@ -1,4 +1,4 @@
-/// Bytes as text (RFC 4648, section 4), for the content of generations, which JSON cannot hold otherwise.
+/// Encodes bytes as text and decodes them (RFC 4648, section 4): JSON cannot hold the bytes of a generation.
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -18,7 +18,7 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for what ``text(of:)`` does not make.
+    /// The bytes of a text; nil if ``text(of:)`` cannot return this text.
     package static func bytes(of text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 4) else { return nil }
@@ -37,7 +37,7 @@ package enum Base64 {
                 word = 0
             }
         }
-        // Digits beyond the last byte are zero, or several texts would mean the same.
+        // Bits after the last byte must be zero: otherwise several texts would stand for the same bytes.
         guard bytes.suffix(padding).allSatisfy({ $0 == 0 }) else { return nil }
         bytes.removeLast(padding)
         return bytes

@@ -1,18 +1,18 @@
 import FreshetVarlink
 
-/// Questions whose answers are taken when they have come: several at once, or beside other things.
+/// Calls that do not wait for their replies: a program can begin several calls and do other work until replies arrive.
 extension ControlClient {
-    /// For poll(2): readable when there may be something to take.
+    /// The socket, for poll(2): readable when a reply may have arrived.
     package var rawDescriptor: Int32 { client.rawDescriptor }
 
     // MARK: Events
 
-    /// Begins to follow what happens, on a connection of its own; the events are taken one by one.
+    /// Begins to follow events. The connection serves nothing else from then on; ``takeEvent()`` takes each event.
     package func beginMonitor(_ names: [String]? = nil) throws(Failure) {
         try begin("Monitor", ControlMessage.Names(names: names))
     }
 
-    /// The next event, if there is one; an event of nil: from here on nothing is missed. Never waits.
+    /// The next reply, if one has arrived; never waits. The first reply has no event: from then on no event is missing.
     package func takeEvent() throws(Failure) -> ControlMessage.Event? {
         do {
             return try client.takeReply().map { (reply) throws(VarlinkClientError) in try Self.decode(reply) }
@@ -21,17 +21,19 @@ extension ControlClient {
         }
     }
 
-    // MARK: Looks
+    // MARK: Status
 
-    /// Asks for the daemon, and for the pipelines that a request chooses, if there is one. Waits for neither: when
-    /// ``rawDescriptor`` is readable, ``takeLook(hasPipelines:)`` has the answers, or learns that there will be none.
-    package func beginLook(_ request: ControlMessage.List?) throws(Failure) {
+    /// Requests the status of the daemon, and of the pipelines that a request selects, without waiting for the replies.
+    /// When ``rawDescriptor`` is readable, ``takeStatus(hasPipelines:)`` takes the replies, or throws.
+    ///
+    /// - Parameter request: nil: no pipelines.
+    package func beginStatus(_ request: ControlMessage.List?) throws(Failure) {
         try begin("GetDaemon", more: false)
         if let request { try begin("List", request) }
     }
 
-    /// - Parameter hasPipelines: they were asked for.
-    package func takeLook(
+    /// - Parameter hasPipelines: whether the status of pipelines was requested too.
+    package func takeStatus(
         hasPipelines: Bool
     ) throws(Failure) -> (daemon: DaemonStatus, pipelines: [PipelineStatus]) {
         let daemon = try takeDaemon()
@@ -40,22 +42,22 @@ extension ControlClient {
         return (daemon, pipelines)
     }
 
-    /// Requests runs, and does not wait for the answer: ``takeRefreshed(each:)`` has it.
+    /// Requests runs without waiting for the results: ``takeRefreshed(each:)`` takes them.
     package func beginRefresh(_ request: ControlMessage.Refresh) throws(Failure) { try begin("Refresh", request) }
 
     package func takeRefreshed(each: (RefreshResult) -> Void) throws(Failure) {
         try take(ControlMessage.Results.self) { $0.results.forEach(each) }
     }
 
-    // MARK: One after the other
+    // MARK: Calls
 
     func begin(_ method: String, _ parameters: some Encodable) throws(Failure) {
         try begin(method, encoded: try encode(parameters))
     }
 
     /// - Parameters:
-    ///   - parameters: none, if it has none: what is not encoded costs a program that asks and ends no time.
-    ///   - more: whether it may answer several times.
+    ///   - parameters: ``VarlinkParameters/none`` if the method has none: a short program saves the time of encoding.
+    ///   - more: whether the method may send several replies.
     func begin(_ method: String, encoded parameters: VarlinkParameters = .none, more: Bool = true) throws(Failure) {
         do {
             try client.begin(ControlInterface.name + "." + method, parameters, more: more)
@@ -64,10 +66,10 @@ extension ControlClient {
         }
     }
 
-    /// Takes the answers to what was begun first of what is not answered yet.
+    /// Takes the replies to the oldest call whose replies have not been taken.
     func take<Reply: Decodable>(_ type: Reply.Type, each: (Reply) -> Void) throws(Failure) {
         do {
-            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
+            try client.takeReplies(timeout: replyTimeout) { (reply) throws(VarlinkClientError) in
                 each(try Self.decode(reply))
                 return true
             }

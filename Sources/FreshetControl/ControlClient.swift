@@ -1,56 +1,60 @@
 import FreshetVarlink
 
-/// The interface as a program that asks and ends wants it: synchronous and typed.
+/// A synchronous, typed client of the control interface, for programs that make a few calls and end.
 ///
-/// One thread at a time.
+/// Use it on one thread at a time.
 package final class ControlClient {
     /// Why a call failed.
     package enum Failure: Error, Hashable, Sendable {
         /// The daemon answered with an error of the interface.
         case refused(ControlError)
-        /// Nobody listens; the sentence says where. There is no socket, or one that its daemon has left behind.
+        /// No process listens on the socket, whose path the sentence names: the socket is missing, or a daemon that
+        /// ended left it behind.
         case notRunning(String, isSocketThere: Bool)
-        /// The socket's directory, or the socket, is closed to this user; the sentence says which.
+        /// This user may not enter the socket's directory, or may not connect to the socket; the sentence names the
+        /// path.
         case noAccess(String)
-        /// Somebody listens, and says nothing.
+        /// A process listens on the socket but does not answer.
         case notAnswering
         /// The daemon closed the connection.
         case closed
-        /// Somebody listens, and does not have the interface.
+        /// The service on the socket does not have the interface.
         case notFreshet
         /// The daemon does not have this method: it is older than this client.
         case noSuchMethod(String)
-        /// What came is not what the interface describes: another version, or another program.
+        /// A reply does not match the description of the interface: another version, or another program.
         case mismatch(String)
-        /// Something of this machine.
+        /// An error of this machine, such as a failed system call.
         case other(String)
     }
 
     let client: VarlinkClient
-    /// The longest that an answer, or each part of one, is waited for; nil: as long as it takes.
-    package var patience: Duration?
+    /// How long the client waits for each reply; nil: without a limit.
+    package var replyTimeout: Duration?
 
-    /// How long the daemon may say nothing before it is asked, on a connection of its own, whether it answers at all.
+    /// How long the daemon may send nothing before the client checks, on a second connection, whether the daemon
+    /// answers.
     package static let silence: Duration = .seconds(15)
-    /// How long the answer to that may take. Together it is what D-Bus clients give a service.
-    private static let proof: Duration = .seconds(10)
+    /// How long the answer to this check may take. Both times together are the default timeout of D-Bus clients.
+    private static let probeTimeout: Duration = .seconds(10)
 
-    /// A daemon that is at work may take as long as it takes for an answer; one that answers nobody is given up.
+    /// Connects. The client waits without a limit for a daemon that is working; it gives up a daemon that answers no
+    /// client.
     ///
     /// - Parameters:
-    ///   - path: of the daemon's socket.
+    ///   - path: the daemon's socket.
     ///   - silence: as ``silence``.
-    ///   - proof: how long the answer may take to whether it answers.
+    ///   - probeTimeout: how long the check whether the daemon answers may take.
     package init(
-        path: String, silence: Duration = ControlClient.silence, proof: Duration = ControlClient.proof
+        path: String, silence: Duration = ControlClient.silence, probeTimeout: Duration = ControlClient.probeTimeout
     ) throws(Failure) {
         do {
-            client = try VarlinkClient(path: path, timeout: silence + proof)
+            client = try VarlinkClient(path: path, timeout: silence + probeTimeout)
         } catch {
             throw Self.failure(error)
         }
         client.silence = VarlinkClient.Silence(length: silence) { rest in
-            Self.answers(at: path, within: rest.map { min($0, proof) } ?? proof)
+            Self.answers(at: path, within: rest.map { min($0, probeTimeout) } ?? probeTimeout)
         }
     }
 
@@ -61,8 +65,8 @@ package final class ControlClient {
         } catch .timedOut {
             return false
         } catch {
-            // Somebody answered, and be it that there is no room. Where nobody listens any more, the connection that waits
-            // has its end.
+            // A daemon that closes the connection because all connections are in use answers too. If the daemon has
+            // ended, the connection that waits ends by itself.
             return true
         }
     }
@@ -71,12 +75,12 @@ package final class ControlClient {
         try call("GetDaemon", as: ControlMessage.Daemon.self).daemon
     }
 
-    /// The pipelines of these names, or all, by name.
+    /// The status of the pipelines with these names, or of all, sorted by name.
     package func pipelines(_ names: [String]? = nil) throws(Failure) -> [PipelineStatus] {
         try pipelines(ControlMessage.List(names: names))
     }
 
-    /// The pipelines that a request chooses, by name.
+    /// The status of the pipelines that a request selects, sorted by name.
     package func pipelines(_ request: ControlMessage.List) throws(Failure) -> [PipelineStatus] {
         var pipelines: [PipelineStatus] = []
         try stream("List", request, as: ControlMessage.Pipelines.self) { reply in
@@ -86,12 +90,12 @@ package final class ControlClient {
         return pipelines
     }
 
-    /// Those of these names, or patterns of names, in the order in which they are given.
+    /// The status of the pipelines with these names or patterns, in the order of the names.
     package func named(_ names: [String]) throws(Failure) -> [PipelineStatus] {
         PipelineSelection.ordered(try pipelines(names), as: names, by: \.name)
     }
 
-    /// Pipelines in short: those that a request chooses, by name.
+    /// Summaries of the pipelines that a request selects, sorted by name.
     package func summaries(_ request: ControlMessage.List) throws(Failure) -> [PipelineSummary] {
         var summaries: [PipelineSummary] = []
         try stream("Summarize", request, as: ControlMessage.Summaries.self) { reply in
@@ -101,10 +105,10 @@ package final class ControlClient {
         return summaries
     }
 
-    /// The daemon, and all pipelines in short. Both are asked for at once, so that the daemon is waited for only once.
+    /// The status of the daemon and summaries of all pipelines. Both calls are sent together, so the client waits only
+    /// once.
     package func overview() throws(Failure) -> (daemon: DaemonStatus, summaries: [PipelineSummary]) {
         var summaries: [PipelineSummary] = []
-        // Neither has parameters.
         try begin("GetDaemon", more: false)
         try begin("Summarize")
         let daemon = try takeDaemon()
@@ -112,7 +116,9 @@ package final class ControlClient {
         return (daemon, summaries)
     }
 
-    /// How pipelines are wired: those of these names, which may be patterns, or all.
+    /// The configured inputs, signals, files and times of pipelines.
+    ///
+    /// - Parameter names: may be patterns; nil: all.
     package func descriptions(_ names: [String]? = nil) throws(Failure) -> [PipelineDescription] {
         var pipelines: [PipelineDescription] = []
         try stream("Describe", ControlMessage.Names(names: names), as: ControlMessage.Descriptions.self) { reply in
@@ -122,7 +128,9 @@ package final class ControlClient {
         return pipelines
     }
 
-    /// What pipelines have done: those of these names, which may be patterns, or all.
+    /// Counters of pipelines.
+    ///
+    /// - Parameter names: may be patterns; nil: all.
     package func counters(_ names: [String]? = nil) throws(Failure) -> [PipelineCounters] {
         var pipelines: [PipelineCounters] = []
         try stream("Metrics", ControlMessage.Names(names: names), as: ControlMessage.Metrics.self) { reply in
@@ -132,9 +140,9 @@ package final class ControlClient {
         return pipelines
     }
 
-    /// What the daemon remembers of what has happened, oldest first; after `completeSince` nothing is missing.
+    /// The recent events that the daemon keeps, oldest first; no event after `completeSince` is missing.
     ///
-    /// - Parameter since: microseconds since 1970; nil: all of it.
+    /// - Parameter since: microseconds since 1970; nil: all events.
     package func recentEvents(
         _ names: [String]? = nil, since: Int64? = nil
     ) throws(Failure) -> (events: [ControlEvent], completeSince: Int64) {
@@ -150,12 +158,12 @@ package final class ControlClient {
         return (events, complete)
     }
 
-    /// Returns whether it was not held before.
+    /// Holds a pipeline; the reply says whether this changed anything.
     package func hold(_ name: String) throws(Failure) -> ControlMessage.Held {
         try call("Hold", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
     }
 
-    /// Returns whether it was held before.
+    /// Releases a pipeline; the reply says whether this changed anything.
     package func release(_ name: String) throws(Failure) -> ControlMessage.Held {
         try call("Release", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
     }
@@ -163,10 +171,10 @@ package final class ControlClient {
     /// Requests runs.
     ///
     /// - Parameters:
-    ///   - request: its names or `all` are to be given.
-    ///   - each: gets each pipeline's result as it comes in.
-    ///   - waiting: hears of runs that wait for a proof of the network.
-    ///   - interval: how often `meanwhile` is called while no result comes; nil: never.
+    ///   - request: has either names or `all`.
+    ///   - each: gets the result of each pipeline as soon as it arrives.
+    ///   - waiting: gets a hint for each run that waits until the network is proven reachable.
+    ///   - interval: how often `meanwhile` is called while no result arrives; nil: never.
     package func refresh(
         _ request: ControlMessage.Refresh, each: (RefreshResult) -> Void,
         waiting: (WaitingHint) -> Void = { _ in }, every interval: Duration? = nil,
@@ -183,14 +191,14 @@ package final class ControlClient {
 
     /// Requests a further page.
     ///
-    /// - Parameter interval: how often `meanwhile` is called while the answer does not come; nil: never.
+    /// - Parameter interval: how often `meanwhile` is called while no reply arrives; nil: never.
     package func loadMore(
         _ request: ControlMessage.LoadMore, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
     ) throws(Failure) -> LoadMoreResult {
         try call("LoadMore", request, as: ControlMessage.LoadedMore.self, every: interval, meanwhile: meanwhile).result
     }
 
-    /// Sets parameters of a pipeline, all together.
+    /// Sets several parameters of a pipeline together: all of them, or none.
     package func setParameters(
         _ request: ControlMessage.SetParameters
     ) throws(Failure) -> ControlMessage.ParametersSet {
@@ -216,7 +224,9 @@ package final class ControlClient {
         try read("ReadGeneration", ControlMessage.Numbered(name: name, number: generation), each)
     }
 
-    /// Reads what a check refused last, in the same way.
+    /// Reads the candidate: the content that a check rejected last.
+    ///
+    /// - Parameter each: gets its content piece by piece, until it returns false.
     package func readCandidate(of name: String, each: ([UInt8]) -> Bool) throws(Failure) {
         try read("ReadCandidate", ControlMessage.Name(name: name), each)
     }
@@ -224,26 +234,26 @@ package final class ControlClient {
     private func read(
         _ method: String, _ parameters: some Encodable, _ each: ([UInt8]) -> Bool
     ) throws(Failure) {
-        var isSound = true
+        var isValid = true
         try stream(method, parameters, as: ControlMessage.Content.self) { reply in
             guard let bytes = Base64.bytes(of: reply.data) else {
-                isSound = false
+                isValid = false
                 return false
             }
             return each(bytes)
         }
-        if !isSound { throw .mismatch("what should be a generation's content is not Base64") }
+        if !isValid { throw .mismatch("the content of a generation is not valid Base64") }
     }
 
-    /// Makes a generation the current one; nil: the one before.
+    /// Makes a generation the current one; nil: the generation before the current one.
     package func rollBack(_ name: String, to number: Int64? = nil) throws(Failure) -> ControlMessage.RolledBack {
         try call(
             "Rollback", ControlMessage.Numbered(name: name, number: number), as: ControlMessage.RolledBack.self)
     }
 
-    /// Makes what a check refused the copy.
+    /// Publishes the candidate: the content that a check rejected last.
     ///
-    /// - Parameter digest: how the digest begins of what is meant; nil: whatever it is.
+    /// - Parameter digest: the beginning of the candidate's digest; nil: any candidate.
     package func accept(_ name: String, _ digest: String? = nil) throws(Failure) -> ControlMessage.RolledBack {
         try call(
             "Accept", ControlMessage.Candidate(name: name, digest: digest), as: ControlMessage.RolledBack.self)
@@ -257,9 +267,9 @@ package final class ControlClient {
         try call("Unpin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
     }
 
-    /// Has the cache examined.
+    /// Examines the cache.
     ///
-    /// - Parameter each: gets what was found, part by part.
+    /// - Parameter each: gets the findings, part by part.
     package func examine(
         _ request: ControlMessage.Examine, each: (ControlMessage.Examined) -> Void
     ) throws(Failure) {
@@ -269,7 +279,7 @@ package final class ControlClient {
         }
     }
 
-    /// What the cache has of pipelines that are not configured.
+    /// The files in the cache of pipelines that are not configured.
     package func unowned(each: ([UnownedPipeline]) -> Void) throws(Failure) {
         try stream("ListUnowned", ControlMessage.Nothing(), as: ControlMessage.Unowned.self) { reply in
             each(reply.pipelines)
@@ -277,18 +287,18 @@ package final class ControlClient {
         }
     }
 
-    /// Removes all that there is of these pipelines, but of those that are configured.
+    /// Removes all files of these pipelines. Configured pipelines are skipped.
     package func prune(_ names: [String]) throws(Failure) -> ControlMessage.Pruned {
         try call("Prune", ControlMessage.Prune(names: names), as: ControlMessage.Pruned.self)
     }
 
-    /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
+    /// Follows events until `each` returns false. Throws if the daemon ends.
     ///
     /// - Parameters:
-    ///   - output: a descriptor that the events go to: when its reader goes away, the stream ends.
-    ///   - end: when it ends at the latest; nil: never.
-    ///   - interval: how often `meanwhile` is called while nothing happens; nil: never.
-    ///   - each: gets nil once, when from then on nothing is missed; then each event.
+    ///   - output: the descriptor to which the caller writes the events: when its reader closes it, the stream ends.
+    ///   - end: the latest end; nil: no end.
+    ///   - interval: how often `meanwhile` is called while no event arrives; nil: never.
+    ///   - each: first gets nil once: from then on no event is missing. Then gets each event.
     package func monitor(
         _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, until end: ContinuousClock.Instant? = nil,
         every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}, each: (ControlEvent?) -> Bool
@@ -303,12 +313,12 @@ package final class ControlClient {
         try call("Signals", as: ControlMessage.Signals.self).signals
     }
 
-    /// Follows the occurrences of signals and their facts, until `each` returns false, or the daemon ends, which throws.
+    /// Follows firings of signals and changes of their facts until `each` returns false. Throws if the daemon ends.
     ///
     /// - Parameters:
-    ///   - names: of sources or of signals; nil: all.
-    ///   - output: as of ``monitor(_:endingWithReaderOf:each:)``.
-    ///   - each: gets nil once, when from then on nothing is missed; then each event.
+    ///   - names: names of sources or of signals; nil: all.
+    ///   - output: the descriptor to which the caller writes the events: when its reader closes it, the stream ends.
+    ///   - each: first gets nil once: from then on no event is missing. Then gets each event.
     package func followSignals(
         _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, each: (ControlEvent?) -> Bool
     ) throws(Failure) {
@@ -318,7 +328,7 @@ package final class ControlClient {
         ) { reply in each(reply.event) }
     }
 
-    /// Fires a signal by hand; returns how many pipelines heard it.
+    /// Fires a signal by hand; the reply has the number of pipelines that received it.
     package func fireSignal(_ name: String) throws(Failure) -> ControlMessage.Fired {
         try call("FireSignal", ControlMessage.Name(name: name), as: ControlMessage.Fired.self)
     }
@@ -332,7 +342,7 @@ package final class ControlClient {
         try call("GetLogLevel", as: ControlMessage.Level.self).level
     }
 
-    /// Lasts until the daemon ends.
+    /// Sets the log level until the daemon ends.
     package func setLogLevel(_ level: LogLevel) throws(Failure) {
         _ = try call("SetLogLevel", ControlMessage.Level(level: level), as: ControlMessage.Nothing.self)
     }
@@ -347,7 +357,7 @@ package final class ControlClient {
         do {
             return try Self.decode(
                 try client.call(
-                    ControlInterface.name + "." + method, encoded, timeout: patience, every: interval,
+                    ControlInterface.name + "." + method, encoded, timeout: replyTimeout, every: interval,
                     meanwhile: meanwhile))
         } catch {
             throw Self.failure(error)
@@ -362,7 +372,7 @@ package final class ControlClient {
         let encoded = try encode(parameters)
         do {
             try client.callMore(
-                ControlInterface.name + "." + method, encoded, timeout: patience, until: end,
+                ControlInterface.name + "." + method, encoded, timeout: replyTimeout, until: end,
                 endingWithReaderOf: output,
                 every: interval, meanwhile: meanwhile
             ) {
@@ -378,7 +388,7 @@ package final class ControlClient {
         do {
             return try VarlinkParameters(encoding: parameters)
         } catch {
-            throw .mismatch("the parameters cannot be written as JSON")
+            throw .mismatch("the parameters cannot be encoded as JSON")
         }
     }
 
@@ -390,7 +400,7 @@ package final class ControlClient {
         }
     }
 
-    /// An error that is not one of the interface.
+    /// The failure for an error reply that the control interface does not define.
     private static func failure(_ reply: VarlinkErrorReply, _ description: String) -> Failure {
         switch reply.name {
         case VarlinkErrorReply.Name.interfaceNotFound: .notFreshet

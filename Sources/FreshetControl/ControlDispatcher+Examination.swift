@@ -2,11 +2,11 @@ import FreshetVarlink
 
 /// The method that examines the cache.
 extension ControlDispatcher {
-    /// Findings in one reply: some tens of kilobytes.
+    /// The most findings in one reply: some tens of kilobytes.
     package static let findingsPerReply = 64
 
     func examine(_ call: VarlinkCall) async throws -> ControlMessage.Examined {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let repair = try call.parameters.decode(as: ControlMessage.Examine.self).repair ?? false
         var reply = ControlMessage.Examined()
         for step in try await service.examinationSteps() {

@@ -2,7 +2,7 @@ import FreshetVarlink
 
 /// The methods on generations.
 extension ControlDispatcher {
-    /// Bytes of content in one reply of `ReadGeneration`: 64 KiB of text.
+    /// The most bytes of content in one reply of `ReadGeneration`: 64 KiB as Base64.
     package static let contentPerReply = 49_152
 
     func history(_ call: VarlinkCall) async throws -> ControlMessage.PastGenerations {
@@ -16,16 +16,16 @@ extension ControlDispatcher {
         return past
     }
 
-    func readGeneration(_ call: VarlinkCall) async throws -> ControlMessage.Content {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+    func readGeneration(_ call: VarlinkCall) async throws -> VarlinkParameters {
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         guard let number = request.number else { throw ControlError.invalidParameter("number") }
         _ = try await existing([request.name])
         return try await send(try await service.content(of: request.name, generation: number, for: call.peer), to: call)
     }
 
-    func readCandidate(_ call: VarlinkCall) async throws -> ControlMessage.Content {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+    func readCandidate(_ call: VarlinkCall) async throws -> VarlinkParameters {
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
         return try await send(try await service.candidate(of: name, for: call.peer), to: call)
@@ -37,38 +37,37 @@ extension ControlDispatcher {
         if let digest = request.digest, digest.isEmpty || !digest.utf8.allSatisfy(\.isHexadecimalDigit) {
             throw ControlError.invalidParameter("digest")
         }
-        return try await service.accept(request.name, request.digest, asker: Self.asker(of: call))
+        return try await service.accept(request.name, request.digest, caller: Self.caller(of: call))
     }
 
-    /// Sends all but the last piece of a content; that is returned.
-    private func send(_ content: any ControlContent, to call: VarlinkCall) async throws -> ControlMessage.Content {
+    /// Sends a content in pieces and returns the last piece as the final reply.
+    private func send(_ content: any ControlContent, to call: VarlinkCall) async throws -> VarlinkParameters {
         var bytes = try await content.next(Self.contentPerReply)
         while true {
-            // The last reply is the one that ends the call, so it takes knowing that nothing follows.
-            let following = bytes.isEmpty ? [] : try await content.next(Self.contentPerReply)
-            let reply = ControlMessage.Content(data: Base64.text(of: bytes))
-            guard !following.isEmpty else { return reply }
-            try await call.send(VarlinkParameters(encoding: reply))
-            bytes = following
+            let reply = try VarlinkParameters(encoding: ControlMessage.Content(data: Base64.text(of: bytes)))
+            // The last reply ends the call: to know whether a piece is the last one, the next piece is read first.
+            bytes = bytes.isEmpty ? [] : try await content.next(Self.contentPerReply)
+            guard !bytes.isEmpty else { return reply }
+            try await call.send(consume reply)
         }
     }
 
     func rollback(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         _ = try await existing([request.name])
-        return try await service.rollBack(request.name, to: request.number, asker: Self.asker(of: call))
+        return try await service.rollBack(request.name, to: request.number, caller: Self.caller(of: call))
     }
 
     func pin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        return try await service.pin(name, asker: Self.asker(of: call))
+        return try await service.pin(name, caller: Self.caller(of: call))
     }
 
     func unpin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        return try await service.unpin(name, asker: Self.asker(of: call))
+        return try await service.unpin(name, caller: Self.caller(of: call))
     }
 }
 

@@ -1,12 +1,12 @@
 import FreshetVarlink
 
-/// The methods that show and remove what no pipeline owns.
+/// The methods that list and remove files in the cache that belong to no configured pipeline.
 extension ControlDispatcher {
-    /// Pipelines in one reply, and names in one call of `freshetctl`: some kilobytes.
+    /// The most pipelines in one reply, and the most names in one call of `freshetctl`: some kilobytes.
     package static let unownedPerReply = 64
 
     func listUnowned(_ call: VarlinkCall) async throws -> ControlMessage.Unowned {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         var pipelines = try await service.unowned()[...]
         while pipelines.count > Self.unownedPerReply {
             let part = ControlMessage.Unowned(pipelines: Array(pipelines.prefix(Self.unownedPerReply)))
@@ -18,6 +18,6 @@ extension ControlDispatcher {
 
     func prune(_ call: VarlinkCall) async throws -> ControlMessage.Pruned {
         let names = try call.parameters.decode(as: ControlMessage.Prune.self).names
-        return try await service.prune(names, asker: Self.asker(of: call))
+        return try await service.prune(names, caller: Self.caller(of: call))
     }
 }

@@ -1,23 +1,23 @@
 import FreshetVarlink
 
-/// `io.systemd.service`, by which systemd's own services can be asked and steered: the same methods with the same
-/// parameters, so that what speaks to those speaks to this.
+/// The interface `io.systemd.service`, which systemd's own services have: the same methods with the same parameters, so
+/// that a client of those services can use it.
 extension ControlDispatcher {
-    /// Written by us; the names and types are those of systemd (`varlinkctl introspect` of its services, and
-    /// `src/libsystemd/sd-varlink` and `src/shared/varlink-io.systemd.service.c` in its sources). It has one method more
-    /// there, which gives the environment away; that would be no gain here.
+    /// Freshet's own text with the names and types of systemd (`varlinkctl introspect` of its services, and
+    /// `src/libsystemd/sd-varlink` and `src/shared/varlink-io.systemd.service.c` in its sources). It omits systemd's
+    /// method that discloses the environment.
     static let serviceDescription = """
-        # What services of systemd have in common, as far as freshetd has it.
+        # Methods that all services of systemd have, as far as freshetd has them.
         interface io.systemd.service
 
-        # Answers, if the service does.
+        # Answers if the service responds at all.
         method Ping() -> ()
 
-        # Reads the configuration again; returns when it is in force. One that has faults is refused with
-        # io.freshet.Control.ConfigurationRefused.
+        # Reloads the configuration; returns when the new configuration is active. If the configuration has errors, the
+        # reload is refused with io.freshet.Control.ConfigurationRefused.
         method Reload() -> ()
 
-        # Logs what is of this level of syslog(3) and more urgent, until the service ends: 0 to 2 critical, 3 errors,
+        # Sets the least urgent level of syslog(3) that is logged, until the service ends: 0 to 2 critical, 3 errors,
         # 4 warnings, 5 notices, 6 information, 7 debugging. Null is 6.
         method SetLogLevel(level: ?int) -> ()
 
@@ -29,11 +29,11 @@ extension ControlDispatcher {
             methods: [
                 "Ping": method { _ in ControlMessage.Nothing() },
                 "Reload": method { _ in
-                    _ = try await service.reload(configurationOnly: false, asker: "io.systemd.service.Reload")
+                    _ = try await service.reload(configurationOnly: false, caller: "io.systemd.service.Reload")
                     return ControlMessage.Nothing()
                 },
                 "SetLogLevel": method { call in
-                    await service.setLogLevel(try level(of: call), asker: Self.asker(of: call))
+                    await service.setLogLevel(try level(of: call), caller: Self.caller(of: call))
                     return ControlMessage.Nothing()
                 },
             ])
@@ -43,7 +43,7 @@ extension ControlDispatcher {
         var level: Int64?
     }
 
-    /// Null and nothing are different: systemd takes null for its default, and refuses a call without a level.
+    /// The level of a call. As in systemd, null stands for the default, and a call without a level is refused.
     private func level(of call: VarlinkCall) throws -> LogLevel {
         guard call.parameters.has("level") else { throw ControlError.invalidParameter("level") }
         guard let number = try call.parameters.decode(as: Level.self).level else { return .info }

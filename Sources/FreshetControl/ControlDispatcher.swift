@@ -1,13 +1,13 @@
 package import FreshetVarlink
 
-/// Turns calls of `io.freshet.Control` and `io.systemd.service` into those of a ``ControlService``: decodes, checks
-/// rights and names, encodes.
+/// Turns calls of `io.freshet.Control` and `io.systemd.service` into calls of a ``ControlService``: decodes parameters,
+/// checks rights and names, and encodes replies.
 package struct ControlDispatcher: Sendable {
-    /// Pipelines in one reply of a `List` or `Summarize` with `more`: some tens of kilobytes, so that thousands of pipelines neither
-    /// hold up the loop nor fill the memory.
+    /// The most pipelines in one reply of a `List` or `Summarize` with `more`: some tens of kilobytes, so that
+    /// thousands of pipelines neither block the loop nor fill the memory.
     package static let pipelinesPerReply = 64
-    /// Pipelines of which the service is asked at once: that takes some tenths of a millisecond.
-    static let pipelinesPerLook = 8
+    /// How many pipelines one query of the service covers: that takes some tenths of a millisecond.
+    static let pipelinesPerQuery = 8
 
     let service: any ControlService
     private let rights: ControlRights
@@ -58,16 +58,22 @@ package struct ControlDispatcher: Sendable {
             ])
     }
 
-    /// Checks the caller's rights before anything else, and turns the interface's errors into replies.
+    /// A handler that checks the caller's rights before anything else, and turns the interface's errors into replies.
     func method<Reply: Encodable & SendableMetatype>(
         _ body: @escaping @Sendable (VarlinkCall) async throws -> Reply
     ) -> VarlinkInterface.Handler {
+        method { call in try VarlinkParameters(encoding: try await body(call)) }
+    }
+
+    /// The same for a method that encodes its last reply itself.
+    func method(_ body: @escaping @Sendable (VarlinkCall) async throws -> VarlinkParameters) -> VarlinkInterface.Handler
+    {
         { call in
             do {
                 guard rights.allow(call.method, by: call.peer) else { throw ControlError.permissionDenied }
-                // A question whose answer nobody takes.
-                if call.isOneway, ControlRights.deeds[call.method] == .read { return .none }
-                return try VarlinkParameters(encoding: try await body(call))
+                // The client takes no reply, and the method only reads.
+                if call.isOneway, ControlRights.permissions[call.method] == .read { return .none }
+                return try await body(call)
             } catch let error as ControlError {
                 throw error.reply
             }
@@ -80,23 +86,23 @@ package struct ControlDispatcher: Sendable {
         ControlMessage.Daemon(daemon: await service.daemon())
     }
 
-    private func list(_ call: VarlinkCall) async throws -> ControlMessage.Pipelines {
+    private func list(_ call: VarlinkCall) async throws -> VarlinkParameters {
         try await choose(
             call, state: \.state, reply: ControlMessage.Pipelines.init,
             some: { await service.pipelines($0, for: call.peer) })
     }
 
-    private func summarize(_ call: VarlinkCall) async throws -> ControlMessage.Summaries {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+    private func summarize(_ call: VarlinkCall) async throws -> VarlinkParameters {
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         return try await choose(
             call, state: \.state, reply: ControlMessage.Summaries.init, some: { await service.summaries(of: $0) })
     }
 
-    /// What `List` and `Summarize` are asked for, a part of it in each reply; returns the last one.
+    /// Answers `List` and `Summarize`: sends the selected pipelines in several replies and returns the last reply.
     private func choose<Item, Reply: Encodable>(
         _ call: VarlinkCall, state: (Item) -> PipelineState, reply: ([Item]) -> Reply,
         some: (ArraySlice<String>) async -> [Item]
-    ) async throws -> Reply {
+    ) async throws -> VarlinkParameters {
         let request = try call.parameters.decode(as: ControlMessage.List.self)
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
         let names = try await fitting(request.names, call)
@@ -105,33 +111,36 @@ package struct ControlDispatcher: Sendable {
         var rest = request.after.map { after in names.filter { after < $0 } }?[...] ?? names[...]
         while left > 0, !rest.isEmpty {
             await call.yield()
-            // One that a reload has taken away since is left out.
-            let found = await some(rest.prefix(Self.pipelinesPerLook))
-            rest = rest.dropFirst(Self.pipelinesPerLook)
+            // Pipelines that a reload has removed in the meantime are missing.
+            let found = await some(rest.prefix(Self.pipelinesPerQuery))
+            rest = rest.dropFirst(Self.pipelinesPerQuery)
             for item in found where left > 0 && request.states?.contains(state(item)) ?? true {
                 left -= 1
-                if call.wantsMore && items.count == Self.pipelinesPerReply {
-                    try await call.send(VarlinkParameters(encoding: reply(items)))
-                    items.removeAll(keepingCapacity: true)
+                if call.acceptsMore && items.count == Self.pipelinesPerReply {
+                    let encoded = try await sendAllButLast(items, to: call, reply)
+                    // While the client does not read, the daemon keeps only the encoded bytes.
+                    items = []
+                    try await call.send(consume encoded)
                 }
                 items.append(item)
             }
         }
-        return reply(items)
+        guard call.acceptsMore else { return try VarlinkParameters(encoding: reply(items)) }
+        return try await sendAllButLast(items, to: call, reply)
     }
 
     private func refresh(_ call: VarlinkCall) async throws -> ControlMessage.Results {
         let request = try call.parameters.decode(as: ControlMessage.Refresh.self)
         let all = request.all ?? false
-        // All and some names is a contradiction, and neither is no request.
+        // Either all or some names: both, or neither, is an invalid request.
         guard all == (request.names ?? []).isEmpty else { throw ControlError.invalidParameter("names") }
         let names = try await existing(all ? nil : request.names)
         let wait = request.wait ?? false
         let (force, unconditional) = (request.force ?? false, request.unconditional ?? false)
-        // Without wait all come at once, and the one reply has them all.
-        let streams = call.wantsMore && wait
+        // Without wait, one reply has all results.
+        let streams = call.acceptsMore && wait
         let observation = streams ? service.events.observe() : nil
-        let results = try await withThrowingTaskGroup(of: RefreshNews.self) { group in
+        let results = try await withThrowingTaskGroup(of: RefreshEvent.self) { group in
             for name in names {
                 group.addTask {
                     let result = try await refresh(
@@ -139,14 +148,14 @@ package struct ControlDispatcher: Sendable {
                     return .result(await service.mayRead(name, call.peer) ? result : result.withholdingContent())
                 }
             }
-            func listen() {
+            func awaitHint() {
                 if let observation { group.addTask { await Self.hint(in: observation) } }
             }
-            listen()
+            awaitHint()
             var results: [RefreshResult] = []
             var left = Set(names)
-            while !left.isEmpty, let news = try await group.next() {
-                switch news {
+            while !left.isEmpty, let event = try await group.next() {
+                switch event {
                 case .result(let result):
                     left.remove(result.name)
                     results.append(result)
@@ -154,7 +163,7 @@ package struct ControlDispatcher: Sendable {
                     try await call.send(VarlinkParameters(encoding: ControlMessage.Results(results: results)))
                     results.removeAll(keepingCapacity: true)
                 case .waits(let hint):
-                    listen()
+                    awaitHint()
                     guard left.contains(hint.name) else { continue }
                     let reply = ControlMessage.Results(results: [], waiting: [hint])
                     try await call.send(VarlinkParameters(encoding: reply))
@@ -164,20 +173,20 @@ package struct ControlDispatcher: Sendable {
             group.cancelAll()
             return results
         }
-        return ControlMessage.Results(results: call.wantsMore && wait ? results : results.sorted { $0.name < $1.name })
+        return ControlMessage.Results(results: streams ? results : results.sorted { $0.name < $1.name })
     }
 
     private static let removed = "the pipeline was removed by a reload"
 
-    private enum RefreshNews: Sendable {
+    private enum RefreshEvent: Sendable {
         case result(RefreshResult)
         case waits(WaitingHint)
-        /// Nobody listens any more.
+        /// The observation has ended.
         case nothingMore
     }
 
-    /// The next pipeline that is said to wait for a proof of the network, and why there is none.
-    private static func hint(in observation: ControlEvents.Observation) async -> RefreshNews {
+    /// The next pipeline that waits until the network is proven reachable, and the reason.
+    private static func hint(in observation: ControlEvents.Observation) async -> RefreshEvent {
         while let event = await observation.next() {
             guard event.kind == .state, event.waitingFor == .network, let name = event.pipeline,
                 let reason = event.detail
@@ -187,7 +196,7 @@ package struct ControlDispatcher: Sendable {
         return .nothingMore
     }
 
-    /// - Parameter alone: it is the only one that was named, so that its refusal is the answer to the whole call.
+    /// - Parameter alone: whether the call names only this pipeline: then a refusal is the reply to the whole call.
     private func refresh(
         _ name: String, wait: Bool, force: Bool, unconditional: Bool, alone: Bool
     ) async throws(ControlError) -> RefreshResult {
@@ -219,10 +228,10 @@ package struct ControlDispatcher: Sendable {
         }
         return try await service.setParameters(
             of: request.name, to: request.settings, othersToDefault: request.othersToDefault ?? false,
-            asker: Self.asker(of: call))
+            caller: Self.caller(of: call))
     }
 
-    static func asker(of call: VarlinkCall) -> String {
+    static func caller(of call: VarlinkCall) -> String {
         "user \(call.peer.user), process \(call.peer.processIdentifier)"
     }
 
@@ -239,26 +248,26 @@ package struct ControlDispatcher: Sendable {
         return ControlMessage.Generation(generation: generation)
     }
 
-    /// A pipeline as this peer may see it.
+    /// The status of a pipeline, reduced to what this peer may see.
     private func pipeline(_ name: String, for peer: VarlinkPeer) async -> PipelineStatus? {
         guard let status = await service.pipeline(name) else { return nil }
         return await service.mayRead(name, peer) ? status : status.withholdingContent()
     }
 
-    /// An event as this peer may see it.
+    /// An event, reduced to what this peer may see.
     func event(_ event: ControlEvent, for peer: VarlinkPeer) async -> ControlEvent {
         guard let name = event.pipeline, !(await service.mayRead(name, peer)) else { return event }
         return event.withholdingContent()
     }
 
     private func monitor(_ call: VarlinkCall) async throws -> ControlMessage.Event {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let selection = try await selection(try call.parameters.decode(as: ControlMessage.Names.self).names)
         try await follow(call) { $0.kind != .fact && selection.contains($0.pipeline) }
     }
 
     private func followSignals(_ call: VarlinkCall) async throws -> ControlMessage.Event {
-        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let selection = SignalSelection(try call.parameters.decode(as: ControlMessage.Names.self).names)
         let rows = await service.signals().map(\.name)
         if let unknown = selection.unknownName(among: rows) {
@@ -268,11 +277,12 @@ package struct ControlDispatcher: Sendable {
         try await follow(call, selection.contains)
     }
 
-    /// Sends what is wanted of what happens from now on, until the client goes away.
-    private func follow(_ call: VarlinkCall, _ isWanted: @escaping @Sendable (ControlEvent) -> Bool) async throws
+    /// Sends the selected events from now on, until the client goes away.
+    private func follow(_ call: VarlinkCall, _ isSelected: @escaping @Sendable (ControlEvent) -> Bool) async throws
         -> Never
     {
-        let observation = service.events.observe(isWanted)
+        let observation = service.events.observe(isSelected)
+        call.followsEvents()
         try await call.send(VarlinkParameters(encoding: ControlMessage.Event()))
         while let event = await observation.next() {
             let shown = await self.event(event, for: call.peer)
@@ -284,7 +294,7 @@ package struct ControlDispatcher: Sendable {
     private func fireSignal(_ call: VarlinkCall) async throws -> ControlMessage.Fired {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         return ControlMessage.Fired(
-            pipelines: Int64(try await service.fireSignal(name, asker: Self.asker(of: call))))
+            pipelines: Int64(try await service.fireSignal(name, caller: Self.caller(of: call))))
     }
 
     private func signals(_ call: VarlinkCall) async throws -> ControlMessage.Signals {
@@ -294,7 +304,7 @@ package struct ControlDispatcher: Sendable {
     private func reload(_ call: VarlinkCall) async throws -> ControlMessage.Reloaded {
         let only = try call.parameters.decode(as: ControlMessage.Reload.self).configurationOnly ?? false
         let (summary, diagnostics) = try await service.reload(
-            configurationOnly: only, asker: "freshetctl reload")
+            configurationOnly: only, caller: "freshetctl reload")
         return ControlMessage.Reloaded(summary: summary, diagnostics: diagnostics)
     }
 
@@ -304,16 +314,16 @@ package struct ControlDispatcher: Sendable {
 
     private func setLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Nothing {
         await service.setLogLevel(
-            try call.parameters.decode(as: ControlMessage.Level.self).level, asker: Self.asker(of: call))
+            try call.parameters.decode(as: ControlMessage.Level.self).level, caller: Self.caller(of: call))
         return ControlMessage.Nothing()
     }
 
-    /// The names that were asked for, each once and sorted, or all; throws if one does not exist.
+    /// These names, each once and sorted, or the names of all pipelines; throws if a name does not exist.
     func existing(_ names: [String]?) async throws(ControlError) -> [String] {
         guard let names else { return await service.pipelineNames() }
         for name in names where !(await service.hasPipeline(name)) {
             let suggestion = NameSuggestion.closest(to: name, among: await service.pipelineNames())
-            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await service.fileNotInForce(name))
+            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await service.inactiveFile(name))
         }
         return Set(names).sorted()
     }

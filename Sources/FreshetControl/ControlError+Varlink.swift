@@ -3,7 +3,7 @@ package import FreshetVarlink
 extension ControlError {
     private enum Name {
         static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
-        static let pipelineFaulty = ControlInterface.name + ".PipelineFaulty"
+        static let pipelineInvalid = ControlInterface.name + ".PipelineInvalid"
         static let noGeneration = ControlInterface.name + ".NoGeneration"
         static let withdrawn = ControlInterface.name + ".Withdrawn"
         static let noSuchGeneration = ControlInterface.name + ".NoSuchGeneration"
@@ -25,12 +25,12 @@ extension ControlError {
         static let busy = ControlInterface.name + ".Busy"
     }
 
-    /// The error as it crosses the socket.
+    /// The error as a Varlink reply.
     package var reply: VarlinkErrorReply {
         switch self {
         case .noSuchPipeline(let name, let suggestion, let file):
             Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion, file: file))
-        case .faultyPipeline(let name): Self.reply(Name.pipelineFaulty, ControlMessage.Name(name: name))
+        case .invalidPipeline(let name): Self.reply(Name.pipelineInvalid, ControlMessage.Name(name: name))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
         case .withdrawn(let name, let number, let since):
             Self.reply(Name.withdrawn, ControlMessage.Withdrawn(name: name, number: number, since: since))
@@ -72,20 +72,21 @@ extension ControlError {
     }
 
     private static func reply(_ name: String, _ parameters: some Encodable) -> VarlinkErrorReply {
-        // Texts and integers can always be written as JSON; without them the name still tells.
+        // Texts and integers can always be encoded as JSON. If encoding failed, the name would still identify the
+        // error.
         VarlinkErrorReply(name, parameters: (try? VarlinkParameters(encoding: parameters)) ?? .none)
     }
 
-    /// Reads an error of the interface; nil: it is another one.
+    /// Reads an error reply; nil if the error is not one of the interface.
     package init?(_ error: VarlinkErrorReply) {
         func parameters<Value: Decodable>(_ type: Value.Type) -> Value? { try? error.parameters.decode(as: type) }
         switch error.name {
         case Name.noSuchPipeline:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchPipeline(name: value.name, suggestion: value.suggestion, file: value.file)
-        case Name.pipelineFaulty:
+        case Name.pipelineInvalid:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
-            self = .faultyPipeline(name: value.name)
+            self = .invalidPipeline(name: value.name)
         case Name.noGeneration:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .noGeneration(name: value.name)

@@ -1,13 +1,14 @@
 import Synchronization
 
-/// What happens in the daemon, for any number of observers: each has a queue of bounded length, and one that reads too
-/// slowly loses its oldest events and is told how many. The last events are remembered, for who asks later.
+/// Publishes the events of the daemon to any number of observers, and keeps the last events for later requests.
 ///
-/// Publishing never waits.
+/// Each observer has a queue of bounded length. An observer that reads too slowly loses its oldest events and gets
+/// their number. Publishing never waits.
 package final class ControlEvents: Sendable {
-    /// Events kept for a slow observer: some seconds of a busy daemon, and at most a few hundred kilobytes.
+    /// The most events in the queue of one observer: some seconds of a busy daemon. All observers share the events, so
+    /// a queue costs at most eight kilobytes.
     package static let queueLimit = 512
-    /// Events that are remembered: a night of twenty pipelines, in about two megabytes.
+    /// The most events in the history: a night of twenty pipelines, in about two megabytes.
     package static let memoryLimit = 4_096
 
     private struct State {
@@ -19,34 +20,51 @@ package final class ControlEvents: Sendable {
 
     package init() {}
 
-    /// Whether anybody listens.
+    /// Whether there is an observer.
     package var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
 
-    /// Tells all observers, and remembers it. May be called from any thread; observers see events in one order.
+    /// Publishes an event to all observers and adds it to the history. May be called from any thread; all observers see
+    /// the events in the same order.
     package func publish(_ event: ControlEvent) {
-        let waiters = state.withLock { state in
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.memory.append(event)
-            return state.observers.values.compactMap { $0.add(event) }
+            if state.observers.isEmpty { return [] }
+            let shared = SharedEvent(event)
+            return state.observers.values.compactMap { $0.add(shared) }
         }
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Remembers what is no news to who observes, such as a fact that was so from the beginning.
+    /// Adds an event to the history without publishing it, such as a fact that has not changed since the start.
     package func remember(_ event: ControlEvent) {
         state.withLock { $0.memory.append(event) }
     }
 
-    /// What is remembered, oldest first.
-    package func recent() -> (events: [ControlEvent], isWhole: Bool) {
-        state.withLock { ($0.memory.events, $0.memory.isWhole) }
+    /// A part of the history, oldest event first. A reader takes one page after the other, so a slow reader keeps no
+    /// events.
+    package struct Page: Sendable {
+        package var events: [ControlEvent]
+        /// The number of the page's first event: a later one than requested if the requested event has been dropped.
+        package var start: Int
+        /// The number of the event after the page's last one.
+        package var next: Int
     }
 
-    /// Observes what is published from now on, until the observation is released.
+    /// The numbers of the events in the history, the time of the oldest event, and whether no event has been dropped.
+    package var remembered: (numbers: Range<Int>, oldest: Int64?, isWhole: Bool) {
+        state.withLock { ($0.memory.numbers, $0.memory.page(from: 0, limit: 1).events.first?.at, $0.memory.isWhole) }
+    }
+
+    /// The events from this number on, at most `limit`, as far as they are in the history.
+    package func page(from number: Int, limit: Int) -> Page {
+        state.withLock { $0.memory.page(from: number, limit: limit) }
+    }
+
+    /// Observes the events that are published from now on, until the observation is released.
     ///
-    /// - Parameter isWanted: what is not wanted takes no room in the queue. It is called by who publishes, and is to be
-    ///   quick.
-    package func observe(_ isWanted: @escaping @Sendable (ControlEvent) -> Bool = { _ in true }) -> Observation {
-        let observer = Observer(isWanted)
+    /// - Parameter isSelected: whether an event goes to the queue. The publisher calls it, so it must be fast.
+    package func observe(_ isSelected: @escaping @Sendable (ControlEvent) -> Bool = { _ in true }) -> Observation {
+        let observer = Observer(isSelected)
         let identifier = state.withLock { state in
             state.nextIdentifier += 1
             state.observers[state.nextIdentifier] = observer
@@ -59,7 +77,7 @@ package final class ControlEvents: Sendable {
         _ = state.withLock { $0.observers.removeValue(forKey: identifier) }
     }
 
-    /// One observer's view; ends when it is released.
+    /// The events of one observer; observing ends when the object is released.
     package final class Observation: Sendable {
         private let events: ControlEvents
         fileprivate let observer: Observer
@@ -73,7 +91,8 @@ package final class ControlEvents: Sendable {
 
         deinit { events.remove(identifier) }
 
-        /// The next event, or `skipped` where some were lost; nil when the task is cancelled. One caller at a time.
+        /// The next event, or an event `skipped` in place of lost events; nil if the task is cancelled. One caller at a
+        /// time.
         package func next() async -> ControlEvent? {
             await observer.next()
         }
@@ -88,12 +107,12 @@ private final class Observer: Sendable {
         var cancelled = false
     }
     private let state = Mutex(State())
-    private let isWanted: @Sendable (ControlEvent) -> Bool
+    private let isSelected: @Sendable (ControlEvent) -> Bool
 
-    init(_ isWanted: @escaping @Sendable (ControlEvent) -> Bool) { self.isWanted = isWanted }
+    init(_ isSelected: @escaping @Sendable (ControlEvent) -> Bool) { self.isSelected = isSelected }
 
-    func add(_ event: ControlEvent) -> CheckedContinuation<Void, Never>? {
-        guard isWanted(event) else { return nil }
+    func add(_ event: SharedEvent) -> CheckedContinuation<Void, Never>? {
+        guard isSelected(event.event) else { return nil }
         return state.withLock { state in
             state.queue.append(event)
             return state.waiter.take()
@@ -124,33 +143,43 @@ private final class Observer: Sendable {
     }
 }
 
-/// The last events, in a ring that grows with them up to its limit.
+/// The last events, in a ring buffer that grows up to its limit.
 struct EventHistory {
     let limit: Int
     private var ring: [ControlEvent] = []
-    /// Where the oldest is, once the ring is full.
+    /// The index of the oldest event once the ring is full.
     private var head = 0
-    /// Nothing was forgotten.
+    /// Whether no event has been dropped.
     private(set) var isWhole = true
 
     init(limit: Int) { self.limit = limit }
 
-    /// Oldest first.
-    var events: [ControlEvent] { head == 0 ? ring : Array(ring[head...] + ring[..<head]) }
+    /// How many events have been dropped: the number of the oldest event that is kept.
+    private var forgotten = 0
+    var numbers: Range<Int> { forgotten..<forgotten + ring.count }
+
+    /// The events from this number on, oldest first.
+    func page(from number: Int, limit: Int) -> ControlEvents.Page {
+        let start = min(max(number, numbers.lowerBound), numbers.upperBound)
+        let next = min(start + limit, numbers.upperBound)
+        let events = (start..<next).map { ring[(head + $0 - forgotten) % ring.count] }
+        return ControlEvents.Page(events: events, start: start, next: next)
+    }
 
     mutating func append(_ event: ControlEvent) {
-        if isToldByRun(event) { return }
+        if isImpliedByRun(event) { return }
         var event = event
-        // The run has its number; the rest is large and can be asked for.
+        // The run has the number of the generation. The rest is large, and clients can request it.
         event.generation = nil
         guard ring.count == limit else { return ring.append(event) }
         isWhole = false
+        forgotten += 1
         ring[head] = event
         head = (head + 1) % limit
     }
 
-    /// That a run goes on, or that all is well after it, its own events tell.
-    private func isToldByRun(_ event: ControlEvent) -> Bool {
+    /// Whether the events of a run imply this change of state: loading during the run, or loaded after it.
+    private func isImpliedByRun(_ event: ControlEvent) -> Bool {
         guard event.kind == .state, event.detail == nil else { return false }
         if event.state == .loading { return true }
         guard event.state == .loaded, let last = ring.isEmpty ? nil : ring[(head + ring.count - 1) % ring.count] else {
@@ -160,10 +189,17 @@ struct EventHistory {
     }
 }
 
-/// The queue of one observer: when it is full the oldest event goes, and what is lost is counted.
+/// An event that the queues of several observers share.
+final class SharedEvent: Sendable {
+    let event: ControlEvent
+
+    init(_ event: ControlEvent) { self.event = event }
+}
+
+/// The queue of one observer: when it is full, the oldest event is dropped and counted.
 struct EventQueue {
     let limit: Int
-    private var events: [ControlEvent] = []
+    private var events: [SharedEvent] = []
     private var head = 0
     private var skipped: Int64 = 0
 
@@ -172,12 +208,12 @@ struct EventQueue {
     var count: Int { events.count - head }
     var isEmpty: Bool { count == 0 }
 
-    mutating func append(_ event: ControlEvent) {
+    mutating func append(_ event: SharedEvent) {
         if count == limit {
             head += 1
             skipped += 1
         }
-        // The space of what was taken is used again once it is half of all.
+        // The memory of taken events is reused once they are half of all events.
         if head > limit {
             events.removeFirst(head)
             head = 0
@@ -185,12 +221,12 @@ struct EventQueue {
         events.append(event)
     }
 
-    /// Takes the oldest event; what was lost before it is reported first, dated as the oldest that is left.
+    /// Takes the oldest event. Lost events are reported before it, with the time of the oldest event that is left.
     mutating func popFirst() -> ControlEvent? {
         guard head < events.count else { return nil }
         if skipped > 0 {
             defer { skipped = 0 }
-            return .skipped(skipped, at: events[head].at)
+            return .skipped(skipped, at: events[head].event.at)
         }
         defer {
             head += 1
@@ -199,6 +235,6 @@ struct EventQueue {
                 head = 0
             }
         }
-        return events[head]
+        return events[head].event
     }
 }

@@ -5,39 +5,41 @@ package enum ControlInterface {
     package static let name = "io.freshet.Control"
 
     package static let description = """
-        # Ask freshetd what it does, and steer it.
+        # Inspects and controls freshetd.
         #
-        # Instants are microseconds since 1970-01-01 00:00 UTC by the wall clock; durations, whose names end in USec, are
-        # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
-        # replies; a client ignores those that it does not know.
+        # Instants are microseconds since 1970-01-01 00:00 UTC by the wall clock; durations, whose names end in USec,
+        # are microseconds; sizes are bytes. A field that is null or absent has no value. Later versions may add fields
+        # to types and replies; a client ignores fields that it does not know.
         #
-        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Hold, Release, Rollback, Accept, Pin, Unpin,
-        # FireSignal, SetLogLevel, Examine, ListUnowned and Prune are for root, the group freshet, and the daemon's own user if
-        # that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
-        # org.varlink.service.PermissionDenied.
+        # Every client that can connect may read. Refresh, LoadMore, SetParameters, Hold, Release, Rollback, Accept,
+        # Pin, Unpin, FireSignal, SetLogLevel, Examine, ListUnowned and Prune are for root, the group freshet, and the
+        # daemon's own user if that is an ordinary user; Reload is for these and always for the daemon's own user. All
+        # others get org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
-        # What a pipeline is doing; held: nothing of it runs until Release. What it offers to readers is another matter: see
-        # Pipeline.generation.
+        # The activity of a pipeline. A held pipeline does not run until Release. The state is independent of the
+        # published copy, which is in Pipeline.generation.
         type State (idle, waiting, loading, loaded, failed, held)
 
-        # What a waiting pipeline waits for: that the network is reachable, that a storm of signals calms down, the time of
-        # the next attempt, that its budget of requests has room again, its turn among other pipelines, memory for the
-        # programs that work on its answer, or that the machine, which is about to sleep, is awake again.
+        # The reason why a pipeline waits: the network is not reachable, a burst of signals has not ended, the time of
+        # the next attempt has not come, the request budget is used up, there is no permit for another request (slot),
+        # there is not enough memory for its jq programs, the machine is about to sleep, or a file system does not
+        # answer.
         type WaitingFor (network, quiet, backoff, budget, slot, memory, sleep, filesystem)
 
-        # How old the offered copy is: stale when its next planned check or its origin's word for how long it is fresh has
-        # passed, or when it is behind (see Generation); expired when it is past its maximum age, withdrawn or not, or past the
-        # time at which its content expires by what the content itself states.
+        # The age of the published copy. It is stale if its next planned check is overdue, if the time that its origin
+        # stated has passed, or if it is behind (see Generation). It is expired if it is past its maximum age, withdrawn
+        # or not, or past the expiry time that its content states.
         type Freshness (fresh, stale, expired)
 
-        # How a run ended. A failed, superseded or cancelled run leaves the copy as it was.
+        # The result of a run. A failed, superseded or cancelled run does not change the copy.
         type Outcome (changed, unchanged, failed, superseded, cancelled)
 
-        # A committed copy. The file at path is readable with its own permissions; its content does not cross this socket.
-        # Truncated is true if the source had more pages than its limit allows; behind, if the source was found to have other
-        # content, which does not replace this one, since it was rolled back to or is pinned. PinnedSince is null if it is not.
-        # Of several files, directory is the link to the directory that has them, and path has them all as one JSON object.
+        # A committed copy. The permissions of the file at path decide who can read it; ReadGeneration sends its
+        # content. Truncated is true if the source has more pages than pages.max allows. Behind is true if the source
+        # has other content, which does not replace this copy because the copy was rolled back or is pinned. PinnedSince
+        # is null if the copy is not pinned. If the pipeline has several files, directory is the link to their
+        # directory, and the file at path has all of them as one JSON object.
         type Generation (
           number: int,
           size: int,
@@ -52,7 +54,8 @@ package enum ControlInterface {
           comment: ?string
         )
 
-        # A generation that readers do not find since it is past its maximum age; its content is kept. Since is when it was withdrawn.
+        # A generation that is not published because it is past its maximum age; its content is kept. Since is the time
+        # of the withdrawal.
         type WithdrawnCopy (
           number: int,
           size: int,
@@ -61,8 +64,9 @@ package enum ControlInterface {
           since: int
         )
 
-        # A generation that there is, or was; kept, if its content is still there. The causes of its run, and how long that
-        # took, are null if they are not known. Withdrawn is true of the one that would be current if it were not too old.
+        # A present or former generation. Kept is true if its content still exists. The causes and the duration of its
+        # run are null if they are not known. Withdrawn is true for the generation that would be current if it were not
+        # too old.
         type PastGeneration (
           number: int,
           committedAt: int,
@@ -76,16 +80,17 @@ package enum ControlInterface {
           withdrawn: ?bool
         )
 
-        # What a check refused last: content that is kept aside for a week, for a look, and what the check said of it.
+        # The last content that a check rejected, and the reason. The content is kept for a week.
         type Candidate (
           digest: string,
           size: int,
-          refusedAt: int,
+          rejectedAt: int,
           reason: string
         )
 
-        # One signal's share in a run: how often it fired, when first and last, and what for in words. Number is that of the
-        # last firing, as events have it; null for what is a pipeline's own, such as its timer.
+        # A signal that caused a run: the number of its firings, the times of the first and the last one, and a
+        # description. Number is that of the last firing, as in events; it is null for a signal of a single pipeline,
+        # such as its timer.
         type Cause (
           signal: string,
           number: ?int,
@@ -95,7 +100,7 @@ package enum ControlInterface {
           detail: ?string
         )
 
-        # One execution of a pipeline. Without an outcome it is under way.
+        # One execution of a pipeline. A run without an outcome is in progress.
         type Run (
           number: int,
           started: int,
@@ -106,29 +111,28 @@ package enum ControlInterface {
           failure: ?string
         )
 
-        # When a pipeline runs next by itself, and why.
+        # The time of the next automatic run, and its reason.
         type NextRun (
           at: int,
           reason: string
         )
 
-        # Why a pipeline fails, since when, and how often it was tried.
+        # The failure of a pipeline: the error, the time of the first failure, and the number of attempts.
         type Failure (
           message: string,
           since: int,
           attempts: int
         )
 
-        # A budget of requests, and what was spent of it in the last period.
+        # A request budget, and the number of requests in the last period.
         type Budget (
           limit: int,
           periodUSec: int,
           used: int
         )
 
-        # A parameter of a pipeline: what it is now, and what it is if nobody sets it. Both are null if its name says that
-        # they are secrets. Choices or the pattern say what it may be; quiet is how long nothing is changed before a change
-        # is acted on.
+        # A parameter of a pipeline: its value and its default. Both are null if the name indicates a secret. Choices or
+        # the pattern define the allowed values. A change takes effect after quietUSec without another change.
         type Parameter (
           name: string,
           value: ?string,
@@ -139,7 +143,8 @@ package enum ControlInterface {
           quietUSec: int
         )
 
-        # A branch that fails: the keys that lead to it, why, since when, and in how many runs in a row.
+        # A branch that fails: the keys that lead to it, the error, the time of the first failure, and the number of
+        # consecutive failed runs.
         type BranchFailure (
           path: []string,
           message: string,
@@ -147,29 +152,30 @@ package enum ControlInterface {
           attempts: int
         )
 
-        # The branches of a pipeline, if some of them fail: how many there are, how many of them fail, and the first that do.
+        # The branches of a pipeline, if some of them fail: the number of all, the number of failed ones, and the first
+        # failed ones.
         type Branches (
           total: int,
           failed: int,
           failing: []BranchFailure
         )
 
-        # A place where further pages can be loaded: the keys that lead to its branch, none for the pipeline's own pages, and
-        # how many pages are in the copy.
+        # A branch for which further pages can be loaded: the keys that lead to it, which are empty for the pipeline's
+        # own pages, and the number of pages in the copy.
         type MorePlace (
           path: []string,
           pages: int
         )
 
-        # Where further pages of a pipeline can be loaded: at how many places, and the first of them.
+        # The branches for which further pages can be loaded: their number, and the first of them.
         type MorePages (
           total: int,
           places: []MorePlace
         )
 
-        # A hook that is owed: it has not succeeded yet for the generation that readers see. Attempts for this generation have
-        # failed so often; since is when the first one failed after it last succeeded, null if none has. Next is null while it
-        # runs or waits for its turn.
+        # A pending hook: it has not succeeded yet for the published generation. Attempts is the number of failed
+        # attempts for this generation. Since is the time of the first failure after the last success, or null without a
+        # failure. Next is the time of the next attempt; it is null while the hook runs or waits to run.
         type PendingHook (
           hook: string,
           generation: int,
@@ -180,14 +186,15 @@ package enum ControlInterface {
           next: ?int
         )
 
-        # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
-        # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
-        # says more of what it waits for, such as whose limit of requests at once.
-        # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
-        # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age,
-        # contentExpires when its content expires by what the content itself states (check.valid-until, check.made-within).
-        # Generation is null while the copy is withdrawn. HeldSince is there as soon as it is held, also while a run ends.
-        # LastRun may be from before the daemon started: then its causes have no details, and are as old as the run.
+        # A pipeline. Source has no secrets: user information and query are left out. Path describes the network path to
+        # the source, or the reason why it is not reachable; it is null for a source that needs no network.
+        # WaitingDetail is more information about the wait, such as the origin whose request limit is reached.
+        # LoadedBytes and totalBytes are for the run in progress; totalBytes is null while it is not known.
+        # OriginExpires is the end of the freshness that the origin stated, expires the time at which the copy is past
+        # its maximum age, contentExpires the expiry time that the content states (check.valid-until,
+        # check.made-within). Generation is null while the copy is withdrawn. HeldSince is set as soon as the pipeline
+        # is held, also while its last run ends. LastRun may be from before the start of the daemon: then its causes
+        # have no details, and have the time of the run.
         type Pipeline (
           name: string,
           description: ?string,
@@ -223,9 +230,9 @@ package enum ControlInterface {
           heldSince: ?int
         )
 
-        # A pipeline in short, as a line of a list has it: what it does, and the copy that readers find, by its number, its size
-        # and what is special about it. Withdrawn is a copy that readers would find if it were not too old. Causes are the signals
-        # of the last run. HookFails says that a hook is owed whose last attempt failed.
+        # A summary of a pipeline, for a line of a list: its state, and the number, the size and the flags of the
+        # published copy. Withdrawn is the number of a withdrawn generation. Causes are the signals of the last run.
+        # HookFails is true if the last attempt of a pending hook failed.
         type Summary (
           name: string,
           state: State,
@@ -243,10 +250,11 @@ package enum ControlInterface {
           hookFails: ?bool
         )
 
-        # How a pipeline is wired, by its configuration: where its data comes from, the pipelines whose copies it reads, the
-        # sources of signals that it listens to, by their names in Signals, what readers find, and what is run after a change.
-        # The durations are null where there is none. WhenRunning is what a signal does while a run is under way: queue, for one
-        # more run after it, or restart. A pipeline whose configuration has faults has none of this but its name, and faulty.
+        # The configured connections of a pipeline: its source, the pipelines whose copies it reads (inputs), the signal
+        # sources that it subscribes to, with their names in Signals, its published files, and its hooks. A duration is
+        # null if it is not set. WhenRunning is the effect of a signal while a run is in progress: queue, for one more
+        # run after it, or restart. If the configuration of the pipeline has errors, only the name is set, and invalid
+        # is true.
         type Description (
           name: string,
           description: ?string,
@@ -264,11 +272,11 @@ package enum ControlInterface {
           maxAgeUSec: ?int,
           whenRunning: ?string,
           needsNetwork: bool,
-          faulty: ?bool
+          invalid: ?bool
         )
 
-        # What a pipeline has done since the daemon began: its runs by outcome and how long all of them took, the requests that
-        # they made, and the bytes of the answers.
+        # The counters of a pipeline since the start of the daemon: its runs by outcome and their total duration, the
+        # requests, and the bytes of the answers.
         type Counters (
           name: string,
           changed: int,
@@ -281,7 +289,7 @@ package enum ControlInterface {
           receivedBytes: int
         )
 
-        # How many pipelines there are, by state.
+        # The numbers of pipelines by state.
         type Counts (
           total: int,
           idle: int,
@@ -292,23 +300,24 @@ package enum ControlInterface {
           held: int
         )
 
-        # A reload that was refused: the configuration before is in force. How many faults there were, and the first of them, without
-        # its excerpt.
+        # A refused reload; the previous configuration stays active. Errors is their number, first the first of them,
+        # without its excerpt.
         type RefusedReload (
           at: int,
-          faults: int,
+          errors: int,
           first: Diagnostic
         )
 
-        # Jobs of one name that used the daemon's event loop for 20 ms of processor time or more: how many, and the longest.
+        # The jobs of one name that used the daemon's event loop for 20 ms of processor time or more: their number, and
+        # the longest.
         type SlowJob (
           job: string,
           count: int,
           longestUSec: int
         )
 
-        # The daemon. Network says in words how it sees the way to elsewhere. ConfigurationSince is when the configuration in force was
-        # read; refusedReload is the last reload, if it was refused.
+        # The daemon. Network describes the default network path. ConfigurationSince is the time at which the active
+        # configuration was read; refusedReload is the last reload, if it was refused.
         type Daemon (
           version: string,
           pid: int,
@@ -326,10 +335,10 @@ package enum ControlInterface {
           slowJobs: ?[]SlowJob
         )
 
-        # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.
-        # Ignored is how often something was heard that did not matter and fired nothing; null for a source that has no such
-        # thing. Where the machine lacks what it needs, unavailable says what. The name begins with that of the signal, such as
-        # network, and is all of it unless the signal has several sources.
+        # A signal source: its present fact, the number of firings since the daemon watches it, and the last firing.
+        # Ignored is the number of events that fired nothing, because they did not matter; it is null for a source
+        # without such events. Unavailable is the reason if the machine lacks what the source needs. The name is that of
+        # the signal, such as network; if the signal has several sources, the name begins with it.
         type Signal (
           name: string,
           fact: string,
@@ -340,8 +349,8 @@ package enum ControlInterface {
           lastDetail: ?string
         )
 
-        # What came of a request to refresh one pipeline. Without wait it has a name only, or tryLater. With wait it has the
-        # run's outcome; generation, size and behind are those of the offered copy, if there is one.
+        # The result of a refresh of one pipeline. Without wait it has only the name, or also tryLater. With wait it has
+        # the outcome of the run; generation, size and behind are those of the published copy, if there is one.
         type Refreshed (
           name: string,
           outcome: ?Outcome,
@@ -354,8 +363,8 @@ package enum ControlInterface {
           behind: ?bool
         )
 
-        # What came of a request for a further page at a place. Without wait it has a name and a path only. Pages is how many
-        # are in the copy now; hasMore, whether there are more.
+        # The result of loading a further page of a branch. Without wait it has only the name and the path. Pages is the
+        # number of pages in the copy; hasMore is true if more pages exist.
         type LoadedMore (
           name: string,
           path: []string,
@@ -369,34 +378,35 @@ package enum ControlInterface {
           hasMore: ?bool
         )
 
-        # A run that was requested and waits, and what for in a sentence.
+        # A requested run that waits, and the reason.
         type WaitingHint (
           name: string,
           reason: string
         )
 
-        # Nothing was started, as the origin or a budget asks for patience. Until may be unknown.
+        # Nothing was started, because the origin sent Retry-After or a budget is used up. Until may be unknown.
         type TryLaterHint (
           reason: string,
           until: ?int
         )
 
-        # A parameter, and the value that it is to have; null: its default.
+        # A parameter, and its new value; null sets the default.
         type Setting (
           parameter: string,
           value: ?string
         )
 
-        # A value that is not taken, and why.
+        # A value that is not accepted, and the reason.
         type Refusal (
           parameter: string,
           reason: string
         )
 
-        type Severity (fault, warning)
+        type Severity (error, warning)
 
-        # What is wrong with the configuration, and where. Lines and columns count from 1. The excerpt is the line, or the
-        # part of a long one around the fault; caret says how many of its Unicode characters stand before the fault.
+        # An error or warning of the configuration, and its location. Lines and columns count from 1. The excerpt is the
+        # line, or a part of a long line around the error; caret is the number of Unicode characters in the excerpt
+        # before the error.
         type Diagnostic (
           severity: Severity,
           file: string,
@@ -407,7 +417,7 @@ package enum ControlInterface {
           caret: ?int
         )
 
-        # What the daemon did with the configuration's pipelines when it read it again.
+        # The changes of a reload.
         type ReloadSummary (
           added: []string,
           changed: []string,
@@ -415,22 +425,22 @@ package enum ControlInterface {
           unchanged: int
         )
 
-        # How much the daemon logs: what is of this level and of those to the right.
+        # The log level: the daemon logs messages of this level and of all levels to the right.
         type LogLevel (trace, debug, info, notice, warning, error, critical)
 
         type EventKind (signal, fact, runStarted, runEnded, state, reloaded, skipped)
 
-        # Something happened. By kind:
-        #   signal      signal, number (its source's how-manieth firing) and detail; source, its name in Signals, where the
-        #               signal has several; pipeline if one alone listens to it
-        #   fact        signal and source, as above; the fact behind it is now detail. By FollowSignals alone
+        # An event. Its fields by kind:
+        #   signal      signal, number (counts the firings of its source) and detail; source, its name in Signals, if the signal
+        #               has several sources; pipeline if the signal belongs to a single pipeline
+        #   fact        signal and source, as above; detail is the new fact. Only by FollowSignals
         #   runStarted  pipeline and run
         #   runEnded    pipeline, run and, if one was committed, generation
-        #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait,
-        #               or that the copy is past its maximum age, or its content expired, or is so no more, or that it is
-        #               withdrawn for its age, or back
-        #   reloaded    the configuration was read again: detail says what changed
-        #   skipped     number of events that are missing here, as this client read too slowly
+        #   state       pipeline and state, with waitingFor and waitingUntil; detail has more about the wait, or says that
+        #               the copy or its content has expired, or is no longer expired, or that the copy was withdrawn, or is
+        #               published again
+        #   reloaded    the configuration was reloaded: detail has the changes
+        #   skipped     number of events that are missing here, because this client read too slowly
         type Event (
           at: int,
           kind: EventKind,
@@ -446,26 +456,27 @@ package enum ControlInterface {
           waitingUntil: ?int
         )
 
-        # What may be the matter with the cache:
-        #   indexDamaged    the index does not hold together
-        #   copyMissing     there is no file where readers look for the current generation
-        #   copyDamaged     what readers find there is not the current generation; without generation, there is none
-        #   copyApart       the copy has its content, and is another file than that of its generation
-        #   contentDamaged  the file of a generation has other content, or is no file
-        #   contentMissing  the file of a generation is gone
+        # The kinds of damage in the cache:
+        #   indexDamaged    the index is inconsistent
+        #   copyMissing     the published file of the current generation is missing
+        #   copyDamaged     the published file is not the current generation; without generation, there is no current one
+        #   copyDuplicated  the published file has the right content, but is not the same file as that of its generation
+        #   contentDamaged  the file of a generation has other content, or is not a regular file
+        #   contentMissing  the file of a generation is missing
         #   contentUnknown  a file with the name of a generation that the index does not know
-        #   refusedDamaged  what a check refused, and is kept aside, has other content, or is gone
-        #   pinLost         the generation is gone at which the pipeline is pinned
-        #   unfinished      what a commit has left that did not come to its end
-        #   stray           what the cache did not put there
-        #   setDamaged      of several files: the link to their directory, or what is in it, is not that of the current generation
+        #   rejectedDamaged the kept content that a check rejected is damaged or missing
+        #   pinLost         the generation at which the pipeline is pinned is missing
+        #   unfinished      a file of an unfinished commit
+        #   stray           a file that the cache did not make
+        #   setDamaged      with several files: the link to their directory, or its content, does not match the current
+        #                   generation
         type FindingKind (
-          indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, refusedDamaged, pinLost,
+          indexDamaged, copyMissing, copyDamaged, copyDuplicated, contentDamaged, contentMissing, contentUnknown, rejectedDamaged, pinLost,
           unfinished, stray, setDamaged
         )
 
-        # Something of the cache that is not as it was committed; without a pipeline, it is none's. Detail says more, or why it was
-        # not repaired.
+        # A damage in the cache. Pipeline is null if it belongs to no pipeline. Detail is more information, or the
+        # reason why it was not repaired.
         type Finding (
           kind: FindingKind,
           pipeline: ?string,
@@ -475,8 +486,8 @@ package enum ControlInterface {
           repaired: bool
         )
 
-        # What the cache still has of a pipeline that is not configured any more: its file below current/, how many generations are
-        # kept, the bytes of all content, and when the newest was committed.
+        # The content in the cache of a pipeline that is no longer configured: its file below current/, the number of
+        # kept generations, the bytes of all content, and the time of the newest commit.
         type Unowned (
           name: string,
           file: ?string,
@@ -485,201 +496,211 @@ package enum ControlInterface {
           committedAt: ?int
         )
 
-        # A pipeline of which something is left, and why. It is found again, and goes with the next Prune.
+        # A pipeline whose content was not removed completely, and the reason. The next Prune tries again.
         type Unpruned (
           name: string,
           reason: string
         )
 
-        # The daemon itself.
+        # Returns the status of the daemon.
         method GetDaemon() -> (daemon: Daemon)
 
-        # The pipelines of these names, or all, in the order of their names. A name may be a pattern, as in a shell (fnmatch(3)):
-        # then it stands for all that it fits, which may be none. States leaves out those in other states, after those up to that
-        # name, and limit those beyond so many. Called with more, the answer comes in several replies, each with some of them.
+        # Returns the pipelines with these names, or all, ordered by name. A name may be a shell pattern (fnmatch(3)),
+        # which may match no pipeline. States selects pipelines in these states, after selects names after this one, and
+        # limit is the largest number of pipelines. Called with more, there are several replies, each with some of the
+        # pipelines.
         method List(names: ?[]string, states: ?[]State, after: ?string, limit: ?int) -> (pipelines: []Pipeline)
 
-        # The same in short, which costs a fraction: for lists, prompts and monitoring. To be called with more.
+        # Returns the same as summaries, with much less work: for lists, prompts and monitoring. To be called with more.
         method Summarize(names: ?[]string, states: ?[]State, after: ?string, limit: ?int) -> (summaries: []Summary)
 
-        # How pipelines are wired: those of these names, which may be patterns, or all. To be called with more.
+        # Returns the configured connections of the pipelines with these names or patterns, or of all. To be called with
+        # more.
         method Describe(names: ?[]string) -> (pipelines: []Description)
 
-        # What pipelines have done so far: those of these names, which may be patterns, or all. To be called with more.
+        # Returns the counters of the pipelines with these names or patterns, or of all. To be called with more.
         method Metrics(names: ?[]string) -> (pipelines: []Counters)
 
-        # Runs pipelines now: those named, or all of them. At least one name, or all, must be given. Without wait, returns
-        # when the runs are requested; with wait, when the first run of each that started after the request has ended, or
-        # the one that superseded it. Called with more, each reply has the results that have come in since the last.
-        # The same call hears of a run that waits for the network to be proven, in a reply without results. Force passes
-        # the origin's Retry-After and budgets. An unconditional run sends no validators, so that the origin delivers all that it
-        # has. If exactly one pipeline is named, its tryLater is the error TryLater.
+        # Runs the named pipelines now, or all. At least one name, or all, is required. Without wait, returns when the
+        # runs are requested; with wait, when the first run of each pipeline that started after the request, or the run
+        # that superseded it, has ended. Called with more, each reply has the new results since the last reply; a reply
+        # without results reports a run that waits for the network probe. Force ignores the origin's Retry-After and
+        # budgets. An unconditional run sends no validators, so that the origin sends its whole content. If exactly one
+        # pipeline is named, its tryLater is the error TryLater.
         method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool, unconditional: ?bool) -> (results: []Refreshed, waiting: ?[]WaitingHint)
 
-        # Loads one further page of a set that is loaded on demand (pages.load), and commits the copy with it. Path has the keys
-        # that lead to its branch; without it, the only place of the pipeline where there are more. It is no check: when the next
-        # one comes stays as it was, and one that begins meanwhile ends it. Requests for one place at the same time are one.
-        # Without wait, returns when the page is requested; with wait, when its run has ended.
+        # Loads one further page of a set that is loaded on demand (pages.load), and commits the copy with it. Path has
+        # the keys that lead to the branch; it may be left out if only one branch has more pages. This is not a check:
+        # the time of the next check does not change, and a check that starts meanwhile supersedes it. Simultaneous
+        # calls for one branch load one page. Without wait, returns when the page is requested; with wait, when its run
+        # has ended.
         method LoadMore(name: string, path: ?[]string, wait: ?bool) -> (result: LoadedMore)
 
-        # Changes parameters of a pipeline: all settings together, or, if a value is not taken, none. With othersToDefault
-        # those that are not named go back to their defaults. Returns which have another value now, and what all are, when
-        # it is remembered; a run with other values than the last one starts when it has been quiet, and ends one that is
-        # under way.
+        # Changes parameters of a pipeline: all settings together, or none if a value is not accepted. With
+        # othersToDefault, all other parameters get their defaults. Returns, when the values are stored, the names of
+        # the changed parameters and all parameters. A run with the new values starts after the quiet period, and
+        # supersedes a run in progress.
         method SetParameters(name: string, settings: []Setting, othersToDefault: ?bool) -> (changed: []string, parameters: []Parameter)
 
-        # Where the current content of a pipeline is. A client opens the file with its own rights.
+        # Returns the location of the current content of a pipeline. A client opens the file with its own rights.
         method Get(name: string) -> (generation: Generation)
 
-        # The newest generations of a pipeline, newest first: at most limit of them, or all that are known of. Key says where
-        # an item of its content has its key, if that is configured.
+        # Returns the newest generations of a pipeline, newest first: at most limit, or all that are known. Key is the
+        # path of the key in an item of the content, if it is configured.
         method History(name: string, limit: ?int) -> (generations: []PastGeneration, key: ?string)
 
-        # The content of a generation that is kept, in pieces, each in Base64. To be called with more. It is for whoever may read
-        # the pipeline's current copy, by the modes of that file and of the directories above it, and by the mode that this
-        # generation was written with: all others get NotReadable.
+        # Returns the content of a kept generation, in pieces, each in Base64. To be called with more. It is for users
+        # who may read the pipeline's current copy, by the modes of that file and of the directories above it, and by
+        # the mode with which this generation was written: all others get NotReadable.
         method ReadGeneration(name: string, number: int) -> (data: string)
 
-        # The content of a pipeline's candidate, which a check refused, as ReadGeneration has a generation's.
+        # Returns the content of a pipeline's candidate, which a check rejected, in the same way as ReadGeneration.
         method ReadCandidate(name: string) -> (data: string)
 
-        # Makes a pipeline's candidate its copy, as a new generation, whatever the check says of this content, now and when it
-        # comes again. With a digest, or how one begins, only if that is the candidate's. Returns what readers see from now on,
-        # and what they saw before.
+        # Publishes a pipeline's candidate as a new generation. From now on checks do not reject this content. With a
+        # digest, or its beginning, only if it is the digest of the candidate. Returns the new current generation, and
+        # the number of the previous one.
         method Accept(name: string, digest: ?string) -> (generation: Generation, replaced: ?int)
 
-        # Makes a generation that is kept the current one again, under its own number; without a number, the newest one before
-        # the current one. Returns what readers see from now on, and what they saw before. What the source had when it was last
-        # asked does not come back by itself; other content does, unless the pipeline is pinned.
+        # Makes a kept generation the current one again, with its own number; without a number, the newest one before
+        # the current one. Returns the new current generation, and the number of the previous one. The content that the
+        # source had at the last check does not replace it; other content does, unless the pipeline is pinned.
         method Rollback(name: string, number: ?int) -> (generation: Generation, replaced: ?int)
 
-        # Keeps the copy of a pipeline from being replaced, and from being removed, until Unpin. The source is asked as before.
-        # Changed is false if it was pinned already.
+        # Prevents the copy of a pipeline from being replaced or removed until Unpin. The pipeline still runs. Changed
+        # is false if it was pinned already.
         method Pin(name: string) -> (generation: Generation, changed: bool)
 
-        # Lets what the source has become the copy again, at the next check. Changed is false if it was not pinned; generation is
-        # null if nothing is offered.
+        # Ends a pin: the next check publishes the content of the source again. Changed is false if the pipeline was not
+        # pinned; generation is null if there is no copy.
         method Unpin(name: string) -> (generation: ?Generation, changed: bool)
 
-        # Has nothing of a pipeline run until Release, whatever fires, across restarts. A run under way ends by itself; what is heard
-        # meanwhile is remembered, and its copy stays as it is. Changed is false if it was held already.
+        # Prevents all runs of a pipeline until Release, also after restarts. A run in progress ends normally; signals
+        # that fire meanwhile take effect at Release, and the copy stays. Changed is false if the pipeline was held
+        # already.
         method Hold(name: string) -> (name: string, changed: bool)
 
-        # Lets a held pipeline run again; what was heard meanwhile is acted on. Changed is false if it was not held.
+        # Lets a held pipeline run again; signals that fired meanwhile take effect. Changed is false if it was not held.
         method Release(name: string) -> (name: string, changed: bool)
 
-        # Examines the cache beside all else that the daemon does: reads all content and compares it with its digests, the index
-        # with the files, and the copies with their generations. With repair, removes what is damaged, so that the next request is
-        # unconditional, puts back what can be, and moves what is not the cache's own to the directory strays. To be called with
-        # more: each reply has what was found since the last, and how many pipelines, generations and bytes were read for it.
-        # Unnamed is how many further findings there are of a pipeline that has too many.
+        # Examines the cache while the daemon works: compares all content with its digests, the index with the files,
+        # and the published files with their generations. With repair, removes damaged files, so that the next request
+        # is unconditional, restores files if possible, and moves files that are not the cache's own to the directory
+        # strays. To be called with more: each reply has the findings since the last reply, and the numbers of examined
+        # pipelines, generations and bytes. Unnamed is the number of further findings of a pipeline that has too many.
         method Examine(repair: ?bool) -> (findings: []Finding, pipelines: int, generations: int, bytes: int, unnamed: int)
 
-        # What the cache has of pipelines that are not configured, in force or in files. To be called with more.
+        # Returns the content in the cache of pipelines that are neither in the active configuration nor in its files.
+        # To be called with more.
         method ListUnowned() -> (pipelines: []Unowned)
 
-        # Removes all that there is of these pipelines: copies, generations, and what is remembered. Left out are those that are
-        # configured, also with faults, and those of which there is nothing. Returns what was removed,
-        # and those of which something is left, which keep nobody else from being removed.
+        # Removes everything that is kept for these pipelines: copies, generations and records. Configured pipelines,
+        # also invalid ones, and pipelines without content are left out. Returns the removed pipelines, and those that
+        # were not removed completely, which do not prevent the removal of others.
         method Prune(names: []string) -> (pipelines: []Unowned, failed: ?[]Unpruned)
 
-        # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
-        # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.
+        # Reports events from now on, of the pipelines with these names or of all; signals are always reported. To be
+        # called with more. The first reply is immediate and has no event: from then on no event is missing without an
+        # event of kind skipped.
         method Monitor(names: ?[]string) -> (event: ?Event)
 
-        # What has happened, as far as the daemon remembers it, oldest first, since an instant or from the beginning: signals,
-        # changes of facts, runs, and states that are not told by runs, of the pipelines of these names, which may be patterns,
-        # or of all. After completeSince nothing is missing; older things are in the journal. The generation of a runEnded has to be
-        # asked for by its number in the run. To be called with more.
+        # Returns past events that the daemon still has in memory, oldest first, since an instant or all: signals,
+        # changes of facts, runs, and states that do not follow from runs, of the pipelines with these names or
+        # patterns, or of all. After completeSince no event is missing; older events are in the journal. An event
+        # runEnded has no generation, only its number in the run. To be called with more.
         method RecentEvents(names: ?[]string, since: ?int) -> (events: []Event, completeSince: int)
 
-        # The sources of signals and their present facts.
+        # Returns the signal sources and their present facts.
         method Signals() -> (signals: []Signal)
 
-        # Occurrences of signals and changes of the facts behind them from now on: of the sources of these names, of all sources
-        # of a signal of such a name, or of all. To be called with more; the first reply is as that of Monitor.
+        # Reports occurrences of signals and changes of their facts from now on: of the sources with these names, of all
+        # sources of a signal with such a name, or of all. To be called with more; the first reply is like that of
+        # Monitor.
         method FollowSignals(names: ?[]string) -> (event: ?Event)
 
-        # Fires a source of signals by hand, for tests of one's own configuration: all that listens to it hears it, and who
-        # raised it is the detail. Before network and resume new connections are begun with, as with the real thing; reload is
-        # the signal alone, and no configuration is read. The fact stays. Returns how many pipelines listen to it.
+        # Fires a signal source by hand, to test a configuration: all its subscribers receive the signal, and the detail
+        # names the caller. As with the real events, network and resume make later requests use new connections; reload
+        # fires only the signal, and does not read the configuration. The fact does not change. Returns the number of
+        # subscribed pipelines.
         method FireSignal(name: string) -> (pipelines: int)
 
-        # Reads the configuration again and applies what has changed; then, unless configurationOnly, the signal reload
-        # fires. The diagnostics of a reload that succeeds are warnings.
+        # Reads the configuration again and applies the changes; then, unless configurationOnly is true, the signal
+        # reload fires. The diagnostics of a successful reload are warnings.
         method Reload(configurationOnly: ?bool) -> (summary: ReloadSummary, diagnostics: []Diagnostic)
 
-        # How much the daemon logs at present.
+        # Returns the present log level.
         method GetLogLevel() -> (level: LogLevel)
 
-        # Logs more or less from now on, until the daemon ends.
+        # Sets the log level until the daemon ends.
         method SetLogLevel(level: LogLevel) -> ()
 
-        # There is no pipeline of this name. The suggestion is one with a similar name; the file is one that would make the
-        # pipeline, and is not in force: it is newer than the last reload, or that was refused.
+        # There is no pipeline with this name. The suggestion is a similar name. The file is a file of this pipeline
+        # that is not active, because it is newer than the last reload, or that reload was refused.
         error NoSuchPipeline (name: string, suggestion: ?string, file: ?string)
 
-        # There is no source of signals of this name. The suggestion is one with a similar name.
+        # There is no signal source with this name. The suggestion is a similar name.
         error NoSuchSignal (name: string, suggestion: ?string)
 
-        # This signal is not fired by hand, but by Refresh: it asks for runs of single pipelines.
+        # This signal belongs to single pipelines and cannot be fired by hand; Refresh runs a pipeline.
         error CannotFire (name: string)
 
-        # The pipeline does not run: its configuration has faults.
-        error PipelineFaulty (name: string)
+        # The pipeline does not run: its configuration has errors.
+        error PipelineInvalid (name: string)
 
         # The pipeline has no copy yet.
         error NoGeneration (name: string)
 
-        # The copy is withdrawn, as it is past its maximum age: this generation, since then. ReadGeneration has its content.
+        # The copy is withdrawn because it is past its maximum age: its generation, and the time of the withdrawal.
+        # ReadGeneration returns its content.
         error Withdrawn (name: string, number: int, since: int)
 
-        # The content of this generation is not kept, if it was ever there; without a number, none before the current one is.
-        # Kept says which are.
+        # The content of this generation is not kept, or never existed; without a number, no generation before the
+        # current one is kept. Kept lists the kept ones.
         error NoSuchGeneration (name: string, number: ?int, kept: []int)
 
-        # The file of this generation does not have its content any more.
+        # The file of this generation is damaged.
         error DamagedGeneration (name: string, number: int)
 
-        # The modes of files do not let the caller's user read this pipeline's content: of this generation, or of its
+        # The modes of the files do not allow the caller's user to read the content of this generation, or of the
         # candidate.
         error NotReadable (name: string, number: ?int)
 
-        # Nothing that a check refused is kept aside of this pipeline.
+        # The pipeline has no candidate.
         error NoCandidate (name: string)
 
-        # The candidate is not the one that was meant, but has this digest.
+        # The candidate has another digest: this one.
         error OtherCandidate (name: string, digest: string)
 
         # The copy is pinned at this generation.
         error Pinned (name: string, number: int)
 
-        # Nothing was set, as these values are not taken.
+        # No value was set, because these values are not accepted.
         error ParametersRefused (name: string, refusals: []Refusal)
 
-        # The configuration has faults; the one before is still in force.
+        # The configuration has errors; the previous one stays active.
         error ConfigurationRefused (diagnostics: []Diagnostic)
 
-        # All pages of this place are in the copy.
+        # All pages of this branch are in the copy.
         error NothingMore (name: string, path: []string)
 
-        # No pages are loaded on demand at this place. The suggestion is a similar one, its keys with spaces between them.
+        # There is no branch with these keys whose pages are loaded on demand. The suggestion has the keys of a similar
+        # one, separated by spaces.
         error NoSuchBranch (name: string, path: []string, suggestion: ?string)
 
-        # No place was named, and there are several.
+        # Several branches have more pages, and the call names none.
         error SeveralBranches (name: string, more: MorePages)
 
-        # The pipeline has no pages that go on; the reason is the rest of a sentence about it.
+        # The pipeline has no pages that can be loaded; the reason completes the sentence "cannot load more".
         error CannotLoadMore (name: string, reason: string)
 
-        # Nothing was started: the origin or a budget asks for patience.
+        # Nothing was started: the origin sent Retry-After, or a budget is used up.
         error TryLater (reason: string, until: ?int)
 
-        # It was tried and did not succeed, such as for want of room: the reason is a sentence. What readers see is whole, and Get
-        # and List tell what it is. Without a name it is about the cache as a whole.
+        # The operation failed, for example because there is no free space. The published file is still consistent; Get
+        # and List describe it. Without a name the error is about the cache as a whole.
         error Failed (name: ?string, reason: string)
 
-        # The daemon cannot do this at the moment, such as while it reloads or stops.
+        # The daemon cannot do this at present, for example while it reloads or stops.
         error Busy (reason: string)
 
         """

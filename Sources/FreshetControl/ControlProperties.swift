@@ -1,10 +1,11 @@
 import FreshetVarlink
 
-/// A value of the interface as a flat list of names and values, for scripts that have no JSON at hand.
+/// One entry of the flat list of names and values that ``all(of:)`` makes of a value, for scripts that do not read
+/// JSON.
 package struct ControlProperty: Hashable, Sendable {
-    /// The members' names that lead to the value, joined by full stops; those of a list are counted from 0.
+    /// The path of the value: names of members and indexes of list elements (from 0), joined by full stops.
     package var name: String
-    /// A text as it is, a number in decimal digits, `true` or `false`; of an empty list or object nothing.
+    /// A text as it is, a number in decimal digits, `true` or `false`. Empty lists and objects have no entry.
     package var value: String
 
     package init(name: String, value: String) {
@@ -12,7 +13,7 @@ package struct ControlProperty: Hashable, Sendable {
         self.value = value
     }
 
-    /// All values within one, by name; what is null is left out, as in its JSON.
+    /// All values inside a value, sorted by name; null values are left out, as in its JSON.
     package static func all(of value: some Encodable) -> [ControlProperty] {
         guard let tree = try? VarlinkParameters(encoding: value).decode(as: Tree.self) else { return [] }
         var properties: [ControlProperty] = []

@@ -1,21 +1,21 @@
 package import FreshetVarlink
 
-/// Who may do what, by the kernel's word on who called: the one place where that is decided.
+/// Decides which caller may call which method, from the credentials that the kernel reports. All decisions are here.
 package struct ControlRights: Hashable, Sendable {
     package enum Permission: CaseIterable, Hashable, Sendable {
-        /// Looking at states.
+        /// Reading states.
         case read
         /// Starting runs, holding and releasing, loading further pages, setting parameters, firing signals, choosing
-        /// generations, examining the cache (which reads all of it), removing what no pipeline owns, and changing what the
-        /// daemon logs.
+        /// generations, examining the cache (which reads all of it), removing files that belong to no configured
+        /// pipeline, and changing the log level.
         case change
-        /// Reading the configuration again.
+        /// Reloading the configuration.
         case reload
     }
 
-    /// What each method is a case of, by its name with the interface. Those of `org.varlink.service` are not here: they
-    /// say what the daemon's interfaces are, and are everybody's.
-    package static let deeds: [String: Permission] = [
+    /// The permission that each method needs, by its name with the interface. The methods of `org.varlink.service` are
+    /// not here: they describe the daemon's interfaces, and everybody may call them.
+    package static let permissions: [String: Permission] = [
         "io.freshet.Control.GetDaemon": .read,
         "io.freshet.Control.List": .read,
         "io.freshet.Control.Summarize": .read,
@@ -52,13 +52,13 @@ package struct ControlRights: Hashable, Sendable {
 
     /// The user that the daemon runs as.
     package var daemonUser: UInt32
-    /// Whether that is a system user, to which nobody logs in: then it owns nothing here and may only reload, which is
-    /// what `ExecReload=` needs. The daemon of an ordinary user is that user's own.
+    /// Whether the daemon's user is a system user, as which nobody logs in: then this user may only read and reload, as
+    /// `ExecReload=` needs it. An ordinary user may do everything with their own daemon.
     package var isSystemDaemon: Bool
-    /// The group whose members may change things, `freshet` by name; nil: there is none on this machine.
+    /// The group whose members may change things, named `freshet`; nil: this machine has no such group.
     package var changingGroup: UInt32?
 
-    /// Who may always do everything: root.
+    /// The user who may always do everything: root.
     package var superuser: UInt32
 
     package init(daemonUser: UInt32, isSystemDaemon: Bool, changingGroup: UInt32?, superuser: UInt32 = 0) {
@@ -68,22 +68,26 @@ package struct ControlRights: Hashable, Sendable {
         self.changingGroup = changingGroup
     }
 
-    /// Whether a peer may call a method; false for one that is not in ``deeds``.
+    /// Whether a peer may call a method; false for a method that is not in ``permissions``.
     package func allow(_ method: String, by peer: VarlinkPeer) -> Bool {
-        Self.deeds[method].map { allow($0, by: peer) } ?? false
+        Self.permissions[method].map { allow($0, by: peer) } ?? false
     }
 
-    package func allow(_ deed: Permission, by peer: VarlinkPeer) -> Bool {
-        switch deed {
+    package func allow(_ permission: Permission, by peer: VarlinkPeer) -> Bool {
+        switch permission {
         case .read: true
         case .change: mayChange(peer)
         case .reload: mayChange(peer) || peer.user == daemonUser
         }
     }
 
+    /// Whether some of the server's connections are reserved for a peer: for all peers that may do more than read, such
+    /// as the daemon's own user for `ExecReload=`.
+    package func hasReservedConnections(_ peer: VarlinkPeer) -> Bool { allow(.reload, by: peer) }
+
     private func mayChange(_ peer: VarlinkPeer) -> Bool {
         if peer.user == superuser { return true }
-        // The system daemon has the group as its own: a hook that it runs must not gain the operator's rights by it.
+        // The system daemon runs with this group. Its hooks must not gain the operator's rights from that.
         if peer.user == daemonUser { return !isSystemDaemon }
         return changingGroup.map(peer.isMember(of:)) ?? false
     }

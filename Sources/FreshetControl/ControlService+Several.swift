@@ -1,6 +1,7 @@
 package import FreshetVarlink
 
-/// Answers for several pipelines, made of those for one, for services that are no actors.
+/// Default implementations for several pipelines, which call the method for one pipeline repeatedly. An actor
+/// implements them itself.
 extension ControlService {
     package func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineStatus] {
         var statuses: [PipelineStatus] = []

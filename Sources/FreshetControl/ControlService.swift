@@ -1,183 +1,190 @@
 package import FreshetVarlink
 
-/// What the control interface needs of the daemon.
+/// The operations that the control interface needs from the daemon.
 ///
-/// Names that reach it are those of existing pipelines, the caller's rights have been checked, and the caller's task is
-/// cancelled when its client goes away. Methods may be called concurrently.
+/// ``ControlDispatcher`` has checked the caller's rights, and that a pipeline with the name exists. The caller's task
+/// is cancelled when its client goes away. Methods may be called concurrently.
 package protocol ControlService: Sendable {
     func daemon() async -> DaemonStatus
     /// The names of all pipelines, sorted.
     func pipelineNames() async -> [String]
-    /// Whether there is a pipeline of this name. Costs the same however many others there are.
+    /// Whether there is a pipeline with this name. The cost does not depend on the number of pipelines.
     func hasPipeline(_ name: String) async -> Bool
-    /// The file of a pipeline that the configuration in force does not have, as one that was written since; nil: none.
-    func fileNotInForce(_ name: String) async -> String?
-    /// The status of one pipeline; nil if it has gone away.
+    /// The file of a pipeline that is not in the active configuration, such as a file written since the last reload;
+    /// nil: there is no such file.
+    func inactiveFile(_ name: String) async -> String?
+    /// The status of a pipeline; nil if the pipeline has been removed.
     func pipeline(_ name: String) async -> PipelineStatus?
-    /// Whether a peer may read the published file of a pipeline, by the mode and the group that the configuration gives it.
-    /// What the interface shows of a pipeline depends on it.
+    /// Whether a peer may read the published file of a pipeline, according to the configured mode and group of the
+    /// file. Other peers do not see texts that may quote the content.
     func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool
-    /// The same in short.
+    /// The summary of a pipeline; nil if the pipeline has been removed.
     func summary(of name: String) async -> PipelineSummary?
-    /// The statuses of several pipelines, each as this peer may see it; without those that have gone away. An actor answers for
-    /// all of them in one job.
+    /// The status of several pipelines, each reduced to what this peer may see; removed pipelines are left out. An
+    /// actor answers for all of them in one job.
     func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineStatus]
-    /// The same in short.
+    /// The summaries of several pipelines; removed pipelines are left out.
     func summaries(of names: ArraySlice<String>) async -> [PipelineSummary]
-    /// How several pipelines are wired.
+    /// The configured inputs, signals, files and times of several pipelines.
     func descriptions(of names: ArraySlice<String>) async -> [PipelineDescription]
-    /// What several pipelines have done.
+    /// The counters of several pipelines.
     func counters(of names: ArraySlice<String>) async -> [PipelineCounters]
-    /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one
-    /// that superseded it; cancelled, it returns early and the run goes on.
+    /// Requests a run.
+    ///
+    /// With `wait`, returns when the first run that started after the request, or the run that superseded it, has
+    /// ended. If the task is cancelled, the call returns early and the run continues.
     ///
     /// - Parameters:
-    ///   - force: passes `Retry-After` and budgets.
+    ///   - force: ignores `Retry-After` and budgets.
     ///   - unconditional: the run sends no validators.
     func refresh(_ name: String, wait: Bool, force: Bool, unconditional: Bool) async throws(ControlError)
         -> RefreshResult
-    /// How a pipeline is wired; nil if it has gone away.
+    /// The configured inputs, signals, files and times of a pipeline; nil if the pipeline has been removed.
     func description(of name: String) async -> PipelineDescription?
-    /// What a pipeline has done; nil if it has gone away.
+    /// The counters of a pipeline; nil if the pipeline has been removed.
     func counters(of name: String) async -> PipelineCounters?
-    /// Has nothing of a pipeline run any more, or lets it run again.
+    /// Keeps a pipeline from running until it is released, or releases it.
     ///
-    /// - Returns: whether that is new.
-    func hold(_ name: String, _ isHeld: Bool, asker: String) async throws(ControlError) -> Bool
-    /// Requests one further page of a set. With `wait`, returns when the run that loads it has ended; cancelled, it
-    /// returns early and the run goes on.
+    /// - Returns: whether this changed anything.
+    func hold(_ name: String, _ isHeld: Bool, caller: String) async throws(ControlError) -> Bool
+    /// Requests one further page of a set.
     ///
-    /// - Parameter place: the keys that lead to the branch; empty: the only place where there are more.
+    /// With `wait`, returns when the run that loads the page has ended. If the task is cancelled, the call returns
+    /// early and the run continues.
+    ///
+    /// - Parameter place: the keys of the branch; empty: the only place that has further pages.
     func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult
-    /// Sets parameters of a pipeline, all together, or throws ``ControlError/parametersRefused(name:refusals:)``.
+    /// Sets several parameters of a pipeline together, or throws ``ControlError/parametersRefused(name:refusals:)``.
     ///
     /// - Parameters:
-    ///   - settings: no parameter twice.
-    ///   - othersToDefault: those that are not named go back to their defaults.
-    ///   - asker: who wants it, in words.
+    ///   - settings: each parameter at most once.
+    ///   - othersToDefault: resets all other parameters to their defaults.
+    ///   - caller: the user and process that call, in words.
     func setParameters(
-        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
+        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, caller: String
     ) async throws(ControlError) -> ControlMessage.ParametersSet
     /// The newest generations of a pipeline, newest first.
     ///
-    /// - Parameter limit: how many at most; nil: all that are known of.
+    /// - Parameter limit: the most generations; nil: all in the index.
     func history(of name: String, limit: Int?) async throws(ControlError) -> ControlMessage.PastGenerations
     /// Opens the content of a generation that is kept, or throws ``ControlError/noSuchGeneration(name:number:kept:)``,
     /// ``ControlError/damagedGeneration(name:number:)``, ``ControlError/notReadable(name:number:)`` or
     /// ``ControlError/failed(name:reason:)``.
     ///
-    /// - Parameter peer: for whom: rights on files decide, not those of the interface.
+    /// - Parameter peer: the reader: the permissions of the file decide, not the rights on the interface.
     func content(
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent
-    /// Opens the content that a check refused, as ``content(of:generation:for:)``, or throws
+    /// Opens the content that a check rejected, as ``content(of:generation:for:)``, or throws
     /// ``ControlError/noCandidate(name:)``.
     func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent
-    /// Makes the content that a check refused the copy, or throws ``ControlError/noCandidate(name:)``,
+    /// Publishes the content that a check rejected, or throws ``ControlError/noCandidate(name:)``,
     /// ``ControlError/otherCandidate(name:digest:)`` or ``ControlError/pinned(name:number:)``.
     ///
-    /// - Parameter digest: how the digest begins of what is meant; nil: whatever it is.
+    /// - Parameter digest: the beginning of the candidate's digest; nil: any candidate.
     func accept(
-        _ name: String, _ digest: String?, asker: String
+        _ name: String, _ digest: String?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack
-    /// Makes a generation that is kept the current one; nil: the one before. Throws as ``content(of:generation:for:)``, and
-    /// ``ControlError/pinned(name:number:)`` and ``ControlError/faultyPipeline(name:)``.
+    /// Makes a kept generation the current one. Throws the errors of ``content(of:generation:for:)``,
+    /// ``ControlError/pinned(name:number:)`` and ``ControlError/invalidPipeline(name:)``.
+    ///
+    /// - Parameter number: nil: the generation before the current one.
     func rollBack(
-        _ name: String, to number: Int64?, asker: String
+        _ name: String, to number: Int64?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack
     /// Keeps the copy of a pipeline from being replaced, or throws ``ControlError/noGeneration(name:)`` or
     /// ``ControlError/withdrawn(name:number:since:)``.
-    func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
-    func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
-    /// What an examination of the cache goes through, one step after the other.
+    func pin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned
+    func unpin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned
+    /// The steps of an examination of the cache, in their order.
     func examinationSteps() async throws(ControlError) -> [ExaminationStep]
-    /// Examines a part of the cache, beside all else that the daemon does.
+    /// Examines a part of the cache while the daemon goes on working.
     ///
-    /// - Parameter repair: repairs what can be repaired.
+    /// - Parameter repair: whether errors are repaired where possible.
     func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined
-    /// What the cache has of pipelines that are not configured.
+    /// The files in the cache of pipelines that are not configured.
     func unowned() async throws(ControlError) -> [UnownedPipeline]
-    /// Removes all that there is of these pipelines, but of those that are configured.
+    /// Removes all files of these pipelines. Configured pipelines are skipped.
     ///
-    /// - Returns: what was removed, and of what something is left.
+    /// - Returns: the removed pipelines, and the pipelines of which files are left.
     /// - Throws: if nothing was removed.
-    func prune(_ names: [String], asker: String) async throws(ControlError) -> ControlMessage.Pruned
+    func prune(_ names: [String], caller: String) async throws(ControlError) -> ControlMessage.Pruned
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///
-    /// - Parameter asker: who wants it, in words, for the signal's detail.
-    /// - Returns: how many pipelines heard it.
-    func fireSignal(_ name: String, asker: String) async throws(ControlError) -> Int
-    /// Reads the configuration and applies it, or leaves everything as it was and throws
+    /// - Parameter caller: the user and process that call, in words, for the signal's detail.
+    /// - Returns: how many pipelines received the signal.
+    func fireSignal(_ name: String, caller: String) async throws(ControlError) -> Int
+    /// Reads the configuration and applies it, or changes nothing and throws
     /// ``ControlError/configurationRefused(_:)``.
     ///
     /// - Parameters:
-    ///   - configurationOnly: leaves out the signal `reload`.
-    ///   - asker: who wants it, in words: the signal's detail.
+    ///   - configurationOnly: does not fire the signal `reload`.
+    ///   - caller: the user and process that call, in words, for the signal's detail.
     func reload(
-        configurationOnly: Bool, asker: String
+        configurationOnly: Bool, caller: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic])
     func logLevel() async -> LogLevel
-    /// Takes effect at once, and lasts until the daemon ends.
+    /// Sets the log level. It takes effect immediately and lasts until the daemon ends.
     ///
-    /// - Parameter asker: who wants it, in words.
-    func setLogLevel(_ level: LogLevel, asker: String) async
-    /// Where the daemon publishes what happens.
+    /// - Parameter caller: the user and process that call, in words.
+    func setLogLevel(_ level: LogLevel, caller: String) async
+    /// The events that the daemon publishes.
     var events: ControlEvents { get }
 }
 
-/// The content of a generation, to be read once.
+/// The content of a generation, which can be read once.
 package protocol ControlContent: Sendable {
-    /// The next bytes, at most `limit`; none at the end.
+    /// The next bytes, at most `limit`; empty at the end.
     func next(_ limit: Int) async throws(ControlError) -> [UInt8]
 }
 
-/// Why the daemon did not do what a client asked for: the errors of `io.freshet.Control`, and the lack of rights.
+/// Why the daemon refused a request or failed: the errors of `io.freshet.Control`, and missing rights.
 package enum ControlError: Error, Hashable, Sendable {
-    /// - `file`: one that would make it, and is not in force.
+    /// - `file`: the pipeline's file, which is not in the active configuration.
     case noSuchPipeline(name: String, suggestion: String?, file: String? = nil)
-    /// The pipeline does not run: its configuration has faults.
-    case faultyPipeline(name: String)
+    /// The pipeline does not run: its configuration has errors.
+    case invalidPipeline(name: String)
     case noGeneration(name: String)
-    /// Readers find no copy, since it is too old for them.
+    /// Readers find no copy: it is past its maximum age.
     ///
     /// - `since`: microseconds since 1970.
     case withdrawn(name: String, number: Int64, since: Int64)
-    /// The content of this generation is not kept; nil: there is none before the current one.
+    /// The content of this generation is not kept; a nil number: no generation before the current one is kept.
     case noSuchGeneration(name: String, number: Int64?, kept: [Int64])
-    /// The file of this generation does not have its content any more.
+    /// The file of this generation does not have the generation's content any more.
     case damagedGeneration(name: String, number: Int64)
-    /// The caller's user may not read the files of this pipeline; nil: what a check refused of it.
+    /// The caller's user may not read the files of this pipeline; a nil number: its candidate.
     case notReadable(name: String, number: Int64?)
-    /// Nothing that a check refused is kept aside.
+    /// There is no candidate: no rejected content is kept.
     case noCandidate(name: String)
-    /// What is kept aside is something else than was meant.
+    /// The candidate has another digest than the request names.
     case otherCandidate(name: String, digest: String)
     /// The copy is pinned at this generation.
     case pinned(name: String, number: Int64)
     case noSuchSignal(name: String, suggestion: String?)
-    /// The signal is not to be fired by hand: it asks for runs of single pipelines, as `Refresh` does.
+    /// The signal cannot be fired by hand: it belongs to single pipelines, which `Refresh` runs.
     case cannotFire(name: String)
     case configurationRefused([ConfigurationDiagnostic])
-    /// Nothing was set.
+    /// A value is invalid; no parameter was set.
     case parametersRefused(name: String, refusals: [InvalidSetting])
-    /// All pages are there.
+    /// All pages are loaded.
     case nothingMore(name: String, path: [String])
-    /// No pages are loaded on demand at this place.
+    /// This place does not exist, or its pages are not loaded on demand.
     case noSuchBranch(name: String, path: [String], suggestion: String?)
-    /// There are several places, and none was named.
+    /// Several places have further pages, and the request names no place.
     case severalBranches(name: String, more: MorePages)
-    /// The pipeline has nothing that goes on; the sentence, whose subject is the pipeline, says why.
+    /// The pipeline cannot load further pages; the reason is a sentence with the pipeline as its subject.
     case cannotLoadMore(name: String, reason: String)
     case tryLater(TryLaterHint)
-    /// It was tried and did not succeed; the sentence says why.
+    /// The daemon tried the operation and failed; the reason is a sentence.
     ///
-    /// - `name`: the pipeline; nil: it is about the cache as a whole.
+    /// - `name`: the pipeline; nil: the operation was on the cache as a whole.
     case failed(name: String?, reason: String)
-    /// It cannot do this at the moment; the sentence says why.
+    /// The daemon cannot do this at the moment; the text is a sentence with the reason.
     case busy(String)
     /// The caller's user may not do this.
     case permissionDenied
-    /// A parameter is missing or of the wrong kind; its name.
+    /// A parameter with this name is missing, or has an invalid value.
     case invalidParameter(String)
 }

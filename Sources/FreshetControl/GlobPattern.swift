@@ -1,8 +1,8 @@
-/// A pattern as in a shell: `*` stands for any text, `?` for one byte, `[a-z]` and `[!a-z]` for one of a set, and `\`
-/// takes its meaning from the character after it (fnmatch(3) without flags, in the C locale).
+/// A pattern as in a shell: `*` stands for any text, `?` for one byte, `[a-z]` and `[!a-z]` for a byte of a set, and
+/// `\` makes the next character stand for itself (fnmatch(3) without flags, in the C locale).
 ///
-/// A match costs at most the length of the pattern times that of the name. fnmatch(3) tries each `*` anew for each `*`
-/// before it, so a pattern from outside may cost it exponential time.
+/// A match costs at most the length of the pattern times that of the name. fnmatch(3) tries each `*` again for each `*`
+/// before it, so a pattern from outside could need exponential time there.
 package struct GlobPattern: Hashable, Sendable {
     private enum Element: Hashable {
         case byte(UInt8)
@@ -27,7 +27,7 @@ package struct GlobPattern: Hashable, Sendable {
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "*"):
-                // Several are one.
+                // Several stars in a row match the same as one.
                 if elements.last != .anyText { elements.append(.anyText) }
             case UInt8(ascii: "?"): elements.append(.anyByte)
             case UInt8(ascii: "["): elements.append(Self.set(&rest) ?? .byte(byte))
@@ -38,19 +38,19 @@ package struct GlobPattern: Hashable, Sendable {
         self.elements = elements
     }
 
-    /// Whether a text has a character that stands for more than itself. No name of a pipeline has one.
+    /// Whether a text has a special character of patterns. Names of pipelines cannot have such characters.
     package static func isPattern(_ text: String) -> Bool {
         text.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "[") }
     }
 
-    /// Takes a set whose `[` was taken. Nil: no `]` ends the set, and the `[` stands for itself.
+    /// Parses a set after its `[`. Nil: no `]` ends the set, so the `[` stands for itself.
     private static func set(_ rest: inout Substring.UTF8View) -> Element? {
         var inner = rest
         let isNegated = inner.first == UInt8(ascii: "!") || inner.first == UInt8(ascii: "^")
         if isNegated { inner.removeFirst() }
         var ranges: [ClosedRange<UInt8>] = []
         while let first = inner.popFirst() {
-            // A `]` that comes first is a member.
+            // A `]` in first position is a member of the set.
             if first == UInt8(ascii: "]"), !ranges.isEmpty {
                 rest = inner
                 return .set(ranges, isNegated: isNegated)
@@ -58,7 +58,7 @@ package struct GlobPattern: Hashable, Sendable {
             let lower = first == UInt8(ascii: "\\") ? inner.popFirst() ?? first : first
             if inner.first == UInt8(ascii: "-"), let upper = inner.dropFirst().first, upper != UInt8(ascii: "]") {
                 inner = inner.dropFirst(2)
-                // A range whose ends are in the wrong order has no members: NUL is in no name.
+                // A range with its ends in the wrong order matches no name: it becomes NUL, which no name has.
                 ranges.append(lower <= upper ? lower...upper : 0...0)
             } else {
                 ranges.append(lower...lower)
@@ -67,14 +67,14 @@ package struct GlobPattern: Hashable, Sendable {
         return nil
     }
 
-    /// Whether the pattern stands for the whole of a name.
+    /// Whether the pattern matches the whole name.
     package func matches(_ name: String) -> Bool {
         var name = name
         return name.withUTF8 { matches($0) }
     }
 
-    /// Goes on byte by byte. Where that fails, the last `*` takes one byte more: an earlier one need not be tried again,
-    /// since what stands between the two was found at its first place.
+    /// Matches byte by byte. After a mismatch, the last `*` takes one byte more. An earlier `*` need not be tried
+    /// again, because the elements between the two stars already match at the first possible place.
     private func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         var element = 0
         var byte = 0

@@ -1,14 +1,14 @@
 /// Finds the name that was probably meant.
 package enum NameSuggestion {
-    /// A longer name is no misspelt one, and no suggestion is looked for.
+    /// A longer name gets no suggestion: it is hardly a misspelt name.
     static let nameBytesLimit = 64
     /// The pairs of characters that one search may compare: about a millisecond.
     static let comparisonsLimit = 200_000
 
     /// The most similar of the candidates, or nil if none is similar enough; the first of equals.
     ///
-    /// Similar is what differs in at most a third of its characters, and in one at least: `jkws` for `jwks`. Candidates
-    /// beyond ``comparisonsLimit`` are not looked at.
+    /// A name is similar if it differs in at most a third of its characters (or in two, if it is short), such as `jkws`
+    /// and `jwks`. Candidates beyond ``comparisonsLimit`` are skipped.
     package static func closest(to name: String, among candidates: some Sequence<String>) -> String? {
         guard name.utf8.count <= nameBytesLimit else { return nil }
         let wanted = Array(name.lowercased())
@@ -17,7 +17,7 @@ package enum NameSuggestion {
         var comparisons = 0
         for candidate in candidates where abs(candidate.utf8.count - name.utf8.count) <= 4 * limit {
             let other = Array(candidate.lowercased())
-            // The lengths alone are further apart than two similar names may be.
+            // The lengths alone differ by more than the names of a suggestion may differ.
             guard abs(other.count - wanted.count) <= limit else { continue }
             comparisons += wanted.count * other.count
             guard comparisons <= comparisonsLimit else { break }
@@ -30,8 +30,8 @@ package enum NameSuggestion {
         return best?.name
     }
 
-    /// Insertions, deletions, replacements and exchanges of neighbours that make one into the other (optimal string
-    /// alignment).
+    /// The number of insertions, deletions, replacements and exchanges of neighbours that turn one text into the other
+    /// (optimal string alignment).
     static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...right.count)

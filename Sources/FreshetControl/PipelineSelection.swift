@@ -1,7 +1,7 @@
-/// The pipelines that a caller names: by their names, or by patterns as in a shell (``GlobPattern``).
+/// The pipelines that a caller selects by names or by patterns as in a shell (``GlobPattern``).
 package struct PipelineSelection: Hashable, Sendable {
-    /// The bytes of all patterns of one selection. A selection is asked about each event and each pipeline, so its cost
-    /// must be small whoever made it.
+    /// The most bytes of all patterns of one selection. A selection is checked for each event and each pipeline, so no
+    /// caller may make it expensive.
     package static let patternBytesLimit = 1_024
 
     /// The patterns of a selection are longer than ``patternBytesLimit``.
@@ -18,30 +18,30 @@ package struct PipelineSelection: Hashable, Sendable {
         self.names = names.map { Set($0.filter { !GlobPattern.isPattern($0) }) }
     }
 
-    /// The names that are no patterns. Nil: all pipelines are selected.
+    /// The names that are not patterns. Nil: all pipelines are selected.
     package var exact: Set<String>? { names }
 
-    /// What was found of pipelines, in the order in which the caller gave names and patterns. A name that is given twice
-    /// is there twice; a pattern adds only pipelines that are not there yet.
+    /// Sorts items of pipelines in the order of the caller's names and patterns. A name that is given twice appears
+    /// twice; a pattern adds only pipelines that have not appeared yet.
     package static func ordered<Found>(
         _ found: [Found], as names: [String], by name: (Found) -> String
     ) -> [Found] {
         let byName = Dictionary(found.map { (name($0), $0) }) { first, _ in first }
         var seen: Set<String> = []
-        return names.flatMap { asked in
+        return names.flatMap { requested in
             let selected: [Found]
-            if GlobPattern.isPattern(asked) {
-                let pattern = GlobPattern(asked)
+            if GlobPattern.isPattern(requested) {
+                let pattern = GlobPattern(requested)
                 selected = found.filter { pattern.matches(name($0)) && !seen.contains(name($0)) }
             } else {
-                selected = byName[asked].map { [$0] } ?? []
+                selected = byName[requested].map { [$0] } ?? []
             }
             seen.formUnion(selected.map(name))
             return selected
         }
     }
 
-    /// Whether a pipeline is selected. An event that belongs to no pipeline (nil) is for everybody.
+    /// Whether a pipeline is selected. Nil stands for an event that belongs to no pipeline: it is always selected.
     package func contains(_ name: String?) -> Bool {
         guard let names, let name else { return true }
         return names.contains(name) || patterns.contains { $0.matches(name) }

@@ -1,7 +1,7 @@
-/// The sources of signals that a caller names: a row of `Signals` by its whole name, or all rows of a signal by its first
-/// word. `network` selects `network 192.0.2.7` too, and `file` selects every path.
+/// The sources of signals that a caller selects: a row of `Signals` by its whole name, or all rows of a signal by its
+/// first word. `network` selects `network 192.0.2.7` too, and `file` selects every path.
 package struct SignalSelection: Hashable, Sendable {
-    /// Nil: all.
+    /// Nil: all sources.
     private let names: Set<String>?
 
     package init(_ names: [String]?) { self.names = names.map(Set.init) }
@@ -25,7 +25,7 @@ package struct SignalSelection: Hashable, Sendable {
         [row] + row.indices.filter { row[$0] == " " }.map { String(row[..<$0]) }
     }
 
-    /// A name that selects none of the rows, the first in the order of names.
+    /// The first name, in sorted order, that selects no row; nil: each name selects a row.
     func unknownName(among rows: [String]) -> String? {
         guard let names else { return nil }
         return names.subtracting(rows.flatMap(Self.names)).min()

@@ -1,7 +1,7 @@
-// What a client is shown of a pipeline whose published file it may not read: no text that may quote the content, such as the
-// keys of branches, the words of jq and of programs, digests and signed comments.
+// A client that may not read the published file of a pipeline sees no text that may quote the content, such as keys of
+// branches, messages of jq and of programs, digests and signed comments.
 
-/// Stands for a reason that may quote content.
+/// The text that replaces a reason that may quote content.
 package enum WithheldContent {
     package static let reason = "only those who may read the published file see the reason"
 }
@@ -16,7 +16,8 @@ extension RunStatus {
 }
 
 extension CauseStatus {
-    /// Causes without a number are the pipeline's own: the place of a further page is made of keys.
+    /// Causes without a number belong to the pipeline. Their detail may quote content: the place of a further page
+    /// consists of keys.
     func withholdingContent() -> CauseStatus {
         var shown = self
         if number == nil { shown.detail = nil }
@@ -83,7 +84,7 @@ extension ControlEvent {
         var shown = self
         shown.run = run?.withholdingContent()
         shown.generation = generation?.withholdingContent()
-        // What a pipeline's own signal, such as load-more, is about.
+        // The detail of a pipeline's own signal, such as load-more, may quote content.
         if kind == .signal { shown.detail = nil }
         return shown
     }

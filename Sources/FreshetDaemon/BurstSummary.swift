@@ -1,56 +1,66 @@
-/// Which of many equal news are told one by one, so that the journal, which drops what comes too fast
-/// (journald.conf(5), `RateLimitBurst=`), drops nothing: one signal may wake thousands of pipelines.
+/// Decides which of many similar messages are logged individually, and sums up the others. Otherwise journald would
+/// drop messages (journald.conf(5), `RateLimitBurst=`), because one signal may start thousands of pipelines.
 ///
-/// What comes of one signal is a wave. Of a wave the first ``limit`` news are told one by one, and as many bad ones;
-/// what is beyond is counted, and told as one summary when the wave is over: when nothing more came of it for
-/// ``quiet``, or after ``atMost``, and then the next wave begins. Below the limit all is told and there is no summary.
+/// All runs that one signal starts are a burst. In each burst, the first ``limit`` messages and the first ``limit``
+/// failures are logged individually. The others are counted and logged as one summary when the burst ends: after
+/// ``quiet`` without another event, or after ``atMost``; then the next burst begins. A burst below the limit has no
+/// summary.
 struct BurstSummary: Hashable, Sendable {
-    /// The most news of a wave that are told one by one; and the most bad ones.
+    /// The maximum number of messages of a burst that are logged individually. Failures have the same limit again.
     static let limit = 100
-    /// How long without more ends a wave.
+    /// The quiet period that ends a burst.
     static let quiet: Duration = .seconds(5)
-    /// A wave without an end is cut into pieces of this length.
+    /// The maximum length of a burst. A longer burst is split.
     static let atMost: Duration = .seconds(60)
+    /// How many times within ``atMost`` ``finish(_:at:)`` can end a burst of messages. After that, the burst continues,
+    /// because a client can cause one reload after the other, each with many errors.
+    static let maxFinishes = 10
 
-    /// What news have in common that are counted together.
+    /// What the messages of one burst have in common.
     enum Topic: Hashable, Sendable {
-        /// The runs that a signal of this name asked for.
+        /// The runs that a signal of this name started.
         case signal(String)
-        /// One kind of message of which there may be one for each pipeline.
-        case message(JournalMessage)
+        /// One kind of message that each pipeline may cause.
+        case message(JournalMessage, Part?)
     }
 
-    /// What came of a run, and whether it is news by itself.
-    struct News: Hashable, Sendable {
+    /// A part of the messages of one kind that is counted separately.
+    enum Part: Hashable, Sendable {
+        /// The message with the number of lines of a program that were not logged.
+        case linesLeftOut
+    }
+
+    /// The outcome of a run, and whether it is worth a log message.
+    struct EndedRun: Hashable, Sendable {
         enum Outcome: Hashable, Sendable { case changed, unchanged, failed }
 
         var outcome: Outcome
-        /// It ended a failure that was told of.
+        /// The run ended a failure that was logged.
         var isRecovery = false
-        /// It is worth a line.
-        var isNews: Bool
+        /// The run is worth a log message.
+        var isNew: Bool
     }
 
-    /// What is told of a wave that was too large to be told one by one.
+    /// The summary of a burst that exceeded the limit.
     enum Summary: Hashable, Sendable {
         case runs(signal: String, Runs)
-        /// So many were passed over.
+        /// This number of messages was suppressed.
         case more(JournalMessage, count: Int)
     }
 
-    /// The runs of a wave.
+    /// The runs of a burst.
     struct Runs: Hashable, Sendable {
         var runs = 0
-        /// How many pipelines they were of, by what came of the last one. The three make the sum of all.
+        /// The number of pipelines whose last run changed the copy. The three numbers add up to all pipelines.
         var changed = 0
         var unchanged = 0
         var failed = 0
         /// How many pipelines recovered.
         var recovered = 0
-        /// News that were not told.
-        var passedOver = 0
-        /// Failures among them.
-        var failuresPassedOver = 0
+        /// Messages that were not logged individually.
+        var suppressed = 0
+        /// The failures among the suppressed messages.
+        var suppressedFailures = 0
 
         var pipelines: Int { changed + unchanged + failed }
     }
@@ -58,113 +68,131 @@ struct BurstSummary: Hashable, Sendable {
     private struct Burst: Hashable {
         let began: ContinuousClock.Instant
         var last: ContinuousClock.Instant
-        var told = 0
-        var toldFailures = 0
-        var passedOver = 0
-        var failuresPassedOver = 0
+        var loggedOthers = 0
+        var loggedFailures = 0
+        var suppressed = 0
+        var suppressedFailures = 0
         var runs = 0
         var recovered = 0
-        /// What came of each pipeline's runs so far; empty for a wave of messages.
-        var outcomes: [String: News.Outcome] = [:]
+        /// The outcome of each pipeline's runs so far; empty for a burst of messages.
+        var outcomes: [String: EndedRun.Outcome] = [:]
 
-        /// When it is over, if nothing more comes of it.
+        /// When the burst ends if no further event follows.
         var end: ContinuousClock.Instant { min(last + BurstSummary.quiet, began + BurstSummary.atMost) }
-        /// It is told when it is over.
-        var isLarge: Bool { passedOver > 0 || runs > BurstSummary.limit }
+        /// The burst gets a summary when it ends.
+        var isLarge: Bool { suppressed > 0 || runs > BurstSummary.limit }
 
-        /// Counts a run; returns whether it is to be told.
-        mutating func ended(_ pipeline: String, _ news: News, at now: ContinuousClock.Instant) -> Bool {
+        /// Counts a run; returns whether the run is logged individually.
+        mutating func ended(_ pipeline: String, _ run: EndedRun, at now: ContinuousClock.Instant) -> Bool {
             last = now
             runs += 1
-            if news.isRecovery { recovered += 1 }
-            // A copy that changed and was then found unchanged has changed in this wave.
-            if news.outcome != .unchanged || outcomes[pipeline] != .changed { outcomes[pipeline] = news.outcome }
-            return news.isNews && tells(isFailure: news.outcome == .failed)
+            if run.isRecovery { recovered += 1 }
+            // If a copy changes and the next run finds it unchanged, it has changed in this burst.
+            if run.outcome != .unchanged || outcomes[pipeline] != .changed { outcomes[pipeline] = run.outcome }
+            return run.isNew && logsIndividually(isFailure: run.outcome == .failed)
         }
 
-        /// Counts a message; returns whether it is to be told.
-        mutating func said(at now: ContinuousClock.Instant) -> Bool {
+        /// Counts a message; returns whether the message is logged individually.
+        mutating func logged(at now: ContinuousClock.Instant) -> Bool {
             last = now
-            return tells(isFailure: false)
+            return logsIndividually(isFailure: false)
         }
 
-        /// Counts something that is worth a line; returns whether it gets one.
-        mutating func tells(isFailure: Bool) -> Bool {
-            if isFailure, toldFailures < BurstSummary.limit {
-                toldFailures += 1
+        /// Counts an event that is worth a log message; returns whether the event gets one.
+        mutating func logsIndividually(isFailure: Bool) -> Bool {
+            if isFailure, loggedFailures < BurstSummary.limit {
+                loggedFailures += 1
                 return true
             }
-            if !isFailure, told < BurstSummary.limit {
-                told += 1
+            if !isFailure, loggedOthers < BurstSummary.limit {
+                loggedOthers += 1
                 return true
             }
-            passedOver += 1
-            if isFailure { failuresPassedOver += 1 }
+            suppressed += 1
+            if isFailure { suppressedFailures += 1 }
             return false
         }
     }
 
-    private var waves: [Topic: Burst] = [:]
-
-    /// When ``elapsed(at:)`` is to be called; nil: there is nothing to sum up. It moves on while a wave goes on: to look
-    /// when it was due at first, and again then, is enough.
-    var due: ContinuousClock.Instant? {
-        waves.values.lazy.filter(\.isLarge).map(\.end).min()
+    private struct Finishes: Hashable {
+        let since: ContinuousClock.Instant
+        var count = 0
     }
 
-    /// A run has ended; returns whether it is to be told by itself. What is no news is counted and not told.
+    private var bursts: [Topic: Burst] = [:]
+    /// How many times ``finish(_:at:)`` ended a burst of messages, and since when that is counted.
+    private var finishes: [JournalMessage: Finishes] = [:]
+
+    /// When to call ``elapsed(at:)``; nil: there is nothing to sum up. The instant moves while a burst continues. It is
+    /// enough to call ``elapsed(at:)`` at the first instant and to read this property again then.
+    var due: ContinuousClock.Instant? {
+        bursts.values.lazy.filter(\.isLarge).map(\.end).min()
+    }
+
+    /// Counts a run that has ended; returns whether the run is logged individually. A run that is not new is only
+    /// counted.
     ///
-    /// - Parameter signal: the first of its causes.
+    /// - Parameter signal: the first cause of the run.
     mutating func ended(
-        _ pipeline: String, by signal: String, _ news: News, at now: ContinuousClock.Instant
-    ) -> (tell: Bool, summary: Summary?) {
+        _ pipeline: String, by signal: String, _ run: EndedRun, at now: ContinuousClock.Instant
+    ) -> (logs: Bool, summary: Summary?) {
         let topic = Topic.signal(signal)
         let summary = close(topic, at: now)
-        // In its place: a copy of the wave would be one of all its outcomes, for each of its runs.
-        let tell = waves[topic, default: Burst(began: now, last: now)].ended(pipeline, news, at: now)
-        return (tell, summary)
+        // Changed in place: a copy of the burst would copy all outcomes for each run.
+        let logs = bursts[topic, default: Burst(began: now, last: now)].ended(pipeline, run, at: now)
+        return (logs, summary)
     }
 
-    /// There is a message of a kind that each pipeline may have; returns whether it is to be told.
-    mutating func said(_ message: JournalMessage, at now: ContinuousClock.Instant) -> (tell: Bool, summary: Summary?) {
-        let topic = Topic.message(message)
+    /// Counts a message of a kind that each pipeline may cause; returns whether the message is logged individually.
+    mutating func logged(
+        _ message: JournalMessage, _ part: Part? = nil, at now: ContinuousClock.Instant
+    ) -> (logs: Bool, summary: Summary?) {
+        let topic = Topic.message(message, part)
         let summary = close(topic, at: now)
-        let tell = waves[topic, default: Burst(began: now, last: now)].said(at: now)
-        return (tell, summary)
+        let logs = bursts[topic, default: Burst(began: now, last: now)].logged(at: now)
+        return (logs, summary)
     }
 
-    /// What there is to sum up of the waves that are over.
+    /// Returns the summaries of the bursts that have ended.
     mutating func elapsed(at now: ContinuousClock.Instant) -> [Summary] {
-        waves.keys.sorted(by: Self.isBefore).compactMap { close($0, at: now) }
+        bursts.keys.sorted(by: Self.isBefore).compactMap { close($0, at: now) }
     }
 
-    /// Ends all waves, over or not: nothing more comes.
+    /// Ends all bursts, because no further event follows; returns their summaries.
     mutating func finish() -> [Summary] {
-        defer { waves = [:] }
-        return waves.sorted { Self.isBefore($0.key, $1.key) }.compactMap { Self.summary(of: $1, $0) }
+        defer { bursts = [:] }
+        return bursts.sorted { Self.isBefore($0.key, $1.key) }.compactMap { Self.summary(of: $1, $0) }
     }
 
-    /// Ends a wave of messages, because all that there is to say was said.
-    mutating func finish(_ message: JournalMessage) -> Summary? {
-        waves.removeValue(forKey: .message(message)).flatMap { Self.summary(of: $0, .message(message)) }
+    /// Ends a burst of messages, because no further message of this kind follows; returns its summary.
+    mutating func finish(_ message: JournalMessage, at now: ContinuousClock.Instant) -> Summary? {
+        guard bursts[.message(message, nil)] != nil else { return nil }
+        var finished = finishes[message] ?? Finishes(since: now)
+        if now >= finished.since + Self.atMost { finished = Finishes(since: now) }
+        guard finished.count < Self.maxFinishes else { return nil }
+        finished.count += 1
+        finishes[message] = finished
+        return bursts.removeValue(forKey: .message(message, nil)).flatMap {
+            Self.summary(of: $0, .message(message, nil))
+        }
     }
 
-    /// Ends a wave if it is over; returns what there is to say of it.
+    /// Removes a burst that has ended; returns its summary.
     private mutating func close(_ topic: Topic, at now: ContinuousClock.Instant) -> Summary? {
-        guard let wave = waves[topic], now >= wave.end else { return nil }
-        waves[topic] = nil
-        return Self.summary(of: wave, topic)
+        guard let burst = bursts[topic], now >= burst.end else { return nil }
+        bursts[topic] = nil
+        return Self.summary(of: burst, topic)
     }
 
-    private static func summary(of wave: Burst, _ topic: Topic) -> Summary? {
-        guard wave.isLarge else { return nil }
+    private static func summary(of burst: Burst, _ topic: Topic) -> Summary? {
+        guard burst.isLarge else { return nil }
         switch topic {
-        case .message(let message): return .more(message, count: wave.passedOver)
+        case .message(let message, _): return .more(message, count: burst.suppressed)
         case .signal(let signal):
             var runs = Runs(
-                runs: wave.runs, recovered: wave.recovered, passedOver: wave.passedOver,
-                failuresPassedOver: wave.failuresPassedOver)
-            for outcome in wave.outcomes.values {
+                runs: burst.runs, recovered: burst.recovered, suppressed: burst.suppressed,
+                suppressedFailures: burst.suppressedFailures)
+            for outcome in burst.outcomes.values {
                 switch outcome {
                 case .changed: runs.changed += 1
                 case .unchanged: runs.unchanged += 1
@@ -178,7 +206,8 @@ struct BurstSummary: Hashable, Sendable {
     private static func isBefore(_ one: Topic, _ other: Topic) -> Bool {
         switch (one, other) {
         case (.signal(let one), .signal(let other)): one < other
-        case (.message(let one), .message(let other)): one.rawValue < other.rawValue
+        case (.message(let one, let part), .message(let other, _)):
+            one == other ? part == nil : one.rawValue < other.rawValue
         case (.signal, .message): true
         case (.message, .signal): false
         }

@@ -3,12 +3,12 @@ import FreshetEventLoop
 import FreshetPipelines
 
 extension CacheStore {
-    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? {
+    func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? {
         CacheBodyStore(cache: cache, workers: workers, definition: definition)
     }
 }
 
-/// Keeps bodies on the cache's own file system, so that a commit is a rename.
+/// Stores response bodies on the file system of the cache, so that a commit is a rename.
 private struct CacheBodyStore: BodyStoring {
     let cache: LocalCache
     let workers: WorkerPool
@@ -26,8 +26,8 @@ private struct CacheBodyStore: BodyStoring {
     }
 }
 
-/// A body on its way to disk, as a candidate of the cache. What is dropped, or left by a killed process, goes as any
-/// candidate does.
+/// A body that is being written to disk as a candidate of the cache. If it is dropped, or if the process is killed, the
+/// cache removes it like any other candidate.
 final class CacheBodyWriter: PendingBody {
     let generation: PendingGeneration
     private let workers: WorkerPool
@@ -88,6 +88,6 @@ final class CacheBodyWriter: PendingBody {
 }
 
 extension RunFailure {
-    /// What the cache refused, as the failure of a run.
+    /// Makes an error of the cache the failure of a run.
     init(_ error: CacheError) { self.init(.local, error.description) }
 }

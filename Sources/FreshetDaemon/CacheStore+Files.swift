@@ -2,7 +2,7 @@ import FreshetCache
 import FreshetPipelines
 
 extension LocalCache {
-    /// Gives the pipelines of a configuration their files.
+    /// Assigns the files of a configuration to its pipelines.
     func assign(_ definitions: [PipelineDefinition]) throws(CacheError) {
         let moved = try assign(
             definitions.map { (pipeline: $0.name, file: $0.cache.readerFile) },

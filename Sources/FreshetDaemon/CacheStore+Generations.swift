@@ -2,7 +2,7 @@ import FreshetCache
 import FreshetEventLoop
 import FreshetPipelines
 
-/// What the operator does with generations.
+/// The operator's operations on generations.
 extension CacheStore {
     func history(_ pipeline: String, limit: Int?) async throws(CacheError) -> [FreshetCache.PastGeneration] {
         try await workers.run("index") { [cache] () throws(CacheError) in
@@ -10,7 +10,7 @@ extension CacheStore {
         }
     }
 
-    /// Nil: the reader may not have it.
+    /// Opens the content of a generation; nil: the reader is not permitted to read it.
     func open(
         _ number: Int64, of pipeline: String, for reader: FileReader
     ) async throws(CacheError) -> StoredGeneration? {
@@ -23,7 +23,7 @@ extension CacheStore {
         try await readers.run("generation") { () throws(CacheError) in try generation.read(limit) }
     }
 
-    /// Why it was not rolled back.
+    /// Why a rollback failed.
     enum RollbackError: Error {
         case cache(CacheError)
         case definition(RunFailure)
@@ -37,10 +37,10 @@ extension CacheStore {
         }
     }
 
-    /// Nil: the reader may not have it.
-    func openRefused(of pipeline: String, for reader: FileReader) async throws(CacheError) -> StoredGeneration? {
-        try await readers.run("refused") { [cache] () throws(CacheError) in
-            try cache.openRefused(of: pipeline, for: reader, at: WallTime(microseconds: WallClock.now))
+    /// Opens the rejected candidate of a pipeline; nil: the reader is not permitted to read it.
+    func openRejected(of pipeline: String, for reader: FileReader) async throws(CacheError) -> StoredGeneration? {
+        try await readers.run("candidate") { [cache] () throws(CacheError) in
+            try cache.openRejected(of: pipeline, for: reader, at: WallTime(microseconds: WallClock.now))
         }
     }
 
@@ -52,7 +52,7 @@ extension CacheStore {
         }
     }
 
-    /// Has readers see what the operator chose.
+    /// Publishes the content that the operator chose.
     private func choose(
         _ what: StaticString, _ definition: PipelineDefinition,
         _ body: @escaping @Sendable (CacheDestination) throws(CacheError) -> RollbackOutcome

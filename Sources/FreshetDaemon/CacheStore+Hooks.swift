@@ -3,15 +3,15 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 
-/// What is remembered of hooks.
+/// The stored state of hooks.
 extension CacheStore {
-    /// Notes the hooks that pipelines have from now on, and returns what is remembered of them.
+    /// Stores which hooks the pipelines have from now on, and returns the stored states of these hooks.
     func assignHooks(
-        _ all: [(pipeline: String, hooks: [HookDefinition], told: GenerationIdentity?)]
+        _ all: [(pipeline: String, hooks: [HookDefinition], notified: GenerationIdentity?)]
     ) async -> [String: [String: StoredHookState]] {
         let hooks = all.map {
             PipelineHooks(
-                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), told: $0.told.flatMap(HookContent.init))
+                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), notified: $0.notified.flatMap(HookContent.init))
         }
         return await workers.run("index") { [self] in
             do throws(CacheError) {
@@ -33,9 +33,10 @@ extension CacheStore {
         }
     }
 
-    /// The content of a generation; nil: it is not kept any more, is not whole, or is larger than the limit, in bytes.
-    func content(_ mark: GenerationIdentity, of pipeline: String, limit: Int) async -> [UInt8]? {
-        guard let stored = HookContent(mark)?.content else { return nil }
+    /// The content of a generation; nil: the content is not kept any more, is damaged, or has more bytes than the
+    /// limit.
+    func content(_ identity: GenerationIdentity, of pipeline: String, limit: Int) async -> [UInt8]? {
+        guard let stored = HookContent(identity)?.content else { return nil }
         return await readers.run("generation") { [cache] in
             do throws(CacheError) {
                 let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
@@ -54,38 +55,38 @@ extension CacheStore {
         }
     }
 
-    /// What is known of a generation, and where its content is; nil: nothing.
+    /// The record of a generation and the path of its content; nil: the generation is unknown.
     func find(
-        _ mark: GenerationIdentity?, of pipeline: String
+        _ identity: GenerationIdentity?, of pipeline: String
     ) async -> (generation: FreshetCache.PastGeneration, path: String?)? {
-        guard let content = mark.flatMap(HookContent.init)?.content else { return nil }
+        guard let content = identity.flatMap(HookContent.init)?.content else { return nil }
         return await workers.run("index") { [self] in
-            // It is told without, if the index fails.
+            // If the index fails, the hook runs without this information.
             (try? cache.find(content, of: pipeline)) ?? nil
         }
     }
 }
 
 extension HookContent {
-    fileprivate init?(_ mark: GenerationIdentity) {
-        guard let digest = ContentDigest(hexadecimal: mark.digest) else { return nil }
+    fileprivate init?(_ identity: GenerationIdentity) {
+        guard let digest = ContentDigest(hexadecimal: identity.digest) else { return nil }
         self.init(
-            StoredContent(number: Int64(clamping: mark.number), digest: digest), isWithdrawn: mark.isWithdrawn)
+            StoredContent(number: Int64(clamping: identity.number), digest: digest), isWithdrawn: identity.isWithdrawn)
     }
 }
 
 extension GenerationIdentity {
-    fileprivate init(_ told: HookContent) {
+    fileprivate init(_ notified: HookContent) {
         self.init(
-            number: UInt64(clamping: told.content.number), digest: told.content.digest.description,
-            isWithdrawn: told.isWithdrawn)
+            number: UInt64(clamping: notified.content.number), digest: notified.content.digest.description,
+            isWithdrawn: notified.isWithdrawn)
     }
 }
 
 extension StoredHookState {
     init(_ record: HookRecord) {
         self.init(
-            told: record.told.map(GenerationIdentity.init), tried: record.tried.map(GenerationIdentity.init),
+            notified: record.notified.map(GenerationIdentity.init), tried: record.tried.map(GenerationIdentity.init),
             attempts: Int(clamping: record.attempts), failingSince: record.failingSince?.microseconds,
             error: record.error)
     }
@@ -94,7 +95,7 @@ extension StoredHookState {
 extension HookRecord {
     fileprivate init(_ memory: StoredHookState) {
         self.init(
-            told: memory.told.flatMap(HookContent.init), tried: memory.tried.flatMap(HookContent.init),
+            notified: memory.notified.flatMap(HookContent.init), tried: memory.tried.flatMap(HookContent.init),
             attempts: Int64(memory.attempts), failingSince: memory.failingSince.map(WallTime.init(microseconds:)),
             error: memory.error)
     }

@@ -2,8 +2,8 @@ import FreshetCache
 import FreshetEventLoop
 import FreshetPipelines
 
-/// Copies that readers do not find, since they are too old for them. Many expire at one time: they wait for the disk
-/// together, as commits do.
+/// Withdrawal of copies that are too old for readers. Many copies may expire at the same time, so withdrawals share the
+/// threads of commits and wait for the disk together.
 extension CacheStore {
     func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult {
         await committers.run("withdrawal") { [self] in
@@ -17,9 +17,23 @@ extension CacheStore {
         }
     }
 
+    func restoreCopy(of pipeline: String) async -> WithdrawalResult {
+        await committers.run("restoration") { [self] in
+            attempt(pipeline, else: .failed) { () throws(CacheError) -> WithdrawalResult in
+                switch try cache.restoreCopy(of: pipeline) {
+                case .found: return .left
+                case .restored(let generation):
+                    restored(pipeline, generation)
+                    return .done(CurrentGeneration(generation))
+                case .lost: return .nothing
+                }
+            }
+        }
+    }
+
     func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult {
         await committers.run("withdrawal") { [self] in
-            // A group that is not there is named by the next run.
+            // The next run reports a group that does not exist.
             guard let destination = try? CacheDestination(definition) else { return .failed }
             return attempt(definition.name, else: .failed) { () throws(CacheError) in
                 try cache.putBack(destination).map { .done(CurrentGeneration($0)) } ?? .nothing

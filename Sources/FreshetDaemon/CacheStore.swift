@@ -2,33 +2,34 @@ import FreshetCache
 import FreshetEventLoop
 import FreshetPipelines
 
-/// The local cache as the engine sees it: every call is done by a worker, so that a slow disk delays no event.
+/// Connects the engine to the local cache. A worker thread executes every call, so that a slow disk delays no event.
 ///
-/// An error of the index that concerns only what is remembered is reported and does not fail a run: the copy is what
-/// counts.
+/// If the index cannot be updated, the error is reported and the run does not fail, because the copy itself is intact.
 struct CacheStore: SnapshotStore {
     let cache: LocalCache
     let workers: WorkerPool
-    /// Told what could not be remembered, for the journal.
+    /// Called with each error of the index, to log it.
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
-    /// Told that the origin has new content, which is not to replace the copy.
+    /// Called when the origin has new content that does not replace the copy, because the copy is pinned.
     var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
-    /// Does the commits. They wait for the disk most of their time, and a journalling file system writes the changes of
-    /// all who wait for it at once: so many under way cost hardly more than one.
+    /// Called when the published file was missing or altered and has been restored.
+    var restored: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
+    /// Executes commits. A commit spends most of its time waiting for the disk, and a journalling file system writes
+    /// the changes of all waiting commits together. So many concurrent commits cost hardly more than one.
     var committers = WorkerPool(threads: Self.commitsAtOnce)
-    /// Reads generations for clients, one at a time: however many they are and ask for, commits have their workers.
+    /// Reads generations for clients, one at a time. Clients have their own pool, so that they never delay commits.
     let readers = WorkerPool(threads: 1)
-    /// Reads all of the cache for an examination, which may take long.
+    /// Reads the whole cache for an examination, which may take long.
     let examiner = WorkerPool(threads: 1)
 
-    /// Commits under way at once. Threads start when they are needed, and end when they are not.
+    /// The maximum number of concurrent commits. Threads start when they are needed, and end when they are idle.
     static let commitsAtOnce = 32
 
-    /// The small state that says which request and transform made the copy at hand.
+    /// The key of the value that identifies the request and the transform that made the copy.
     private static let bindingKey = "binding"
-    /// And the one that says what a publisher said of a content.
+    /// The key of the publisher's comment about the content.
     private static let signedKey = "signed"
-    /// And the one that says since when the operator holds the pipeline: wall-clock microseconds since 1970.
+    /// The key of the instant at which the operator held the pipeline: wall-clock microseconds since 1970.
     private static let heldKey = "held"
 
     func remembered(_ pipeline: String) async -> PersistentState {
@@ -43,7 +44,7 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    /// What is remembered of all pipelines, as far as it can be had at once; ask ``remembered(_:)`` for the others.
+    /// The stored states of all pipelines, as far as one query returns them; ``remembered(_:)`` reads the others.
     func remembered() async -> [String: PersistentState] {
         await workers.run("index") { [self] in
             var states = ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(PersistentState.init)
@@ -57,10 +58,10 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    /// What cannot be read is as long ago as can be: that it is held counts.
+    /// An unreadable value becomes 0, so that the pipeline stays held.
     private static func instant(_ value: [UInt8]) -> Int64 { Int64(String(decoding: value, as: UTF8.self)) ?? 0 }
 
-    /// Remembers since when the operator holds a pipeline; nil: nobody does. It outlasts a power cut.
+    /// Stores since when the operator holds a pipeline; nil: the pipeline is not held. The value survives a power cut.
     func rememberHeld(_ pipeline: String, since: Int64?) async throws(CacheError) {
         try await workers.run("index") { [cache] () throws(CacheError) in
             try cache.setState(
@@ -90,7 +91,7 @@ struct CacheStore: SnapshotStore {
                     truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
                     expires: snapshot.expires.map(WallTime.init(microseconds:)),
                     contentExpires: snapshot.contentExpires.map(WallTime.init(microseconds:)))
-                // What is remembered only; the copy is what counts.
+                // An error here is only reported: the copy has been committed.
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
                 }
@@ -111,13 +112,13 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func setAside(
+    func storeRejected(
         _ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String
     ) async -> RejectionResult {
-        await workers.run("refusal") { [self] in
+        await workers.run("candidate") { [self] in
             guard let destination = try? CacheDestination(definition) else { return .dropped }
             return attempt(definition.name, else: .dropped) { () throws(CacheError) in
-                let outcome = try pending(snapshot.body, for: destination).setAside(
+                let outcome = try pending(snapshot.body, for: destination).reject(
                     because: reason,
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
@@ -131,10 +132,10 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
+    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool {
         await workers.run("index") { [self] in
             attempt(pipeline, else: false) { () throws(CacheError) in
-                try cache.keepsRefused(pipeline, digest, at: WallTime(microseconds: WallClock.now))
+                try cache.keepsRejected(pipeline, digest, at: WallTime(microseconds: WallClock.now))
             }
         }
     }
@@ -157,7 +158,7 @@ struct CacheStore: SnapshotStore {
         switch outcome {
         case .changed(let generation): .changed(CurrentGeneration(generation))
         case .unchanged(let generation), .restored(let generation): .unchanged(CurrentGeneration(generation))
-        case .declined(let generation, let isNews): declined(pipeline, generation, isNews: isNews)
+        case .declined(let generation, let isNew): declined(pipeline, generation, isNew: isNew)
         }
     }
 
@@ -171,21 +172,21 @@ struct CacheStore: SnapshotStore {
             try pending.write(bytes)
             return pending
         case .kept(let kept):
-            // Another store's is none of this cache.
+            // A body of another store does not belong to this cache.
             guard let own = kept.pending as? CacheBodyWriter else { throw .finished }
             return own.generation
         }
     }
 
-    private func declined(_ pipeline: String, _ copy: Generation, isNews: Bool) -> CommitResult {
-        if isNews { heldBack(pipeline, copy) }
+    private func declined(_ pipeline: String, _ copy: Generation, isNew: Bool) -> CommitResult {
+        if isNew { heldBack(pipeline, copy) }
         return .unchanged(CurrentGeneration(copy))
     }
 
-    /// Gives the copy at hand the mode and group that are configured now.
+    /// Applies the configured mode and group to the current copy.
     func setAccess(_ definition: PipelineDefinition) async {
         await workers.run { [self] in
-            // A group that is not there is named by the next run.
+            // The next run reports a group that does not exist.
             guard let destination = try? CacheDestination(definition) else { return }
             attempt(definition.name, else: ()) { () throws(CacheError) in try cache.setAccess(destination) }
         }
@@ -196,7 +197,7 @@ struct CacheStore: SnapshotStore {
         validators: FreshetPipelines.Validators?, expires: Int64?
     ) async -> Bool {
         await workers.run("index") { [self] in
-            // An index that fails says nothing of the copy.
+            // If the index fails, the copy is assumed to be unchanged.
             attempt(pipeline, else: true) { () throws(CacheError) in
                 try cache.recordUnchanged(
                     pipeline, asked: Validators(asked, binding: binding),
@@ -282,12 +283,13 @@ struct CacheStore: SnapshotStore {
 }
 
 extension CacheDestination {
-    /// Looks its group up, and so may block.
+    /// Looks up the group with the name service, and may block.
     init(_ definition: PipelineDefinition) throws(RunFailure) {
         var group: UInt32?
         if let name = definition.cache.group {
             guard let found = SystemGroup(named: name) else {
-                throw RunFailure(.local, "there is no group '\(name)' (cache.group) on this machine; groupadd makes it")
+                throw RunFailure(
+                    .local, "there is no group '\(name)' (cache.group) on this machine; create it with groupadd")
             }
             group = found.identifier
         }
@@ -317,7 +319,7 @@ extension StoredPart {
 
 extension StoredPages {
     init(_ pages: PartPages) {
-        // One that cannot be read is none: nothing more can be loaded before the next check.
+        // An unreadable bookmark counts as missing: no further page can be loaded before the next check.
         self.init(
             items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) },
             token: pages.token)
@@ -365,7 +367,7 @@ extension PersistentState {
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
             requests: memory.requests.map(FreshetPipelines.RequestBurst.init), parameters: memory.parameters,
             pages: memory.pages.map(StoredPagesState.init))
-        refused = memory.refused.map(RejectedSnapshot.init)
+        rejected = memory.rejected.map(RejectedSnapshot.init)
         lastRunRecord = memory.lastRunRecord.map(FreshetPipelines.RunRecord.init)
     }
 }
@@ -381,7 +383,7 @@ extension FreshetPipelines.RunRecord {
 }
 
 extension SignedComment {
-    /// As it stands in the index: the digest, a space, and the comment.
+    /// The text that the index stores: the digest, a space, and the comment.
     var stored: [UInt8] { Array("\(digest) \(comment)".utf8) }
 
     init?(stored: [UInt8]) {
@@ -396,7 +398,7 @@ extension RejectedSnapshot {
     init(_ candidate: RejectedCandidate) {
         self.init(
             digest: candidate.digest.description, size: UInt64(clamping: candidate.size),
-            refusedAt: candidate.refusedAt.microseconds, keptUntil: candidate.keptUntil.microseconds,
+            rejectedAt: candidate.rejectedAt.microseconds, keptUntil: candidate.keptUntil.microseconds,
             reason: candidate.reason)
     }
 }
@@ -409,7 +411,7 @@ extension CurrentGeneration {
             path: generation.path, truncated: generation.truncated)
         isBehind = generation.isBehind
         pinnedSince = generation.pinnedAt?.microseconds
-        turn = generation.turn
+        revision = generation.revision
         directory = generation.directory
         withdrawnSince = generation.withdrawnAt?.microseconds
         writtenAt = generation.writtenAt?.microseconds
@@ -418,7 +420,7 @@ extension CurrentGeneration {
 }
 
 extension WallTime {
-    /// From microseconds since 1970-01-01 UTC; beyond the year 2262 it is the last instant that fits.
+    /// Converts microseconds since 1970-01-01 UTC. An instant after the year 2262 becomes the last instant that fits.
     init(microseconds: Int64) {
         let (product, overflow) = microseconds.multipliedReportingOverflow(by: 1_000)
         self.init(nanoseconds: overflow ? (microseconds < 0 ? .min : .max) : product)

@@ -1,13 +1,13 @@
 import FreshetEventLoop
 import FreshetPipelines
 
-/// How a content differs from the one before: counted for JSON, by lines for other text.
+/// The difference between two contents: numbers for JSON, lines for other text.
 ///
-/// Contents come from anywhere: what they are is found out by the jq helper and by diff(1), and nothing here parses them.
+/// Contents are untrusted, so the jq helper and diff(1) parse them and the daemon does not.
 struct ContentDifference: Codable, Hashable, Sendable {
-    /// A part of a JSON text that differs.
+    /// A changed part of a JSON text.
     struct Change: Codable, Hashable, Sendable {
-        /// The member of the whole that it is; empty: the whole.
+        /// The name of the changed member; empty: the whole text.
         var member: String
         var kind: String
         /// Items or members before.
@@ -19,46 +19,49 @@ struct ContentDifference: Codable, Hashable, Sendable {
         var changed: Int64
     }
 
-    /// What became of the items of a list, by their keys.
+    /// The changes of a list whose items have keys.
     struct Items: Codable, Hashable, Sendable {
         /// Where an item's key is.
         var key: String
-        /// How many there were, and are.
+        /// The number of items before and after the change.
         var before: Int64
         var after: Int64
-        /// How many are new, are gone, and have another content.
+        /// The number of added items, removed items, and items with other content.
         var added: Int64
         var removed: Int64
         var changed: Int64
-        /// Those that stayed are in another order.
+        /// The items that are in both lists have another order.
         var isReordered: Bool?
-        /// The keys of these, in the lists' order, at most ``keyLimit`` of each kind, and ``keyLength`` characters of each.
+        /// The keys of these items in the order of the lists: at most ``keyLimit`` keys of each kind, each cut after
+        /// ``keyLength`` characters.
         var addedKeys: [String]
         var removedKeys: [String]
         var changedKeys: [String]
     }
 
-    /// Of a JSON list whose items have keys.
+    /// The changes of a JSON list whose items have keys.
     var items: Items?
-    /// Of other JSON: the whole, and the members that differ, at most ``memberLimit``. Empty: it is written otherwise, and says
-    /// the same.
+    /// The changes of other JSON: of the whole, and of at most ``memberLimit`` members. Empty: only the formatting
+    /// differs.
     var changes: [Change]?
-    /// Of text: the unified format of diff(1).
+    /// The changes of text, in the unified format of diff(1).
     var lines: [String]?
     /// There are more lines.
     var isCut: Bool?
 
-    /// More of JSON is not compared, in bytes: once parsed it takes many times that.
+    /// The maximum size in bytes of JSON that is compared, because parsed JSON takes many times as much memory.
     static let sizeLimit = 16 << 20
-    /// So many members are looked into.
+    /// The maximum number of changed members whose content is compared.
     static let memberLimit = 8
-    /// So many keys of each kind are named.
+    /// The maximum number of keys of each kind in the result.
     static let keyLimit = 1_000
-    /// So much of each, in characters.
+    /// The maximum length of each key, in characters.
     static let keyLength = 256
 
-    /// - Parameter key: where an item's key is, see ``CacheRules/key``; nil, or if it is not there: items are counted as they
-    ///   are.
+    /// Compares two contents; nil: they cannot be compared.
+    ///
+    /// - Parameter key: where an item's key is, see ``CacheRules/key``. If it is nil, or if items have no such key,
+    ///   items are compared as whole values.
     static func between(
         _ old: [UInt8], and new: [UInt8], key: String? = nil, by transformer: any Transforming, on loop: EventLoop
     ) async throws(FetchError) -> ContentDifference? {
@@ -76,7 +79,7 @@ struct ContentDifference: Codable, Hashable, Sendable {
         return ContentDifference(lines: text.lines, isCut: text.isCut ? true : nil)
     }
 
-    /// The content as one compact JSON text; nil: it is none, or one that is neither list nor object.
+    /// The content as one compact JSON text; nil: the content is not JSON, or is neither a list nor an object.
     private static func json(
         _ bytes: [UInt8], _ transformer: any Transforming
     ) async throws(FetchError) -> [UInt8]? {
@@ -90,7 +93,7 @@ struct ContentDifference: Codable, Hashable, Sendable {
         }
     }
 
-    /// Nil: the two are no lists whose items have keys, each another one.
+    /// Nil: the two contents are not lists whose items have unique keys.
     private static func items(
         _ pair: [UInt8], _ key: String, _ transformer: any Transforming
     ) async throws(FetchError) -> Items? {
@@ -116,8 +119,8 @@ struct ContentDifference: Codable, Hashable, Sendable {
             changedKeys: named(counts[4]))
     }
 
-    /// For two lists: how many items there were and are, how many were added, removed and changed, whether the others have
-    /// another order, and then the keys.
+    /// The jq program for two lists. It prints the number of items before and after, the numbers of added, removed and
+    /// changed items, whether the order of the others has changed, and then the keys.
     private static func program(key: String) -> String {
         let path = key == "." ? "." : key.dropFirst().split(separator: ".").map { ".\"\($0)\"" }.joined()
         return """
@@ -151,8 +154,8 @@ struct ContentDifference: Codable, Hashable, Sendable {
         }
     }
 
-    /// For each change: the member, its kind, and five numbers. The items of lists are compared as they are, wherever they
-    /// stand.
+    /// The jq program for other JSON. For each change it prints the member, its kind, and five numbers. The order of
+    /// the items of a list does not matter.
     private static let program = """
         def net($o; $n): [($o[] | [., -1]), ($n[] | [., 1])] | group_by(.[0]) | map(map(.[1]) | add);
         def difference($member; $o; $n):
@@ -177,23 +180,23 @@ struct ContentDifference: Codable, Hashable, Sendable {
 }
 
 extension ContentDifference.Items {
-    /// For people, one line.
+    /// One line for people.
     var sentence: String {
-        var said = [(added, "added"), (removed, "removed"), (changed, "changed")].filter { $0.0 > 0 }
+        var logged = [(added, "added"), (removed, "removed"), (changed, "changed")].filter { $0.0 > 0 }
             .map { "\($0.0) \($0.1)" }
-        if isReordered == true { said.append("in another order") }
-        return "\(after) items, was \(before): " + (said.isEmpty ? "the same" : said.joined(separator: ", "))
+        if isReordered == true { logged.append("in another order") }
+        return "\(after) items, was \(before): " + (logged.isEmpty ? "the same" : logged.joined(separator: ", "))
     }
 }
 
 extension ContentDifference.Change {
-    /// For people, one line.
+    /// One line for people.
     var sentence: String {
         let counts = [(added, "added"), (removed, "removed"), (changed, "changed")].filter { $0.0 > 0 }
-        let said = counts.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+        let logged = counts.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
         switch kind {
-        case "array": return "\(after) items, was \(before): " + (said.isEmpty ? "in another order" : said)
-        case "object": return "\(after) members, was \(before): \(said)"
+        case "array": return "\(after) items, was \(before): " + (logged.isEmpty ? "in another order" : logged)
+        case "object": return "\(after) members, was \(before): \(logged)"
         default: return "another value"
         }
     }

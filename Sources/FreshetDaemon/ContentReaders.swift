@@ -3,8 +3,8 @@ import FreshetVarlink
 import Glibc
 import Synchronization
 
-/// Who may read the published file of each pipeline, by the mode and the group of its configuration. The same decides who is
-/// shown text that may quote the content, and whether the journal has such text.
+/// Decides which users may read the published file of each pipeline, by the mode and the group of its configuration.
+/// The same rule decides which clients get text that may quote the content, and whether the journal contains such text.
 ///
 /// Safe to call from any thread.
 final class ContentReaders: Sendable {
@@ -32,16 +32,16 @@ final class ContentReaders: Sendable {
     }
 
     /// - Parameter groups: the numbers of the groups that a configuration names.
-    func know(_ groups: [String: UInt32]) {
+    func setGroups(_ groups: [String: UInt32]) {
         state.withLock { $0.groups = groups }
     }
 
-    /// A pipeline has this definition from now on.
+    /// Sets the definition of a pipeline.
     func set(_ definition: PipelineDefinition) {
         state.withLock { state in
             state.rights[definition.name] = Right(
                 mode: definition.cacheMode,
-                // A group that is not known gives nobody a right.
+                // An unknown group gives no user a right.
                 group: definition.cache.group.map { state.groups[$0] ?? .max })
         }
     }
@@ -50,12 +50,12 @@ final class ContentReaders: Sendable {
         state.withLock { _ = $0.rights.removeValue(forKey: name) }
     }
 
-    /// Whether everybody may read it; false for a pipeline that is not known.
+    /// Whether every user may read the published file; false for an unknown pipeline.
     func isPublic(_ name: String) -> Bool {
         state.withLock { $0.rights[name].map { $0.mode & 0o004 != 0 } ?? false }
     }
 
-    /// Decides as the kernel does for the file (path_resolution(7)).
+    /// Decides whether a peer may read the published file, with the kernel's rules for files (path_resolution(7)).
     func mayRead(_ name: String, _ peer: VarlinkPeer) -> Bool {
         if peer.user == 0 || peer.user == owner { return true }
         guard let right = state.withLock({ $0.rights[name] }) else { return false }

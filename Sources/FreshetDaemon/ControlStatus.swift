@@ -32,7 +32,7 @@ extension FreshetControl.PipelineStatus {
             expires: status.expires.map(WallClock.microseconds(at:)), contentExpires: status.contentExpires,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
-            failure: failure, candidate: status.refused.map(CandidateStatus.init),
+            failure: failure, candidate: status.rejected.map(CandidateStatus.init),
             budget: status.budget.map(BudgetStatus.init),
             branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
             needsNetwork: definition.needsNetwork,
@@ -73,7 +73,7 @@ extension WaitingReason {
             switch reason {
             case .network: .network
             case .quiet, .interval, .splay: .quiet
-            case .backOff, .retryAfter: .backoff
+            case .backoff, .retryAfter: .backoff
             case .budget: .budget
             case .slot: .slot
             case .memory: .memory
@@ -133,10 +133,10 @@ extension RunStatus {
 }
 
 extension CandidateStatus {
-    init(_ refused: RejectedSnapshot) {
+    init(_ rejected: RejectedSnapshot) {
         self.init(
-            digest: refused.digest, size: Int64(clamping: refused.size), refusedAt: refused.refusedAt,
-            reason: refused.reason)
+            digest: rejected.digest, size: Int64(clamping: rejected.size), rejectedAt: rejected.rejectedAt,
+            reason: rejected.reason)
     }
 }
 
@@ -180,7 +180,7 @@ extension NextRun {
 }
 
 extension SourceDefinition {
-    /// What people are shown of a source: no user information, no query, no header.
+    /// The source as people see it: without user information, query and headers.
     var text: String {
         switch self {
         case .http(let source): Redaction.url(source.url)

@@ -9,26 +9,26 @@ import FreshetSignals
 import FreshetSystemd
 import Glibc
 
-/// What the command line asks of a dry run.
+/// The options of a dry run on the command line.
 package struct DryRunRequest: Sendable {
     /// The pipeline's name.
     package var name: String
-    /// Values of its parameters, `NAME=VALUE`; the others have their defaults.
+    /// Values of the pipeline's parameters, as `NAME=VALUE`; other parameters have their defaults.
     package var settings: [String] = []
-    /// Where the content goes that would be committed: a file, or `-` for standard output.
+    /// The destination of the content that would be committed: a file, or `-` for standard output.
     package var output: String?
     package var json = false
-    /// Says nothing but errors.
+    /// Prints only errors.
     package var isQuiet = false
-    /// Has ``DaemonExit/wouldChange`` tell that the copy would change.
-    package var tellsChange = false
+    /// Ends with ``DaemonExit/wouldChange`` if the copy would change.
+    package var usesDetailedExit = false
 
     package init(name: String) { self.name = name }
 }
 
 extension DaemonEntry {
-    /// Runs one pipeline by itself and says what it would change: no daemon is needed, and one that runs is not disturbed.
-    /// The index is not looked at, and nothing is written but what was asked for.
+    /// Runs one pipeline in this process and prints what would change. It needs no daemon and does not affect a running
+    /// one. It does not read the index, and writes only the output that the command line names.
     package static func dryRun(
         _ request: DryRunRequest, _ options: DaemonOptions, on loop: EventLoop
     ) async -> DaemonExit {
@@ -50,14 +50,14 @@ private struct DryRunSession: Sendable {
     func run() async -> DaemonExit {
         let loader = Supervisor.loader(options)
         var configuration = await workers.run("configuration") { loader.load() }
-        guard configuration.isDaemonSound else { return refuse(configuration.daemonDiagnostics) }
+        guard configuration.isDaemonValid else { return refuse(configuration.daemonDiagnostics) }
         if let definition = configuration.definition(request.name) {
-            configuration = loader.refusing(programFaults(of: definition), in: configuration)
+            configuration = loader.addingProgramErrors(programErrors(of: definition), in: configuration)
         }
         guard let definition = configuration.definition(request.name) else { return refuse(configuration) }
-        let surroundings = surroundings(of: definition)
-        if !surroundings.faults.isEmpty {
-            return refuse(loader.noting(surroundings.faults, as: .error, in: configuration))
+        let hostEnvironment = hostEnvironment(of: definition)
+        if !hostEnvironment.errors.isEmpty {
+            return refuse(loader.adding(hostEnvironment.errors, as: .error, in: configuration))
         }
         warn(configuration)
         let parameters: ParameterValues
@@ -65,18 +65,18 @@ private struct DryRunSession: Sendable {
         case .success(let values): parameters = values
         case .failure(let refused): return refused.exit
         }
-        redactor.know(
-            surroundings.hidden(with: configuration).union(
+        redactor.setSecrets(
+            hostEnvironment.hidden(with: configuration).union(
                 definition.parameters.filter(\.isSecret).compactMap { parameters[$0.name] }))
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
-        await http.use(surroundings.secrets, files: surroundings.credentialFiles)
+        await http.use(hostEnvironment.secrets, files: hostEnvironment.credentialFiles)
         let current: String
         do {
             current = try cacheDirectory() + "/current"
         } catch {
             return fail("\(error)")
         }
-        // Before anything is asked for: without it there is no answer.
+        // Read before the first request: without a readable copy the dry run fails.
         let path = "\(current)/\(definition.cache.readerFile)"
         let copy: [UInt8]?
         do throws(FreshetEventLoop.SystemCallError) {
@@ -85,12 +85,14 @@ private struct DryRunSession: Sendable {
             }
         } catch {
             return failed(
-                "cannot read the current copy, to compare with: \(error); run it as somebody who may, or name another cache "
-                    + "with --cache-dir")
+                "cannot read the current copy for the comparison: \(error); run the command as a user who may read it, "
+                    + "or name another cache with --cache-dir")
         }
         let fetcher = SourceFetcher(
             http: http, commands: CommandRunner(loop, workers: workers),
-            files: FileReader(paths: PathPool(clock: LoopEngineClock(loop: loop))), copies: current)
+            files: FileReader(
+                paths: PathPool(clock: LoopEngineClock(loop: loop)),
+                own: Supervisor.ownDirectories(try? Supervisor.directories(options), options)), copies: current)
         let transformer = JQTransformer(loop, workers: workers)
         var files: ProgramInputFiles?
         defer { files?.removeDirectory() }
@@ -101,26 +103,26 @@ private struct DryRunSession: Sendable {
                 clock: LoopEngineClock(loop: loop), limits: configuration.daemon.requestLimits,
                 copy: copy
             ).run()
-            return try await tell(outcome, of: definition, besides: copy, at: path, transformer)
+            return try await show(outcome, of: definition, besides: copy, at: path, transformer)
         } catch {
             guard case .failed(let failure) = error else { return fail("interrupted") }
             return failed(redactor.text(failure.message))
         }
     }
 
-    // MARK: What it needs
+    // MARK: Dependencies
 
-    /// - Parameter files: for candidates that programs look at.
+    /// - Parameter files: the directory for candidates that programs inspect.
     private func helpers(_ files: ProgramInputFiles?) -> CheckHelpers {
         let programs = TrustedPrograms(
             commands: CommandRunner(loop, workers: workers), workers: workers, trust: Supervisor.trust(options))
         let isQuiet = request.isQuiet
         return CheckHelpers(
-            prover: ContentVerifier(workers: workers),
+            verifier: ContentVerifier(workers: workers),
             inspector: files.map { files in
-                CandidateInspector(programs, files) { [redactor] saying, _, _ in
-                    guard case .line(let line) = saying, !isQuiet else { return }
-                    let text = "freshetd: the check says: \(PlainText.escaping(redactor.text(line)))\n"
+                CandidateInspector(programs, files) { [redactor] logging, _, _ in
+                    guard case .line(let line) = logging, !isQuiet else { return }
+                    let text = "freshetd: check output: \(PlainText.escaping(redactor.text(line)))\n"
                     StandardStream.write(text, to: STDERR_FILENO)
                 }
             })
@@ -136,27 +138,28 @@ private struct DryRunSession: Sendable {
         }
     }
 
-    /// Of this pipeline only; compiled here, since this process does nothing else.
-    private func programFaults(of definition: PipelineDefinition) -> [ProgramError] {
+    /// The errors of this pipeline's jq programs. They are compiled in this process, because it has no other work.
+    private func programErrors(of definition: PipelineDefinition) -> [ProgramError] {
         Set(definition.programs).sorted { $0.text < $1.text }.compactMap { program in
-            JQSyntax.fault(in: program.text, variables: program.variables).map {
+            JQSyntax.error(in: program.text, variables: program.variables).map {
                 ProgramError(pipeline: definition.name, program: program.text, message: $0)
             }
         }
     }
 
-    /// The credentials; who may read the copy and what is watched is of no concern here. Root, who became the service's
-    /// user, may read what the service was started with: the service manager gives that user the right.
-    private func surroundings(of definition: PipelineDefinition) -> HostEnvironment {
+    /// The credentials of a pipeline. A dry run needs neither groups nor watched files nor hooks. If root started this
+    /// process, it has become the service's user and may read the service's credentials, because the service manager
+    /// permits that to the service's user.
+    private func hostEnvironment(of definition: PipelineDefinition) -> HostEnvironment {
         var definition = definition
         definition.cache.group = nil
         definition.refresh.files = []
         definition.hooks = []
         let handed = Credentials(environment: options.environment)
-        // Of a configuration of one's own, nobody else has the credentials either.
+        // The credentials of a user's own configuration are not those of the system service.
         let reader: HostEnvironment.Reader =
-            handed.directory != nil || !isSystems && options.owner != 0
-            ? .service : options.owner == 0 ? .root : .somebody
+            handed.directory != nil || !isSystemPath && options.owner != 0
+            ? .service : options.owner == 0 ? .root : .otherUser
         return HostEnvironment(
             of: Configuration(pipelines: [definition]),
             reader == .root ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
@@ -171,7 +174,7 @@ private struct DryRunSession: Sendable {
         var changes: [ParameterChange] = []
         for setting in request.settings {
             guard let equals = setting.firstIndex(of: "="), equals > setting.startIndex else {
-                return .failure(Refused(exit: fail("--set wants NAME=VALUE", .usage)))
+                return .failure(Refused(exit: fail("--set needs NAME=VALUE", .usage)))
             }
             changes.append(
                 ParameterChange(String(setting[..<equals]), to: String(setting[setting.index(after: equals)...])))
@@ -188,21 +191,21 @@ private struct DryRunSession: Sendable {
         }
     }
 
-    /// Where the daemon whose configuration it is keeps its copies: of the system's configuration that is the system's,
-    /// whoever asks.
+    /// The cache directory of the daemon that uses this configuration. For the system configuration it is the system's
+    /// cache, also if another user starts the dry run.
     private func cacheDirectory() throws(ServiceDirectoriesError) -> String {
         if let directory = options.cacheDirectory { return directory }
         return try ServiceDirectories(
-            name: "freshet", environment: options.environment, userID: isSystems ? 0 : options.owner
+            name: "freshet", environment: options.environment, userID: isSystemPath ? 0 : options.owner
         ).cache
     }
 
-    /// Whether it is the configuration of the system's daemon.
-    private var isSystems: Bool { Supervisor.searchPath(options).isSystems }
+    /// Whether the system's daemon uses this configuration.
+    private var isSystemPath: Bool { Supervisor.searchPath(options).isSystemPath }
 
-    // MARK: What came of it
+    // MARK: Results
 
-    private func tell(
+    private func show(
         _ outcome: DryRun.Outcome, of definition: PipelineDefinition, besides old: [UInt8]?, at path: String,
         _ transformer: JQTransformer
     ) async throws(FetchError) -> DaemonExit {
@@ -233,10 +236,10 @@ private struct DryRunSession: Sendable {
         } else if !request.isQuiet {
             guard show(report.text) else { return .failure }
         }
-        return request.tellsChange && report.outcome == .changed ? .wouldChange : .success
+        return request.usesDetailedExit && report.outcome == .changed ? .wouldChange : .success
     }
 
-    /// Nil: there is none.
+    /// The content of a file; nil: the file does not exist.
     private static func content(of path: String) throws(FreshetEventLoop.SystemCallError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0 && errno == ENOENT { return nil }
@@ -252,7 +255,7 @@ private struct DryRunSession: Sendable {
         }
     }
 
-    /// Writes the content where it was asked for, but never over the copy that readers see.
+    /// Writes the content to the requested file, but never over the published file.
     private func write(_ bytes: [UInt8], to output: String, mode: UInt32, besides copy: String) -> Bool {
         if output == "-" {
             let isWritten = StandardStream.write(bytes[...], to: STDOUT_FILENO)
@@ -272,9 +275,9 @@ private struct DryRunSession: Sendable {
         if fstat(file.rawValue, &own) == 0, stat(copy, &others) == 0, own.st_dev == others.st_dev,
             own.st_ino == others.st_ino
         {
-            return fail("'\(output)' is the current copy, which a dry run leaves as it is") == .success
+            return fail("'\(output)' is the current copy; a dry run does not change it") == .success
         }
-        // A device or a pipe has no length, and keeps nothing of what was there.
+        // Only a regular file has old content to remove.
         if own.st_mode & S_IFMT == S_IFREG, ftruncate(file.rawValue, 0) != 0 {
             return fail("cannot write '\(output)': \(String(cString: strerror(errno)))") == .success
         }
@@ -284,18 +287,18 @@ private struct DryRunSession: Sendable {
         return true
     }
 
-    // MARK: Words
+    // MARK: Messages
 
-    /// What is said of the result: beside the content where that goes to standard output.
+    /// Prints the report: to standard error if the content goes to standard output.
     ///
-    /// - Returns: false if that is the answer that was asked for, and could not be written.
+    /// - Returns: false if standard output did not take the report.
     private func show(_ text: String) -> Bool {
         guard request.output == "-" else { return StandardStream.answer(text) }
         StandardStream.write(text, to: STDERR_FILENO)
         return true
     }
 
-    /// It did not come to a snapshot, or to nothing to compare it with.
+    /// Reports that there is no snapshot, or no readable copy for the comparison.
     private func failed(_ message: String) -> DaemonExit {
         if request.json {
             _ = show(ControlJSON.text(of: DryRunReport(name: request.name, outcome: .failed, failure: message)) + "\n")
@@ -308,10 +311,10 @@ private struct DryRunSession: Sendable {
         return exit
     }
 
-    /// Nothing runs: there is no such pipeline, or its files have faults.
+    /// Reports that the pipeline does not exist or that its configuration has errors.
     private func refuse(_ configuration: Configuration) -> DaemonExit {
-        if let diagnostics = configuration.faulty[request.name] { return refuse(diagnostics) }
-        let names = configuration.pipelines.map(\.name) + configuration.faulty.keys
+        if let diagnostics = configuration.invalid[request.name] { return refuse(diagnostics) }
+        let names = configuration.pipelines.map(\.name) + configuration.invalid.keys
         return fail(UnknownPipelines.sentence([request.name], among: names))
     }
 
@@ -325,7 +328,7 @@ private struct DryRunSession: Sendable {
         return .configuration
     }
 
-    /// What is doubtful in the pipeline's own files.
+    /// Prints the warnings about the pipeline's own files.
     private func warn(_ configuration: Configuration) {
         guard !request.isQuiet else { return }
         let files = Set(configuration.files[request.name] ?? [])
@@ -335,13 +338,13 @@ private struct DryRunSession: Sendable {
     }
 }
 
-/// Names that are no pipeline's.
+/// Names that no pipeline has.
 enum UnknownPipelines {
-    /// Says so, with what was perhaps meant.
+    /// The error message, with suggestions of similar names.
     static func sentence(_ names: [String], among known: [String]) -> String {
         names.map { name in
-            let meant = NameSuggestion.closest(to: name, among: known.sorted()).map { "; did you mean '\($0)'?" }
-            return "there is no pipeline '\(name)'" + (meant ?? "")
+            let suggestion = NameSuggestion.closest(to: name, among: known.sorted()).map { "; did you mean '\($0)'?" }
+            return "there is no pipeline '\(name)'" + (suggestion ?? "")
         }.joined(separator: ", ")
     }
 }

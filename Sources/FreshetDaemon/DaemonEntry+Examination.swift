@@ -3,19 +3,19 @@ import FreshetControl
 import FreshetSystemd
 import Glibc
 
-/// What the command line asks of an examination of the cache.
+/// The options of a cache examination on the command line.
 package struct ExaminationRequest: Sendable {
-    /// Mends what can be.
+    /// Repairs what can be repaired.
     package var repairs = false
     package var json = false
-    /// Says nothing but what was found, and errors.
+    /// Prints only findings and errors.
     package var isQuiet = false
 
     package init() {}
 }
 
 extension DaemonEntry {
-    /// Examines the cache of a daemon that does not run.
+    /// Examines the cache while no daemon uses it.
     package static func examine(_ request: ExaminationRequest, _ options: DaemonOptions) -> DaemonExit {
         do {
             let directories = try Supervisor.directories(options)
@@ -37,20 +37,20 @@ extension DaemonEntry {
         var isWritten = true
         func add(_ part: ControlMessage.Examined) {
             report.add(part)
-            // After a gap, what follows would only hide it.
+            // After a failed write, further output would hide the gap.
             guard !request.json, isWritten else { return }
             let lines = part.findings.flatMap(\.lines).map { PlainText.escaping($0) + "\n" }
             isWritten = StandardStream.answer(lines.joined())
         }
         let opened = try LocalCache.openToExamine(
-            cacheDirectory: cache, stateDirectory: state, mends: request.repairs)
+            cacheDirectory: cache, stateDirectory: state, repairs: request.repairs)
         add(ControlMessage.Examined(opened.examination, of: .index))
         if let cache = opened.cache {
-            let strays = try cache.examine(.strays, mends: request.repairs)
+            let strays = try cache.examine(.strays, repairs: request.repairs)
             add(ControlMessage.Examined(strays, of: .strays))
             for name in try cache.examinable() {
                 let step = ExaminationStep.pipeline(name)
-                add(ControlMessage.Examined(try cache.examine(step, mends: request.repairs), of: step))
+                add(ControlMessage.Examined(try cache.examine(step, repairs: request.repairs), of: step))
             }
             cache.flush()
         }

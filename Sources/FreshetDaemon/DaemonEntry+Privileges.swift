@@ -3,20 +3,21 @@ import FreshetSystemd
 import Glibc
 
 extension DaemonEntry {
-    /// The work that a process was started for.
+    /// The kind of work of a process.
     package enum Work: Sendable {
-        /// The daemon, or all pipelines once.
+        /// The daemon, or one run of all pipelines.
         case service
-        /// A check, the files of the configuration, a dry run.
+        /// A check of the configuration, its output, or a dry run.
         case reading
         case examination
     }
 
-    /// Makes a process of root one of the service's user (``PrivilegeDrop``). To be called before any thread is started.
+    /// Turns a process of root into a process of the service's user (``PrivilegeDrop``). Call it before any thread
+    /// starts.
     ///
-    /// - Parameter options: gets the home of the user, and the files that only root can read.
-    /// - Returns: how to end, if root's rights cannot be given up; the reason is on standard error.
-    package static func leaveRoot(_ options: inout DaemonOptions, for work: Work) -> DaemonExit? {
+    /// - Parameter options: receives the user's home directory, and the files that only root can read.
+    /// - Returns: the exit status if the process cannot give up root's rights; the reason is on standard error.
+    package static func dropRoot(_ options: inout DaemonOptions, for work: Work) -> DaemonExit? {
         options.readFiles(for: work)
         let purpose: PrivilegeDrop.Purpose =
             switch work {

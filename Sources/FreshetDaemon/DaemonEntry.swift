@@ -7,7 +7,7 @@ import FreshetSystemd
 import Glibc
 import Logging
 
-/// What `freshetd`'s main file calls: the process, its log, and the daemon's life.
+/// The functions that the main file of `freshetd` calls.
 package enum DaemonEntry {
     package static let version = Version.current
 
@@ -27,69 +27,72 @@ package enum DaemonEntry {
         return result
     }
 
-    /// To be called before any thread is started: the signals that the daemon hears as events are blocked, and a peer
-    /// that closes its end is an error of write(2) and no death.
+    /// Blocks the process signals that the daemon receives as events, and ignores SIGPIPE, so that a peer that closes
+    /// its end causes an error of write(2). Call it before any thread starts.
     package static func prepareProcess() {
         SignalDescriptor.block([SIGHUP, SIGTERM, SIGINT] + (OrphanReaper.isNeeded ? [SIGCHLD] : []))
         signal(SIGPIPE, SIG_IGN)
         umask(0o022)
     }
 
-    /// Names all faults of the configuration, its jq programs included: on standard error, or with `json` on standard
-    /// output as the control interface's diagnostics.
+    /// Prints all errors of the configuration, including its jq programs: on standard error, or with `json` on standard
+    /// output as diagnostics of the control interface.
     package static func check(_ options: DaemonOptions, json: Bool) -> DaemonExit {
         let loader = Supervisor.loader(options)
         var configuration = loader.load()
-        var verdicts: [ProgramText: String?] = [:]
-        var faults: [ProgramError] = []
+        var compileErrors: [ProgramText: String?] = [:]
+        var errors: [ProgramError] = []
         for definition in configuration.pipelines {
             for program in Set(definition.programs).sorted(by: { $0.text < $1.text }) {
-                let verdict = verdicts[program] ?? JQSyntax.fault(in: program.text, variables: program.variables)
-                verdicts[program] = .some(verdict)
-                guard let verdict else { continue }
-                faults.append(ProgramError(pipeline: definition.name, program: program.text, message: verdict))
+                let compileError =
+                    compileErrors[program] ?? JQSyntax.error(in: program.text, variables: program.variables)
+                compileErrors[program] = .some(compileError)
+                guard let compileError else { continue }
+                errors.append(ProgramError(pipeline: definition.name, program: program.text, message: compileError))
             }
         }
-        configuration = loader.refusing(faults, in: configuration)
-        // What the service is started with is not known here for certain, so that none of it is an error.
-        let surroundings = HostEnvironment(
+        configuration = loader.addingProgramErrors(errors, in: configuration)
+        // This process cannot know the environment of the service for certain, so problems with it are only warnings.
+        let hostEnvironment = HostEnvironment(
             checking: configuration, environment: options.environment, isRoot: options.owner == 0,
             PathTrust(
                 user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !Supervisor.isSystemService(options)))
-        configuration = loader.noting(surroundings.faults + surroundings.warnings, as: .warning, in: configuration)
+        configuration = loader.adding(
+            hostEnvironment.errors + hostEnvironment.warnings, as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))
             let isWritten = StandardStream.answer(text + "\n")
-            return !configuration.isSound ? .configuration : isWritten ? .success : .failure
+            return !configuration.isValid ? .configuration : isWritten ? .success : .failure
         }
         var text = ""
         for diagnostic in configuration.diagnostics { text += diagnostic.text() + "\n" }
-        let errors = configuration.diagnostics.count { $0.severity == .error }
-        guard errors == 0 else {
-            StandardStream.write("\(text)\(errors) \(errors == 1 ? "fault" : "faults")\n", to: STDERR_FILENO)
+        let errorCount = configuration.diagnostics.count { $0.severity == .error }
+        guard errorCount == 0 else {
+            StandardStream.write("\(text)\(errorCount) \(errorCount == 1 ? "error" : "errors")\n", to: STDERR_FILENO)
             return .configuration
         }
         let count = configuration.pipelines.count
-        // Of nothing it is to be seen where it was looked for.
+        // If there is no pipeline, the message names the search path.
         text +=
             count == 0
-            ? "0 pipelines in \(PlainText.escaping(loader.searchPath.text)); no faults\n"
-            : "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
+            ? "0 pipelines in \(PlainText.escaping(loader.searchPath.text)); no errors\n"
+            : "\(count) \(count == 1 ? "pipeline" : "pipelines"), no errors\n"
         text += polkitRule(for: configuration, options)
         return StandardStream.answer(text) ? .success : .failure
     }
 
-    /// What an administrator has to allow, where hooks reload units; empty: nothing.
+    /// The polkit rule that the administrator has to install if hooks reload units; empty: no rule is needed.
     private static func polkitRule(for configuration: Configuration, _ options: DaemonOptions) -> String {
         let units = Set(configuration.pipelines.flatMap { $0.hooks.compactMap(\.unit) }).sorted()
         guard !units.isEmpty, Supervisor.isSystemService(options) else { return "" }
         let rule = Polkit.rule(for: units, user: "freshet")
         return
-            "hooks reload \(units.joined(separator: ", ")): they may if /etc/polkit-1/rules.d/50-freshet.rules has\n\(rule)\n"
+            "hooks reload \(units.joined(separator: ", ")); to permit that, put this rule into "
+            + "/etc/polkit-1/rules.d/50-freshet.rules:\n\(rule)\n"
     }
 
-    /// The daemon's life on its loop.
+    /// Runs the daemon on its event loop until the daemon ends.
     package static func run(_ options: DaemonOptions, on loop: EventLoop) async -> DaemonExit {
         let destination = LogDestination.detect(environment: options.environment)
         let threshold = LogThreshold(Logger.Level(rawValue: options.logLevel) ?? .info)
@@ -102,24 +105,24 @@ package enum DaemonEntry {
         defer { handler.flush(for: .seconds(1)) }
         let log = Logger(label: "freshetd") { _ in handler }
         do {
-            // They look after all children of the process, which has this one loop.
+            // These objects reap or kill orphaned children of the whole process, which has only this loop.
             let orphans: any Sendable = try OrphanReaper.isNeeded ? OrphanReaper(loop) : StrayProcessKiller(loop)
             defer { withExtendedLifetime(orphans) {} }
             return try await Supervisor(
                 options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
             ).run()
         } catch {
-            log.say(.cannotStart, [.error: .string("\(error)")])
+            log.log(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
     }
 }
 
 enum StandardStream {
-    /// Writes what was asked for to standard output. Whoever keeps it has to know if that is not all of it, which is said
-    /// on standard error.
+    /// Writes the requested output to standard output. If standard output does not take everything, it writes an error
+    /// message to standard error, because a program that stores the output has to know.
     ///
-    /// - Returns: false if it did not take all.
+    /// - Returns: false if standard output did not take everything.
     static func answer(_ text: String) -> Bool { answer(Array(text.utf8)[...]) }
 
     static func answer(_ bytes: ArraySlice<UInt8>) -> Bool {
@@ -128,14 +131,14 @@ enum StandardStream {
         return false
     }
 
-    /// Writes all of a text, or what the reader takes of it.
+    /// Writes a text; stops without an error if the reader goes away.
     static func write(_ text: String, to descriptor: Int32) {
         _ = write(Array(text.utf8)[...], to: descriptor)
     }
 
-    /// Writes all of the bytes, or what the reader takes of them.
+    /// Writes bytes until all are written or write(2) fails.
     ///
-    /// - Returns: false, and `errno`, if it did not take all.
+    /// - Returns: false if write(2) failed; `errno` has the reason.
     static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
         var rest = bytes
         while !rest.isEmpty {

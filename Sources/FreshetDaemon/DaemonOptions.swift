@@ -1,23 +1,23 @@
 import FreshetConfiguration
 import Glibc
 
-/// What the command line and the environment say of a daemon.
+/// The options of the daemon, from the command line and the environment.
 package struct DaemonOptions: Sendable {
-    /// The directories of `--config-dir`, the highest first; empty: the search path of the environment.
+    /// The directories of `--config-dir`, highest priority first; empty: the search path of the environment.
     package var configurationDirectories: [String] = []
-    /// Files of the configuration that are read from elsewhere, by the paths that they will have: an edit before it is
-    /// installed.
+    /// Configuration files that are read from a copy, for an edit that is not installed yet. Keys are the paths that
+    /// the files will have.
     package var copies: [String: String] = [:]
-    /// The contents of `copies`, read with the rights of whoever started the process.
+    /// The contents of `copies`, read with the rights of the user who started the process.
     private(set) var copiedContents: [String: Result<FileContent, FileError>] = [:]
-    /// The files of a draft that root named; nil: files are read when they are needed.
+    /// The files of a configuration directory that root named; nil: files are read when they are needed.
     private(set) var recordedFiles: RecordedFileSystem?
     /// The user of `--user`; nil: the owner of the state directory, or `freshet`.
     package var user: String?
-    /// The effective user of the process when it started. Root's process becomes another user's before it works, and is the
-    /// system's service nevertheless.
+    /// The effective user of the process when it started. A process of root changes its user before it works, and is
+    /// nevertheless the system's service.
     package let invoker: UInt32
-    /// Each overrides what systemd's variables, and then the defaults, say.
+    /// The state directory. Like the following two, it overrides systemd's variables and the defaults.
     package var stateDirectory: String?
     package var cacheDirectory: String?
     package var runtimeDirectory: String?
@@ -25,37 +25,38 @@ package struct DaemonOptions: Sendable {
     package var socket: String?
     /// A level of swift-log, such as `debug`.
     package var logLevel = "info"
-    /// Runs pipelines once, and ends.
+    /// Runs pipelines once, then ends.
     package var once = false
-    /// The pipelines that `once` is about; empty: all of them.
+    /// The pipelines that `once` runs; empty: all pipelines.
     package var onceNames: [String] = []
-    /// The process's environment.
+    /// The environment variables of the process.
     package var environment: [String: String] = [:]
 
     package init(invoker: UInt32 = geteuid()) {
         self.invoker = invoker
     }
 
-    /// The user whose directories count, 0 for those of the system: root's, and those of the user who owns the system's
-    /// state directory and so is the service.
+    /// The user whose directories are used. It is 0 (the system's directories) for root and for the owner of the
+    /// system's state directory, which is the service's user.
     var owner: UInt32 {
         var status = stat()
         guard invoker != 0, stat("/var/lib/freshet", &status) == 0, status.st_uid == invoker else { return invoker }
         return 0
     }
 
-    /// Reads what only root may be able to read: `copies`, and for a check or a dry run the directories of `--config-dir`.
-    /// The system's own directories are left to the service's user, who has to be able to read them. Blocks.
+    /// Reads files that perhaps only root can read: `copies`, and for a check or a dry run the directories of
+    /// `--config-dir`. The system's own directories are read later, because the service's user has to be able to read
+    /// them. Blocks.
     mutating func readFiles(for work: DaemonEntry.Work) {
         copiedContents = copies.mapValues(SubstitutingFileSystem.copy(of:))
         let path = Supervisor.searchPath(self)
-        guard work == .reading, invoker == 0, !configurationDirectories.isEmpty, !path.isSystems else { return }
+        guard work == .reading, invoker == 0, !configurationDirectories.isEmpty, !path.isSystemPath else { return }
         recordedFiles = RecordedFileSystem(Supervisor.fileSystem(self), at: path)
     }
 
-    /// A directory by its whole path, as it is told to others: hooks and readers stand elsewhere.
+    /// Makes a path absolute, because hooks and readers have other working directories.
     ///
-    /// - Parameter path: of the command line; one that does not begin with `/` is meant from where the process stands.
+    /// - Parameter path: a path from the command line; a relative path is relative to the working directory.
     package static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/"), let here = getcwd(nil, 0) else { return path }
         defer { free(here) }
@@ -64,19 +65,19 @@ package struct DaemonOptions: Sendable {
     }
 }
 
-/// How `freshetd` ends: sysexits(3), as far as they fit.
+/// The exit statuses of `freshetd`, from sysexits(3) where they fit.
 package enum DaemonExit: Int32, Sendable, CaseIterable {
     case success = 0
-    /// Something failed that may succeed next time.
+    /// A failure after which another attempt may succeed.
     case failure = 1
-    /// A dry run that was asked to say so would have changed the copy.
+    /// The copy would change (only for a dry run with `--detailed-exitcode`).
     case wouldChange = 2
     /// The command line is wrong.
     case usage = 64
-    /// The origin or a budget asks for patience, or another process is at work (EX_TEMPFAIL).
+    /// The origin or a budget permits no request yet, or another process uses the cache (EX_TEMPFAIL).
     case tryLater = 75
-    /// The system does not permit it (EX_NOPERM).
+    /// The system refused an operation (EX_NOPERM).
     case notPermitted = 77
-    /// The configuration is wrong: trying again does not help.
+    /// The configuration has errors; another attempt does not help (EX_CONFIG).
     case configuration = 78
 }

@@ -1,9 +1,9 @@
 import FreshetControl
 import FreshetSystemd
 
-/// What a dry run came to, for people and, as JSON, for scripts.
+/// The result of a dry run, as text for people and as JSON for scripts.
 struct DryRunReport: Codable, Hashable, Sendable {
-    /// What would become of the copy.
+    /// The effect that the run would have on the copy.
     enum Outcome: String, Codable, Hashable, Sendable {
         case changed, unchanged, failed
     }
@@ -23,22 +23,22 @@ struct DryRunReport: Codable, Hashable, Sendable {
 
     var name: String
     var outcome: Outcome
-    /// In bytes, of what would be committed.
+    /// The size of the content that would be committed, in bytes.
     var size: Int64?
     /// SHA-256 in hexadecimal digits.
     var digest: String?
     var mediaType: String?
-    /// The source had more than the limit on its pages allowed.
+    /// The source has more pages than `pages.max` allows.
     var truncated: Bool?
     var requests: Int64?
-    /// Nil: there is none yet.
+    /// Nil: there is no copy yet.
     var current: Copy?
     var difference: ContentDifference?
     var branches: [Branch]?
-    /// Why it failed.
+    /// Why the run failed.
     var failure: String?
 
-    /// For people. Ends with a line break.
+    /// The report for people; it ends with a line break.
     var text: String {
         guard let size, let digest else { return "" }
         var lines: [String] = []
@@ -63,7 +63,7 @@ struct DryRunReport: Codable, Hashable, Sendable {
         guard let changes = difference.changes else {
             return (difference.lines ?? []) + (difference.isCut == true ? ["…"] : [])
         }
-        guard !changes.isEmpty else { return ["  difference: none, but in how the JSON is written"] }
+        guard !changes.isEmpty else { return ["  difference: only the formatting of the JSON"] }
         return changes.map { change in
             let what = change.member.isEmpty ? "difference" : "  .\(PlainText.escaping(change.member))"
             return "  \(what): \(change.sentence)"

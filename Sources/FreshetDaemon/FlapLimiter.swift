@@ -1,64 +1,65 @@
-/// When what may come again and again is news: the first change at once, then one summary with the number of changes
-/// when it has been calm for a while. A link that flaps is a line or two, not two a flap.
+/// Limits the messages about a state that may change repeatedly. The first change is logged immediately; the following
+/// changes are counted and summed up after a quiet period. So a flapping link causes one or two lines, not two per
+/// flap.
 struct FlapLimiter: Hashable, Sendable {
-    /// How long without a change is calm.
+    /// The quiet period: a burst ends after this time without a change.
     static let quiet: Duration = .seconds(5)
-    /// What never calms down is said to be so this often.
+    /// The interval of the summaries of a burst that does not end.
     static let atMost: Duration = .seconds(60)
 
     enum Decision: Hashable, Sendable {
-        case say
-        /// It is counted, and the summary will tell.
-        case passOver
+        case log
+        /// The change is only counted; the summary includes it.
+        case suppress
     }
 
     enum Summary: Hashable, Sendable {
-        /// It is calm again, after so many changes that nothing was said of.
-        case calm(changes: Int)
-        /// So many were passed over, and it goes on.
+        /// The burst has ended after this number of suppressed changes.
+        case quiet(changes: Int)
+        /// This number of changes was suppressed, and the burst continues.
         case goesOn(changes: Int)
     }
 
     private struct Burst: Hashable {
         var last: ContinuousClock.Instant
-        /// Since when changes are passed over.
+        /// Since when changes are suppressed.
         var since: ContinuousClock.Instant
         var changes = 0
-        /// It was said that it goes on, so its end is news.
-        var wasSaid = false
+        /// A summary has said that the burst continues, so its end is logged too.
+        var wasLogged = false
     }
 
-    private var storm: Burst?
+    private var burst: Burst?
 
-    /// When ``elapsed(at:)`` is to be called; nil: it is calm.
+    /// When to call ``elapsed(at:)``; nil: there is no burst.
     var due: ContinuousClock.Instant? {
-        storm.map { $0.changes == 0 ? $0.last + Self.quiet : min($0.last + Self.quiet, $0.since + Self.atMost) }
+        burst.map { $0.changes == 0 ? $0.last + Self.quiet : min($0.last + Self.quiet, $0.since + Self.atMost) }
     }
 
-    /// Changes that nothing was said of yet.
-    var passedOver: Int { storm?.changes ?? 0 }
-    /// There is, or may be, something to be summed up.
-    var isOwed: Bool { storm.map { $0.changes > 0 || $0.wasSaid } ?? false }
+    /// The number of changes since the last message.
+    var suppressed: Int { burst?.changes ?? 0 }
+    /// A summary is due when the burst ends.
+    var isPending: Bool { burst.map { $0.changes > 0 || $0.wasLogged } ?? false }
 
     mutating func changed(at now: ContinuousClock.Instant) -> Decision {
-        guard var storm, now < storm.last + Self.quiet else {
-            storm = Burst(last: now, since: now)
-            return .say
+        guard var burst, now < burst.last + Self.quiet else {
+            burst = Burst(last: now, since: now)
+            return .log
         }
-        storm.last = now
-        storm.changes += 1
-        self.storm = storm
-        return .passOver
+        burst.last = now
+        burst.changes += 1
+        self.burst = burst
+        return .suppress
     }
 
-    /// What there is to say after a time without calls; nil: nothing, or it is not due yet.
+    /// Returns the summary that is due; nil: no summary is due.
     mutating func elapsed(at now: ContinuousClock.Instant) -> Summary? {
-        guard let due, now >= due, let storm else { return nil }
-        if now >= storm.last + Self.quiet {
-            self.storm = nil
-            return storm.changes > 0 || storm.wasSaid ? .calm(changes: storm.changes) : nil
+        guard let due, now >= due, let burst else { return nil }
+        if now >= burst.last + Self.quiet {
+            self.burst = nil
+            return burst.changes > 0 || burst.wasLogged ? .quiet(changes: burst.changes) : nil
         }
-        self.storm = Burst(last: storm.last, since: now, wasSaid: true)
-        return .goesOn(changes: storm.changes)
+        self.burst = Burst(last: burst.last, since: now, wasLogged: true)
+        return .goesOn(changes: burst.changes)
     }
 }

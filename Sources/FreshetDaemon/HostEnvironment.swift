@@ -1,38 +1,39 @@
 import FreshetConfiguration
 import FreshetEmitters
+import FreshetEventLoop
 import FreshetPipelines
 import FreshetSystemd
 import Glibc
 
-/// What a configuration needs of the service's surroundings: the credentials that it names, with their secrets, and
-/// groups. Made anew with each configuration.
+/// The parts of the service's environment that a configuration needs: the credentials that it names, with their
+/// secrets, and groups. Each loaded configuration gets a new value.
 struct HostEnvironment: Sendable {
     /// The secrets by the names of their credentials.
     private(set) var secrets: [String: String] = [:]
-    /// The paths of those that are files, by their names.
+    /// The paths of the credentials that are used as files, by their names.
     private(set) var credentialFiles: [String: String] = [:]
     /// The secrets that are `user:password`.
     private var pairs: Set<String> = []
-    private(set) var faults: [HostEnvironmentError] = []
+    private(set) var errors: [HostEnvironmentError] = []
     /// The numbers of the groups that `cache.group` names.
     private(set) var groups: [String: UInt32] = [:]
-    /// What a pipeline can do without.
+    /// Problems that do not keep a pipeline from running.
     private(set) var warnings: [HostEnvironmentError] = []
 
-    /// Who reads credentials, and so what it means that one is not there.
+    /// The process that reads credentials. It decides how an error message explains a missing credential.
     enum Reader {
-        /// Whoever was handed them.
+        /// The process that received the credentials from the service manager.
         case service
-        /// Root, who looks at those of the service.
+        /// Root, reading the credentials of the service.
         case root
-        /// Somebody who may not look at those.
-        case somebody
+        /// Another user, who may not read the credentials of the service.
+        case otherUser
 
         fileprivate func text(of error: CredentialError, for name: String) -> (message: String, remedy: String) {
             switch (self, error.reason) {
             case (.root, .missing):
                 ("the service does not run, or runs without the credential '\(error.name)'", error.remedy)
-            case (.somebody, .missing):
+            case (.otherUser, .missing):
                 (
                     "only root may read the credential '\(error.name)' of the service",
                     "try it as root: sudo freshetctl run \(name) --dry-run"
@@ -42,7 +43,7 @@ struct HostEnvironment: Sendable {
         }
     }
 
-    /// As the service itself sees them, or whoever tries a pipeline beside it. Blocks on files and the name service.
+    /// The environment as the service itself or a dry run sees it. Blocks on files and on the name service.
     init(
         of configuration: Configuration, _ credentials: Credentials, readBy reader: Reader = .service,
         _ trust: PathTrust
@@ -60,26 +61,27 @@ struct HostEnvironment: Sendable {
                     if let secret = secrets[needed.name] { check(secret, is: needed, of: definition) }
                 } catch {
                     let text = reader.text(of: error, for: definition.name)
-                    note(definition, needed.keys, text.message, text.remedy)
+                    addError(definition, needed.keys, text.message, text.remedy)
                 }
             }
-            noteHidden(definition) { Self.isHidden($0) }
-            noteHooks(definition, trust)
-            noteChecks(definition, trust)
+            warnHidden(definition) { Self.isHidden($0) }
+            warnHooks(definition, trust)
+            warnChecks(definition, trust)
             guard let name = definition.cache.group else { continue }
             guard let group = SystemGroup(named: name) else {
-                noteNoGroup(name, definition)
+                warnNoGroup(name, definition)
                 continue
             }
             groups[name] = group.identifier
             guard !group.isOwn else { continue }
-            note(
+            addError(
                 definition, ["cache", "group"], "the service's user is not in the group '\(name)'",
                 "add SupplementaryGroups=\(name) below [Service] by 'systemctl edit freshetd', and restart the service")
         }
     }
 
-    /// As far as somebody beside the service can tell: only root sees what credentials it runs with.
+    /// The environment as a process outside the service sees it, for `--check`. Only root sees the service's
+    /// credentials.
     init(checking configuration: Configuration, environment: [String: String], isRoot: Bool, _ trust: PathTrust) {
         let handed = Credentials(environment: environment)
         let credentials =
@@ -94,53 +96,53 @@ struct HostEnvironment: Sendable {
                     }
                 } catch {
                     let text = Reader.root.text(of: error, for: definition.name)
-                    note(definition, needed.keys, text.message, text.remedy)
+                    addError(definition, needed.keys, text.message, text.remedy)
                 }
             }
-            if isRoot { noteHidden(definition) { _ in true } }
-            noteHooks(definition, trust)
-            noteChecks(definition, trust)
-            if let name = definition.cache.group, SystemGroup(named: name) == nil { noteNoGroup(name, definition) }
+            if isRoot { warnHidden(definition) { _ in true } }
+            warnHooks(definition, trust)
+            warnChecks(definition, trust)
+            if let name = definition.cache.group, SystemGroup(named: name) == nil { warnNoGroup(name, definition) }
         }
     }
 
-    /// Notes a secret that is not what the pipeline does with it.
+    /// Adds an error if the form of a secret does not fit its use in the pipeline.
     private mutating func check(_ secret: String, is needed: NeededCredential, of definition: PipelineDefinition) {
         guard needed.content == .userAndPassword else { return }
         pairs.insert(needed.name)
         guard BasicCredentials.encoded(secret) == nil else { return }
-        note(
+        addError(
             definition, needed.keys, "the credential '\(needed.name)' is not of the form user:password",
-            "mend the file that LoadCredential= names, and restart the service")
+            "repair the file that LoadCredential= names, and restart the service")
     }
 
-    /// All that must not be shown, wherever it comes from.
+    /// All values that must be redacted, from credentials and from the configuration.
     func hidden(with configuration: Configuration) -> Set<String> {
         var hidden = Set(configuration.pipelines.flatMap(\.plainSecrets))
         for (name, secret) in secrets {
             hidden.insert(secret)
             if pairs.contains(name) {
-                // What the origin sees of it, and what it may take it apart into.
+                // The encoded form in the request, and the password alone.
                 for part in [BasicCredentials.encoded(secret), BasicCredentials.password(secret)].compactMap({ $0 }) {
                     hidden.insert(part)
                 }
             }
-            // Of a whole `Basic abc` the last word is the secret.
+            // In a value such as `Basic abc`, the last word is the secret.
             if let last = secret.split(separator: " ").dropFirst().last { hidden.insert(String(last)) }
         }
         return hidden
     }
 
-    /// What `ProtectHome=` is about (systemd.exec(5)).
+    /// The directories that `ProtectHome=` hides (systemd.exec(5)).
     private static let homes = ["/home", "/root", "/run/user"]
 
-    /// Whether it was covered by a directory that nobody may look into, as `ProtectHome=yes` does.
+    /// Whether a directory without any permission covers this one, as with `ProtectHome=yes`.
     private static func isHidden(_ home: String) -> Bool {
         var status = stat()
         return stat(home, &status) == 0 && status.st_mode & 0o777 == 0
     }
 
-    private mutating func noteHidden(_ definition: PipelineDefinition, _ isHidden: (String) -> Bool) {
+    private mutating func warnHidden(_ definition: PipelineDefinition, _ isHidden: (String) -> Bool) {
         for path in definition.refresh.files {
             guard let home = Self.homes.first(where: { path == $0 || path.hasPrefix("\($0)/") }), isHidden(home) else {
                 continue
@@ -154,15 +156,15 @@ struct HostEnvironment: Sendable {
         }
     }
 
-    /// A hook that would not be run now. It is looked at again before each run: what is put into place later need not be
-    /// told here.
-    private mutating func noteHooks(_ definition: PipelineDefinition, _ trust: PathTrust) {
-        for (place, hook) in definition.hooks.enumerated() {
-            noteProgram(of: hook.command, "hook", ["on-change", "\(place)", "exec"], definition, trust)
+    /// Adds a warning for each hook whose program cannot be run now. The program is checked again before each run, so
+    /// it may be installed later.
+    private mutating func warnHooks(_ definition: PipelineDefinition, _ trust: PathTrust) {
+        for (index, hook) in definition.hooks.enumerated() {
+            warnProgram(of: hook.command, "hook", ["on-change", "\(index)", "exec"], definition, trust)
         }
     }
 
-    private mutating func noteProgram(
+    private mutating func warnProgram(
         of command: [String], _ what: String, _ keys: [String], _ definition: PipelineDefinition, _ trust: PathTrust
     ) {
         guard let path = command.first else { return }
@@ -173,15 +175,15 @@ struct HostEnvironment: Sendable {
                 HostEnvironmentError(
                     pipeline: definition.name, keys: keys,
                     message: error.isMissing
-                        ? "the \(what)'s program is not there: \(error.message)"
-                        : "the \(what) would not be run: \(error.message)", remedy: error.remedy))
+                        ? "the \(what) cannot be run, its program does not exist: \(error.message)"
+                        : "the \(what) cannot be run: \(error.message)", remedy: error.remedy))
         }
     }
 
-    /// A check that cannot be made now. What it needs is looked at again each time.
-    private mutating func noteChecks(_ definition: PipelineDefinition, _ trust: PathTrust) {
+    /// Adds a warning for each check that cannot be made now. Its program and key are checked again each time.
+    private mutating func warnChecks(_ definition: PipelineDefinition, _ trust: PathTrust) {
         if let rule = definition.check.exec {
-            noteProgram(of: rule.command, "check", ["check", "exec"], definition, trust)
+            warnProgram(of: rule.command, "check", ["check", "exec"], definition, trust)
         }
         guard case .file(let path)? = definition.check.minisign?.key else { return }
         do throws(KeyFileError) {
@@ -194,14 +196,15 @@ struct HostEnvironment: Sendable {
         }
     }
 
-    private mutating func noteNoGroup(_ name: String, _ definition: PipelineDefinition) {
-        note(
+    private mutating func warnNoGroup(_ name: String, _ definition: PipelineDefinition) {
+        addError(
             definition, ["cache", "group"], "there is no group '\(name)' on this machine",
-            "'groupadd --system \(name)' makes it")
+            "create it with 'groupadd --system \(name)'")
     }
 
-    private mutating func note(_ definition: PipelineDefinition, _ keys: [String], _ message: String, _ remedy: String)
-    {
-        faults.append(HostEnvironmentError(pipeline: definition.name, keys: keys, message: message, remedy: remedy))
+    private mutating func addError(
+        _ definition: PipelineDefinition, _ keys: [String], _ message: String, _ remedy: String
+    ) {
+        errors.append(HostEnvironmentError(pipeline: definition.name, keys: keys, message: message, remedy: remedy))
     }
 }

@@ -1,10 +1,10 @@
 import Logging
 
-/// What the daemon says in the journal, one case for each kind: its identifier (systemd.journal-fields(7),
-/// `MESSAGE_ID`), the same for ever, its words and its level.
+/// The kinds of messages that the daemon logs, with their text and level. The raw value is the message identifier
+/// (`MESSAGE_ID`, systemd.journal-fields(7)) and never changes.
 ///
-/// `journalctl MESSAGE_ID=…` finds them, `journalctl -x` explains them by `systemd/freshet.catalog`, and
-/// `docs/journal.md` lists them; tests hold both against this table.
+/// `journalctl MESSAGE_ID=…` finds the messages of a kind, `journalctl -x` explains them from
+/// `systemd/freshet.catalog`, and `docs/journal.md` lists them. Tests compare both documents with this table.
 enum JournalMessage: String, CaseIterable {
     // The daemon's life.
     case ready = "ca5cf8103cb9486cb2151383aeadd847"
@@ -13,7 +13,7 @@ enum JournalMessage: String, CaseIterable {
     case cannotStart = "8854e41883c046d083800c9e6a31b3bb"
     case controlFailed = "6956fd2e2d6442f38adff3aa9ef0b243"
     case noManager = "3e588b2a143f4b9784ca69529bd2013c"
-    case socketMended = "846bd026ddca422291b230dbab6a3ef7"
+    case socketRepaired = "846bd026ddca422291b230dbab6a3ef7"
     case socketLost = "d6774d23db4748968160caff2d2e4901"
     case socketUnwatched = "513dff410ac448e0b253246c32294bc5"
     // Runs.
@@ -35,16 +35,16 @@ enum JournalMessage: String, CaseIterable {
     // Hooks.
     case hookDone = "f4e8ac8d38dc474dbb733b11467042ab"
     case hookFailed = "1205775a1007429ebb1d1e85186edc09"
-    case hookSaid = "7c4713f384504645a00cdec44dd21607"
+    case hookOutput = "7c4713f384504645a00cdec44dd21607"
     // Checks.
-    case checkSaid = "6dfb3d34acbe466db3518c162f28112a"
+    case checkOutput = "6dfb3d34acbe466db3518c162f28112a"
     case signed = "3fb7221534f841018fa1770902731881"
     // Signals.
     case fired = "f1cda6ad33d949f785de07c4dde6752f"
     case firedMore = "d6c48a9dd9f14ab08d3bb2328c8f9b3c"
-    case raised = "c3db1bd4e7c143a6833f263c8d2edf21"
-    // What leads to runs, for who debugs.
-    case heard = "ca0309a93c6d42f2a5ba75aa201e4ae9"
+    case firedByRequest = "c3db1bd4e7c143a6833f263c8d2edf21"
+    // Decisions that lead to runs, for debugging.
+    case signalReceived = "ca0309a93c6d42f2a5ba75aa201e4ae9"
     case freshEnough = "68169e9339f84055b7d54dc4b2e4c343"
     case waiting = "dc89e0303b544fc889aa97e6daadf9e5"
     case waited = "466ad4d5d91b445883d69118cbc7541f"
@@ -58,13 +58,13 @@ enum JournalMessage: String, CaseIterable {
     // Configuration.
     case reloaded = "369e7ef8dfd446099e6530e3fc46ab35"
     case reloadRefused = "ad7d0387f3ee4fdbb4f07230b67d6ff4"
-    case configurationFault = "5625a57da3734e1a9c2d0b10b6c16500"
-    case faultyPipeline = "1c0e49dbdf174eb9a7fb4558f75abd3c"
+    case configurationError = "5625a57da3734e1a9c2d0b10b6c16500"
+    case invalidPipeline = "1c0e49dbdf174eb9a7fb4558f75abd3c"
     // The cache.
     case indexRebuilt = "b4d49681c1b6468580edcedaae88fbb6"
     case indexRepaired = "ac61d0ad189a406a94133629eda58804"
-    case cacheMended = "c7176e0f419246289ab9c463273b2aef"
-    case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
+    case cacheRepaired = "c7176e0f419246289ab9c463273b2aef"
+    case cacheUpdateFailed = "ab6bd2ed3512434ca37b15d55b5a9d3e"
     case rolledBack = "40c244f80bfb4e58b52b3146e5421c05"
     case accepted = "32f60c3c4c4a4ae0b33226d6328ece8d"
     case pinned = "8d0c8ebe17a64fa1aa59869e8200f7d7"
@@ -72,14 +72,14 @@ enum JournalMessage: String, CaseIterable {
     case held = "8202a67a813643e290a00a5323e72fa4"
     case released = "35f8f38c3b5b47aa80222cca51fd5554"
     case heldBack = "b76bdaffc2b44c0481c55e055683b0de"
-    case removedForRoom = "d7ab479fa20c4858815d8ae142f4c2f1"
+    case removedForSpace = "d7ab479fa20c4858815d8ae142f4c2f1"
     case pruned = "7bfb4720a16145b7a2ce7e4401f96365"
     // The machine.
     case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
     case logindMissing = "c7c2992a49e046c48206f99e66184b46"
     case logindFound = "5e9a98707d8b4905be62e52aaae3f972"
-    case busUnheard = "5b7e4ef8f1f4420082a92f22dba23d2e"
+    case busNotReceived = "5b7e4ef8f1f4420082a92f22dba23d2e"
     case fileUnwatched = "3da078a3c13a48fcb71993e9b0bd541a"
     // The network.
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
@@ -95,10 +95,10 @@ enum JournalMessage: String, CaseIterable {
     case logLevel = "1f91b9eae7fb413f8baa6bd131a7b4fe"
     case lost = "072a0346d0ab46dcb74a864ab22abe21"
 
-    /// The level at which it is said if nothing else is asked for.
+    /// The default level of the message.
     var level: Logger.Level {
         switch self {
-        case .fired, .heard, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling,
+        case .fired, .signalReceived, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling,
             .retryPlanned,
             .unchanged:
             .debug
@@ -106,22 +106,22 @@ enum JournalMessage: String, CaseIterable {
             .summary, .reloaded,
             .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
-            .proven, .hookDone, .hookSaid, .checkSaid, .signed:
+            .proven, .hookDone, .hookOutput, .checkOutput, .signed:
             .info
-        case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
-            .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForRoom, .pruned,
+        case .firedByRequest, .cacheRepaired, .logLevel, .socketRepaired, .logindMissing, .busNotReceived, .unproven,
+            .rolledBack, .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForSpace, .pruned,
             .sandboxIncomplete, .slowJob:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .indexRepaired, .networkUnknown, .fileUnwatched, .more, .lost,
             .hookFailed:
             .warning
-        case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
+        case .reloadRefused, .configurationError, .invalidPipeline, .cacheUpdateFailed, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
     }
 
-    /// Its words, always the same; `{field}` is replaced by a field's value where people read it.
+    /// The constant text of the message. On output for people, the value of a field replaces `{field}`.
     var text: Logger.Message {
         switch self {
         case .ready: "ready"
@@ -130,95 +130,95 @@ enum JournalMessage: String, CaseIterable {
         case .cannotStart: "cannot start: {error}"
         case .controlFailed: "the control socket failed, stopping: {error}"
         case .noManager:
-            "no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs"
-        case .socketMended: "the control socket had been removed and was made again"
-        case .socketLost: "the control socket was removed and cannot be made again; restart the daemon: {error}"
-        case .socketUnwatched: "a control socket that is removed will not be noticed: {error}"
+            "no service manager: readiness is not reported, and nothing restarts a daemon that ends or hangs"
+        case .socketRepaired: "the control socket had been removed; it was created again"
+        case .socketLost: "the control socket was removed and cannot be created again; restart the daemon: {error}"
+        case .socketUnwatched: "cannot watch the control socket; its removal will not be noticed: {error}"
         case .changed: "changed"
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
         case .truncated: "the copy is truncated: the source has more pages than pages.max allows"
-        case .branchesFailed: "a part of the copy is not new: {error}"
-        case .loadMoreFailed: "no further page was loaded, the copy stays as it was: {error}"
+        case .branchesFailed: "some branches failed: {error}"
+        case .loadMoreFailed: "cannot load a further page, keeping the copy: {error}"
         case .recovered: "recovered"
-        case .expired: "the copy is older than max-age, and offered still"
-        case .expiredNoMore: "the copy is no longer past its max-age"
-        case .contentExpired: "the content of the copy has expired by its own statement, and is offered still"
-        case .contentExpiredNoMore: "the content of the copy is valid again"
-        case .withdrawn: "the copy is older than max-age, and withdrawn: readers find nothing"
-        case .returned: "readers find the copy again, which was withdrawn"
+        case .expired: "the copy is older than max-age; it stays published"
+        case .expiredNoMore: "the copy is younger than max-age again"
+        case .contentExpired: "the content is past the expiry time that it states; it stays published"
+        case .contentExpiredNoMore: "the content is valid again"
+        case .withdrawn: "the copy is older than max-age and was withdrawn: readers find no file"
+        case .returned: "the withdrawn copy is published again"
         case .summary:
-            "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
-        case .notRun: "not run, the network is not there"
+            "{signal} started {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
+        case .notRun: "not run: the network is not reachable"
         case .fired: "{signal} fired"
-        case .firedMore: "{signal} fired {count} times more"
-        case .raised: "{signal} was raised by hand"
-        case .hookDone: "the hook has run"
-        case .hookFailed: "the hook failed, and is tried again: {error}"
-        case .hookSaid: "the hook says: {output}"
-        case .checkSaid: "the check says: {output}"
+        case .firedMore: "{signal} fired {count} more times"
+        case .firedByRequest: "{signal} was fired by hand"
+        case .hookDone: "the hook succeeded"
+        case .hookFailed: "the hook failed; Freshet retries it: {error}"
+        case .hookOutput: "hook output: {output}"
+        case .checkOutput: "check output: {output}"
         case .signed: "signed by its publisher: {comment}"
-        case .heard: "heard a signal"
-        case .freshEnough: "the copy is fresh enough, nothing is fetched"
+        case .signalReceived: "received a signal"
+        case .freshEnough: "the copy is fresh enough; nothing is fetched"
         case .waiting: "waiting"
-        case .waited: "waited long enough"
+        case .waited: "stopped waiting"
         case .runStarted: "run started"
-        case .runCutShort: "run ended before its time"
-        case .networkSettling: "the network is not ready, trying again"
-        case .retryPlanned: "trying again"
+        case .runCutShort: "run ended early"
+        case .networkSettling: "the network is not ready; trying again"
+        case .retryPlanned: "retry planned"
         case .parametersSet: "parameters were set: {parameters}"
         case .parametersDropped:
-            "what was set of these parameters does not hold any more, they have their defaults: {parameters}"
-        case .reloaded: "configuration in force"
-        case .reloadRefused: "the new configuration is refused, keeping the one in force"
-        case .configurationFault: "fault in the configuration: {error}"
-        case .faultyPipeline: "does not run because of a fault: {error}"
+            "stored values are no longer valid; these parameters have their defaults: {parameters}"
+        case .reloaded: "configuration active"
+        case .reloadRefused: "reload refused; the previous configuration stays active"
+        case .configurationError: "configuration error: {error}"
+        case .invalidPipeline: "not run, its configuration has an error: {error}"
         case .indexRebuilt:
             "the index {file} is damaged: {error}; it is now {moved-to}, and a new one was made from the files; lost: times of checks, validators, runs, history, budgets, parameters, holds, pins, pending hooks"
         case .indexRepaired: "values in the index {file} are damaged: {content}"
-        case .cacheMended: "the cache was mended"
-        case .cacheTrouble: "the cache's memory failed, going on without"
+        case .cacheRepaired: "the cache was repaired"
+        case .cacheUpdateFailed: "cannot update the cache index; continuing without it"
         case .rolledBack: "rolled back to generation {generation}"
-        case .accepted: "accepted as generation {generation} what a check had refused"
+        case .accepted: "published rejected content as generation {generation}"
         case .pinned: "pinned at generation {generation}"
-        case .unpinned: "not pinned any more"
-        case .held: "held: nothing of it runs until it is released"
-        case .released: "released, it runs again"
-        case .heldBack: "the source has new content, and the copy stays, as it is pinned"
-        case .removedForRoom: "older content was removed to make room: {content}"
-        case .pruned: "all that was kept of a pipeline that is not configured was removed"
+        case .unpinned: "no longer pinned"
+        case .held: "held: the pipeline does not run until it is released"
+        case .released: "released: the pipeline runs again"
+        case .heldBack: "the source has new content; the copy stays because it is pinned"
+        case .removedForSpace: "removed older content to free space: {content}"
+        case .pruned: "removed everything that was kept for a pipeline that is not configured"
         case .resumed: "the machine woke up"
         case .clockStepped: "the wall clock was set"
-        case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
-        case .logindFound: "logind is there"
-        case .busUnheard: "a signal of D-Bus is not heard: {error}"
-        case .fileUnwatched: "not all changes of a file will be noticed: {error}"
+        case .logindMissing: "no logind; detecting sleep by the clocks only: {error}"
+        case .logindFound: "logind is available"
+        case .busNotReceived: "cannot receive a D-Bus signal: {error}"
+        case .fileUnwatched: "cannot watch a file; some of its changes will not be noticed: {error}"
         case .network: "the network has changed"
-        case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
+        case .networkUnknown: "cannot determine whether the network is reachable; pipelines run as if it were"
         case .unproven: "pipelines wait: {error}"
         case .proven: "the network reaches {probe}"
         case .sandboxIncomplete: "jq helpers run without a part of their sandbox: {error}"
         case .slowJob: "{job} used the event loop for {milliseconds} ms of processor time"
-        case .more: "{count} more messages like the last ones, told one by one only at the level debug"
-        case .logLevel: "the log level is {level} from now on"
-        case .lost: "{count} messages were lost: the journal took none for a while"
+        case .more: "{count} similar messages suppressed (shown at debug)"
+        case .logLevel: "the log level is now {level}"
+        case .lost: "{count} messages were lost: the journal accepted none for a while"
         }
     }
 }
 
-/// The values that messages carry. In the journal each is a field: `pipeline` is `FRESHET_PIPELINE`.
+/// The fields of messages. In the journal, the field `pipeline` has the name `FRESHET_PIPELINE`.
 enum JournalField: String, CaseIterable {
     case pipeline, run, causes, signal, count, outcome, generation, error, duration, next, repeated, failures
-    case wait = "for"
+    case wait = "waiting-for"
     case freshFor = "fresh-for"
-    case delay = "in"
+    case delay
     case version, pipelines, runs, changed, unchanged, failed, recovered, added, removed
-    case asker = "by"
-    case faults, file, line, column
+    case caller = "requested-by"
+    case errors, file, line, column
     case target, path, changes
     case repairs
     case movedTo = "moved-to"
-    case message = "of"
+    case message = "suppressed"
     case age
     case level, socket, slept, detail, match, probe
     case number, source, parameters
@@ -229,13 +229,13 @@ enum JournalField: String, CaseIterable {
 }
 
 extension Logger {
-    /// Says something, with its identifier and its values.
+    /// Logs a message with its identifier and its fields.
     ///
     /// - Parameters:
-    ///   - text: other words of the same meaning; constant ones.
-    ///   - level: another level than the message's own.
-    ///   - fields: made only if it is logged.
-    func say(
+    ///   - text: a constant text that replaces the text of the message.
+    ///   - level: a level that replaces the level of the message.
+    ///   - fields: evaluated only if the message is logged.
+    func log(
         _ message: JournalMessage, text: Logger.Message? = nil, level: Logger.Level? = nil,
         _ fields: @autoclosure () -> [JournalField: MetadataValue] = [:], file: String = #fileID,
         function: String = #function, line: UInt = #line

@@ -2,15 +2,15 @@ import FreshetPipelines
 import Logging
 import Synchronization
 
-/// Keeps the waves of news of all pipelines, and tells their summaries when they are due.
+/// Limits the messages of all pipelines with a ``BurstSummary``, and logs the summaries when they are due.
 ///
-/// Its timer is armed only while a wave is too large to be told one by one. Safe to call from any thread.
+/// Its timer is armed only while a burst exceeds the limit. Safe to call from any thread.
 final class LogLimiter: Sendable {
     private struct State {
-        var waves = BurstSummary()
-        /// Made with the first large wave.
+        var bursts = BurstSummary()
+        /// Made for the first large burst.
         var timer: (any EngineTimer)?
-        /// The timer is on its way. A wave that goes on moves its end: it is looked up when the timer comes.
+        /// The timer is armed. A burst that continues ends later; when the timer expires, it is armed again.
         var isArmed = false
     }
 
@@ -23,77 +23,85 @@ final class LogLimiter: Sendable {
         self.clock = clock
     }
 
-    /// A run has ended; returns whether it is to be told by itself.
-    func ended(_ pipeline: String, _ summary: RunSummary, _ news: BurstSummary.News) -> Bool {
-        note { waves in
-            waves.ended(pipeline, by: summary.causes.first?.signal ?? SignalName.operation, news, at: summary.ended)
+    /// Counts a run that has ended; returns whether the run is logged individually.
+    func ended(_ pipeline: String, _ summary: RunSummary, _ run: BurstSummary.EndedRun) -> Bool {
+        count { bursts in
+            bursts.ended(pipeline, by: summary.causes.first?.signal ?? SignalName.operation, run, at: summary.ended)
         }
     }
 
-    /// Says something of which there may be one for each pipeline, or counts it.
+    /// Logs a message that each pipeline may cause, or counts it and logs it at `debug`.
     ///
     /// - Parameters:
-    ///   - text: other words of the same meaning; constant ones.
-    ///   - level: another level than the message's own.
-    func say(
+    ///   - text: a constant text that replaces the text of the message.
+    ///   - level: a level that replaces the level of the message.
+    func log(
         _ message: JournalMessage, text: Logger.Message? = nil, level: Logger.Level? = nil,
         _ fields: [JournalField: Logger.MetadataValue]
     ) {
+        log.log(message, text: text, level: logs(message) ? level : .debug, fields)
+    }
+
+    /// Counts a message that each pipeline or each run may cause; returns whether the caller has to log it at its own
+    /// level or, if false, at `debug`.
+    ///
+    /// - Parameter part: the part of the messages of this kind that is counted separately; nil: all others.
+    func logs(_ message: JournalMessage, _ part: BurstSummary.Part? = nil) -> Bool {
         let now = clock.now
-        let tell = note { $0.said(message, at: now) }
-        log.say(message, text: text, level: tell ? level : .debug, fields)
+        return count { $0.logged(message, part, at: now) }
     }
 
-    /// All of a kind was said: what was only counted is summed up.
+    /// Logs the summary of a kind of message, because no further message of this kind follows.
     func finish(_ message: JournalMessage) {
-        if let summary = state.withLock({ $0.waves.finish(message) }) { say(summary) }
+        let now = clock.now
+        if let summary = state.withLock({ $0.bursts.finish(message, at: now) }) { log(summary) }
     }
 
-    /// Nothing more comes: whatever was only counted is summed up.
+    /// Logs all summaries, because no further message follows.
     func finish() {
-        for summary in state.withLock({ $0.waves.finish() }) { say(summary) }
+        for summary in state.withLock({ $0.bursts.finish() }) { log(summary) }
     }
 
-    /// Tells what is due.
-    private func tell() {
+    /// Logs the summaries that are due.
+    private func logSummaries() {
         let now = clock.now
         let summaries = state.withLock { state in
-            let summaries = state.waves.elapsed(at: now)
+            let summaries = state.bursts.elapsed(at: now)
             state.isArmed = false
             arm(&state)
             return summaries
         }
-        for summary in summaries { say(summary) }
+        for summary in summaries { log(summary) }
     }
 
-    private func note(_ event: (inout BurstSummary) -> (tell: Bool, summary: BurstSummary.Summary?)) -> Bool {
-        let (tell, summary) = state.withLock { state in
+    private func count(_ event: (inout BurstSummary) -> (logs: Bool, summary: BurstSummary.Summary?)) -> Bool {
+        let (logs, summary) = state.withLock { state in
             defer { arm(&state) }
-            return event(&state.waves)
+            return event(&state.bursts)
         }
-        if let summary { say(summary) }
-        return tell
+        if let summary { log(summary) }
+        return logs
     }
 
     private func arm(_ state: inout State) {
-        guard !state.isArmed, let due = state.waves.due else { return }
-        let timer = state.timer ?? clock.makeTimer { [weak self] in self?.tell() }
+        guard !state.isArmed, let due = state.bursts.due else { return }
+        let timer = state.timer ?? clock.makeTimer { [weak self] in self?.logSummaries() }
         state.timer = timer
         state.isArmed = true
         timer.arm(at: due)
     }
 
-    private func say(_ summary: BurstSummary.Summary) {
+    private func log(_ summary: BurstSummary.Summary) {
         switch summary {
         case .more(let message, let count):
-            log.say(
+            log.log(
                 .more, level: max(message.level, .notice),
                 [.count: .stringConvertible(count), .message: .string("\(message.text)")])
         case .runs(let signal, let runs):
-            // Where there was nothing to tell one by one, there is nothing to tell of them all.
+            // If no message was suppressed, the summary is only for debugging.
             let level: Logger.Level =
-                runs.failuresPassedOver > 0 ? .warning : runs.passedOver > 0 ? .info : .debug
-            log.say(
+                runs.suppressedFailures > 0 ? .warning : runs.suppressed > 0 ? .info : .debug
+            log.log(
                 .summary, level: level,
                 [
                     .signal: .string(signal), .pipelines: .stringConvertible(runs.pipelines),

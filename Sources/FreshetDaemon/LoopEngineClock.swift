@@ -2,7 +2,7 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 
-/// The engine's time, by the loop: boot time, and timers of the loop.
+/// The engine's clock: boot time, with timers of the event loop.
 struct LoopEngineClock: EngineClock {
     let loop: EventLoop
 
@@ -16,7 +16,7 @@ struct LoopEngineClock: EngineClock {
 
 extension LoopTimer: EngineTimer {}
 
-/// The wall clock, read at the edge only.
+/// The wall clock. The engine itself uses boot time; only the interfaces to users and storage use the wall clock.
 enum WallClock {
     /// Microseconds since 1970-01-01 UTC.
     static var now: Int64 {
@@ -25,8 +25,8 @@ enum WallClock {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
     }
 
-    /// The moment of the wall clock at which the boot clock had, or will have, this instant, in microseconds since
-    /// 1970, as the wall clock stands now.
+    /// Converts an instant of the boot clock to wall-clock microseconds since 1970, by the current difference of the
+    /// clocks.
     static func microseconds(at instant: ContinuousClock.Instant) -> Int64 {
         now + (instant - .now).microseconds
     }

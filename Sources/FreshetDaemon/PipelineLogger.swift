@@ -2,55 +2,54 @@ import FreshetControl
 import FreshetPipelines
 import Logging
 
-/// What a pipeline has to say: each event of its engine goes to the journal, at the level that it is news at, and to
-/// those who follow.
+/// Logs each event of a pipeline's engine at a suitable level, and publishes it to clients that follow the pipeline.
 struct PipelineLogger: Sendable {
     let name: String
     let log: Logger
     let events: ControlEvents
-    /// Which news of many pipelines are told one by one.
-    private let desk: LogLimiter
+    /// Limits the messages of all pipelines together.
+    private let limiter: LogLimiter
     private let readers: ContentReaders
-    private var news = RepeatedFailureLimiter()
-    /// The last one that was told.
+    private var failureLimiter = RepeatedFailureLimiter()
+    /// The last published state.
     private var state = PipelineState.idle
 
-    init(name: String, log: Logger, events: ControlEvents, desk: LogLimiter, readers: ContentReaders) {
+    init(name: String, log: Logger, events: ControlEvents, limiter: LogLimiter, readers: ContentReaders) {
         self.name = name
         self.readers = readers
         var log = log
         log[metadataKey: "pipeline"] = .string(name)
         self.log = log
         self.events = events
-        self.desk = desk
+        self.limiter = limiter
     }
 
     /// - Parameters:
-    ///   - generation: what is offered now; of a withdrawal, what is offered no more.
-    ///   - isWithdrawn: readers do not find the copy.
-    mutating func say(_ event: EngineEvent, generation: CurrentGeneration?, isWithdrawn: Bool = false) {
+    ///   - generation: the current generation; for a withdrawal, the withdrawn generation.
+    ///   - isWithdrawn: the copy is withdrawn.
+    mutating func log(_ event: EngineEvent, generation: CurrentGeneration?, isWithdrawn: Bool = false) {
         switch event {
-        case .heard(let cause):
-            log.say(.heard, heard(cause))
-        case .suppressed(let causes, let freshUntil):
-            log.say(
+        case .received(let cause):
+            log.log(.signalReceived, received(cause))
+        case .skipped(let causes, let freshUntil):
+            log.log(
                 .freshEnough,
                 [.causes: .string(causes.summary), .freshFor: .string("\((freshUntil - .now).rounded) more")])
         case .waitingBegan(let wait):
-            log.say(.waiting, [.wait: .string(wait.text)])
+            log.log(.waiting, [.wait: .string(wait.text)])
         case .waitingEnded(let reason):
-            log.say(.waited, [.wait: .string(reason.rawValue)])
+            log.log(.waited, [.wait: .string(reason.rawValue)])
         case .runStarted(let order):
             var fields: [JournalField: Logger.MetadataValue] = [
                 .run: .stringConvertible(order.run), .causes: .string(order.causes.summary),
             ]
             if order.isUnconditional { fields[.detail] = .string(RunOrder.unconditional) }
-            log.say(.runStarted, fields)
+            log.log(.runStarted, fields)
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
-        // A comment is content.
+        // The comment is a part of the content, so only users who may read the content may see it.
         case .signed where !readers.isPublic(name): break
         case .signed(let comment):
-            log.say(.signed, [.comment: .string(comment)])
+            log.log(.signed, level: limiter.logs(.signed) ? nil : .debug, [.comment: .string(comment)])
         case .runEnded(let summary, let next):
             ended(summary, next: next, of: generation, isWithdrawn: isWithdrawn)
             events.publish(
@@ -59,11 +58,13 @@ struct PipelineLogger: Sendable {
                     generation: summary.outcome == .changed ? generation.map(GenerationStatus.init) : nil,
                     at: WallClock.now))
         case .retryPlanned(let instant, let failures, _):
-            log.say(
+            log.log(
                 .retryPlanned,
                 [.delay: .string("\((instant - .now).rounded)"), .failures: .stringConvertible(failures)])
         case .parametersDropped(let names):
-            log.say(.parametersDropped, [.parameters: .string(names.joined(separator: ", "))])
+            log.log(
+                .parametersDropped, level: limiter.logs(.parametersDropped) ? nil : .debug,
+                [.parameters: .string(names.joined(separator: ", "))])
         case .stateChanged(let activity):
             var wait: Wait?
             if case .waiting(let reason) = activity { wait = reason }
@@ -74,32 +75,32 @@ struct PipelineLogger: Sendable {
                     waitingUntil: wait?.until.map(WallClock.microseconds(at:)), detail: wait?.detail, at: WallClock.now)
             )
         case .expired(let checked):
-            desk.say(.expired, [.pipeline: .string(name), .age: .string((.now - checked).rounded)])
+            limiter.log(.expired, [.pipeline: .string(name), .age: .string((.now - checked).rounded)])
             publish(.expired)
         case .expiredNoMore:
-            desk.say(.expiredNoMore, [.pipeline: .string(name)])
+            limiter.log(.expiredNoMore, [.pipeline: .string(name)])
             publish(.expiredNoMore)
         case .contentExpired:
-            desk.say(.contentExpired, sameCopy(generation))
+            limiter.log(.contentExpired, sameCopy(generation))
             publish(.contentExpired)
         case .contentExpiredNoMore:
-            desk.say(.contentExpiredNoMore, sameCopy(generation))
+            limiter.log(.contentExpiredNoMore, sameCopy(generation))
             publish(.contentExpiredNoMore)
         case .withdrawn(let checked):
-            desk.say(.withdrawn, sameCopy(generation, checked))
+            limiter.log(.withdrawn, sameCopy(generation, checked))
             publish(.withdrawn)
         case .withdrawnDamaged(let lost, let checked):
-            desk.say(.withdrawn, text: Self.withdrawnDamaged, sameCopy(lost, checked))
+            limiter.log(.withdrawn, text: Self.withdrawnDamaged, sameCopy(lost, checked))
             publish(.withdrawn)
         case .returned:
-            desk.say(.returned, sameCopy(generation))
+            limiter.log(.returned, sameCopy(generation))
             publish(.returned)
         }
     }
 
-    /// Other words for a withdrawal, where nothing is left that could come back.
+    /// The message for the withdrawal of a damaged copy, which cannot be published again.
     static let withdrawnDamaged: Logger.Message =
-        "the copy is older than max-age, and withdrawn: readers find nothing; it was damaged, and is not kept"
+        "the copy is older than max-age and was withdrawn: readers find no file; it was damaged, and is not kept"
 
     private func sameCopy(
         _ generation: CurrentGeneration?, _ checked: ContinuousClock.Instant? = nil
@@ -111,12 +112,12 @@ struct PipelineLogger: Sendable {
         return fields
     }
 
-    /// Tells those who follow what has become of the copy; the state is the same.
+    /// Publishes a change of the copy; the state of the pipeline is the same.
     private func publish(_ message: JournalMessage) {
         events.publish(.state(state, of: name, detail: "\(message.text)", at: WallClock.now))
     }
 
-    private func heard(_ cause: RunCause) -> [JournalField: Logger.MetadataValue] {
+    private func received(_ cause: RunCause) -> [JournalField: Logger.MetadataValue] {
         var fields: [JournalField: Logger.MetadataValue] = [
             .signal: .string(cause.signal), .count: .stringConvertible(cause.count),
         ]
@@ -142,81 +143,85 @@ struct PipelineLogger: Sendable {
         switch summary.outcome {
         case .changed, .unchanged:
             let hasChanged = summary.outcome == .changed
-            let isRecovery = summary.failure == nil && news.succeeded()
-            let tell = desk.ended(
+            let isRecovery = summary.failure == nil && failureLimiter.succeeded()
+            let logs = limiter.ended(
                 name, summary,
-                BurstSummary.News(
+                BurstSummary.EndedRun(
                     outcome: hasChanged ? .changed : .unchanged, isRecovery: isRecovery,
-                    isNews: hasChanged || isRecovery))
+                    isNew: hasChanged || isRecovery))
             var done = fields()
-            // What of it is not new is told by a line of its own.
+            // Failed branches have their own message below.
             done[.error] = nil
-            if isRecovery { log.say(.recovered, level: tell ? .info : .debug) }
+            if isRecovery { log.log(.recovered, level: logs ? .info : .debug) }
             if hasChanged {
-                log.say(.changed, level: tell ? .info : .debug, done)
+                log.log(.changed, level: logs ? .info : .debug, done)
             } else {
-                log.say(.unchanged, done)
+                log.log(.unchanged, done)
             }
-            if hasChanged { sayTruncation(summary, of: generation) }
+            if hasChanged { logTruncation(summary, of: generation) }
             if summary.failure != nil {
-                let verdict = news.failed(at: summary.ended)
-                log.say(
-                    .branchesFailed, level: verdict != .passOver ? .warning : .debug,
-                    fields().merging(following(verdict, next)) { $1 })
+                let decision = failureLimiter.failed(at: summary.ended)
+                let logs = decision != .suppress && limiter.logs(.branchesFailed)
+                log.log(
+                    .branchesFailed, level: logs ? .warning : .debug,
+                    fields().merging(following(decision, next)) { $1 })
             }
         case .failed where summary.counts:
-            let verdict = news.failed(at: summary.ended)
-            let tell = desk.ended(name, summary, BurstSummary.News(outcome: .failed, isNews: verdict != .passOver))
-            log.say(
+            let decision = failureLimiter.failed(at: summary.ended)
+            let logs = limiter.ended(
+                name, summary, BurstSummary.EndedRun(outcome: .failed, isNew: decision != .suppress))
+            log.log(
                 .failed, text: Self.failure(hasCopy: generation != nil, isWithdrawn: isWithdrawn),
-                level: tell ? .warning : .debug,
-                fields().merging(following(verdict, next)) { $1 })
+                level: logs ? .warning : .debug,
+                fields().merging(following(decision, next)) { $1 })
         case .failed:
-            log.say(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())
+            log.log(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())
         case .superseded, .cancelled:
-            log.say(.runCutShort, fields())
+            log.log(.runCutShort, fields())
         }
     }
 
-    /// Other words than the message's own for what that means to readers; nil: they have a copy.
+    /// The message for a failure that leaves readers without a copy; nil: readers have a copy.
     private static func failure(hasCopy: Bool, isWithdrawn: Bool) -> Logger.Message? {
         if hasCopy { return nil }
         return isWithdrawn ? "failed, the copy stays withdrawn: {error}" : "failed, there is no copy yet: {error}"
     }
 
-    private func sayTruncation(_ summary: RunSummary, of generation: CurrentGeneration?) {
+    private func logTruncation(_ summary: RunSummary, of generation: CurrentGeneration?) {
         guard let generation, generation.truncated, generation.number == summary.generation else { return }
-        log.say(
-            .truncated, [.run: .stringConvertible(summary.run), .generation: .stringConvertible(generation.number)])
+        log.log(
+            .truncated, level: limiter.logs(.truncated) ? nil : .debug,
+            [.run: .stringConvertible(summary.run), .generation: .stringConvertible(generation.number)])
     }
 
-    /// A further page is no check: a failure begins no series of them, and a success ends none.
+    /// Logs the end of a run that loaded a further page. Such a run does not check the copy, so its failure does not
+    /// begin a series of failures and its success does not end one.
     private func loadedMore(
         _ summary: RunSummary, _ fields: [JournalField: Logger.MetadataValue], of generation: CurrentGeneration?
     ) {
         switch summary.outcome {
         case .changed:
-            log.say(.changed, fields)
-            sayTruncation(summary, of: generation)
-        case .unchanged: log.say(.unchanged, fields)
-        case .failed: log.say(.loadMoreFailed, fields)
-        case .superseded, .cancelled: log.say(.runCutShort, fields)
+            log.log(.changed, level: limiter.logs(.changed) ? nil : .debug, fields)
+            logTruncation(summary, of: generation)
+        case .unchanged: log.log(.unchanged, fields)
+        case .failed: log.log(.loadMoreFailed, level: limiter.logs(.loadMoreFailed) ? nil : .debug, fields)
+        case .superseded, .cancelled: log.log(.runCutShort, fields)
         }
     }
 
-    /// What a failure's line says besides: that it is not the first one, and when the next attempt comes.
+    /// The additional fields of a failure: the number of suppressed failures, and when the next attempt starts.
     private func following(
-        _ verdict: RepeatedFailureLimiter.Decision, _ next: PlannedRun?
+        _ decision: RepeatedFailureLimiter.Decision, _ next: PlannedRun?
     ) -> [JournalField: Logger.MetadataValue] {
         var fields: [JournalField: Logger.MetadataValue] = [:]
-        if case .say(let passedOver) = verdict, passedOver > 0 { fields[.repeated] = .stringConvertible(passedOver) }
+        if case .log(let skipped) = decision, skipped > 0 { fields[.repeated] = .stringConvertible(skipped) }
         if let next { fields[.next] = .string("in \((next.at - .now).rounded)") }
         return fields
     }
 }
 
 extension Wait {
-    /// Such as `network`, `back-off, 3.2 s more`, or `slot: 64 requests are under way`.
+    /// Such as `network`, `backoff, 3.2 s more`, or `slot: 64 requests are in progress`.
     var text: String {
         (until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue)
             + (detail.map { ": \($0)" } ?? "")
@@ -224,7 +229,7 @@ extension Wait {
 }
 
 extension Duration {
-    /// For people, two units at most: `284 µs`, `15 ms`, `3.2 s`, `14min 59s`, `6h 29min`, `3d 1h`.
+    /// The duration for people, with at most two units: `284 µs`, `15 ms`, `3.2 s`, `14min 59s`, `6h 29min`, `3d 1h`.
     var rounded: String {
         let microseconds = max(0, microseconds)
         let (milliseconds, seconds) = (microseconds / 1_000, microseconds / 1_000_000)

@@ -1,14 +1,14 @@
 import FreshetPipelines
 import Logging
 
-extension Logger {
-    /// Says how a probe stands.
-    func say(_ news: ProbeEvent) {
-        switch news {
+extension FlapLog {
+    /// Logs the result of a network probe.
+    func log(_ event: ProbeEvent) {
+        switch event {
         case .refused(let probe, let sentence):
-            say(.unproven, [.probe: .string(probe.text), .error: .string(sentence)])
+            log(.unproven, about: probe.text, [.probe: .string(probe.text), .error: .string(sentence)])
         case .proven(let probe, let duration):
-            say(.proven, [.probe: .string(probe.text), .duration: .string(duration.rounded)])
+            log(.proven, about: probe.text, [.probe: .string(probe.text), .duration: .string(duration.rounded)])
         }
     }
 }

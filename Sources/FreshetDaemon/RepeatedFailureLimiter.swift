@@ -1,30 +1,31 @@
-/// How often a failure that goes on is news: the first time, then once an hour with how often it happened since.
+/// Limits the messages about a repeated failure. The first failure is logged, then one per hour with the number of
+/// suppressed ones.
 struct RepeatedFailureLimiter: Hashable, Sendable {
     static let interval: Duration = .seconds(3_600)
 
     enum Decision: Hashable, Sendable {
-        /// Say it, and how many like it were passed over since the last time.
-        case say(passedOver: Int)
-        case passOver
+        /// Log the failure, with the number of failures that were suppressed since the last message.
+        case log(suppressed: Int)
+        case suppress
     }
 
-    private var lastSaid: ContinuousClock.Instant?
-    private var passedOver = 0
+    private var lastLogged: ContinuousClock.Instant?
+    private var suppressed = 0
 
-    /// Whether the pipeline is failing, as far as was said.
-    var isFailing: Bool { lastSaid != nil }
+    /// Whether a failure was logged and no success followed.
+    var isFailing: Bool { lastLogged != nil }
 
     mutating func failed(at now: ContinuousClock.Instant) -> Decision {
-        if let lastSaid, now < lastSaid + Self.interval {
-            passedOver += 1
-            return .passOver
+        if let lastLogged, now < lastLogged + Self.interval {
+            suppressed += 1
+            return .suppress
         }
-        lastSaid = now
-        defer { passedOver = 0 }
-        return .say(passedOver: passedOver)
+        lastLogged = now
+        defer { suppressed = 0 }
+        return .log(suppressed: suppressed)
     }
 
-    /// Returns true if a failure was said before, so that its end is news.
+    /// Returns true if a failure was logged before, so that its end has to be logged.
     mutating func succeeded() -> Bool {
         defer { self = RepeatedFailureLimiter() }
         return isFailing

@@ -4,14 +4,16 @@ import FreshetSignals
 import Logging
 import Synchronization
 
-/// How often each source of signals fired, and when and why last: what `freshetctl signals` shows, what those who follow
-/// are told, and what the journal says of occurrences. Their number is the same in all three, and in the causes of runs.
+/// Counts how often each signal source fired, with the last instant and detail. `freshetctl signals` shows these
+/// values, and each occurrence is published and logged. An occurrence has the same number everywhere, also in the
+/// causes of runs.
 ///
-/// At the level `debug` the journal has every occurrence. At `info` it has those that nothing else there tells of
-/// (``follow(_:row:isNews:)``): the first, and how many more there were when it has become calm (``FlapLimiter``).
+/// At the level `debug`, every occurrence is logged. At `info`, only sources without another message there are logged
+/// (``follow(_:row:logsAtInfo:)``): the first occurrence, and the number of further ones after a quiet period
+/// (``FlapLimiter``).
 ///
-/// Safe to call from any thread. Text is made only for who reads it: without followers and above `debug`, an occurrence
-/// costs a look-up and two locks.
+/// Safe to call from any thread. Without subscribers and above `debug`, no text is made: an occurrence costs a look-up
+/// and two locks.
 final class SignalRegistry: Sendable {
     struct Entry: Hashable, Sendable {
         var fired: Int64 = 0
@@ -20,8 +22,8 @@ final class SignalRegistry: Sendable {
         var detail: String?
     }
 
-    /// A source that is followed, for as long as this is kept; then its row is forgotten. A source that is made anew
-    /// counts from 1 again, and so does its row.
+    /// Follows a source for as long as this object exists; then the source's row is removed. A source that is created
+    /// again counts from 1, and so does its row.
     final class Following: Sendable {
         private let observation: SignalObservation
         private let onEnd: @Sendable () -> Void
@@ -36,22 +38,22 @@ final class SignalRegistry: Sendable {
 
     private struct Row {
         var entry = Entry()
-        /// The name of its signal, of which there may be several rows.
+        /// The name of the row's signal. Several rows may have the same signal.
         var signal = ""
-        /// What was told last of the fact behind it.
+        /// The last published fact of the source.
         var fact: String?
-        var storm = FlapLimiter()
+        var burst = FlapLimiter()
         weak var following: Following?
-        /// Tells it from the one of the same name before it.
+        /// Distinguishes the row from an earlier row of the same name.
         var serial: UInt64 = 0
     }
 
     private struct State {
         var rows: [String: Row] = [:]
         var lastSerial: UInt64 = 0
-        /// Made with the first storm.
+        /// Made for the first burst.
         var timer: (any EngineTimer)?
-        /// The timer is on its way. A storm that goes on moves its end: it is looked up when the timer comes.
+        /// The timer is armed. A burst that continues ends later; when the timer expires, it is armed again.
         var isArmed = false
     }
 
@@ -66,13 +68,13 @@ final class SignalRegistry: Sendable {
     private let state = Mutex(State())
     private let events: ControlEvents
     private let log: Logger
-    private let desk: LogLimiter
+    private let limiter: LogLimiter
     private let clock: any EngineClock
 
-    init(events: ControlEvents, log: Logger, desk: LogLimiter, clock: any EngineClock) {
+    init(events: ControlEvents, log: Logger, limiter: LogLimiter, clock: any EngineClock) {
         self.events = events
         self.log = log
-        self.desk = desk
+        self.limiter = limiter
         self.clock = clock
     }
 
@@ -91,13 +93,13 @@ final class SignalRegistry: Sendable {
 
     // MARK: Occurrences
 
-    /// Notes each firing of a source from now on, under the source's own numbers. Who asks for a row that is followed
-    /// gets the same.
+    /// Records each occurrence of a source from now on, with the source's own numbers. For a row that is followed
+    /// already, it returns the existing object.
     ///
     /// - Parameters:
-    ///   - row: what it is shown as, if not by the signal's name.
-    ///   - isNews: nothing else tells of it at the level `info`.
-    func follow(_ signal: Signal, row: String, isNews: Bool = false) -> Following {
+    ///   - row: the name under which the source is shown.
+    ///   - logsAtInfo: occurrences are logged at the level `info`, because no other message there mentions them.
+    func follow(_ signal: Signal, row: String, logsAtInfo: Bool = false) -> Following {
         let (known, serial) = state.withLock { state -> (Following?, UInt64) in
             if let known = state.rows[row]?.following { return (known, 0) }
             state.lastSerial += 1
@@ -107,7 +109,7 @@ final class SignalRegistry: Sendable {
         if let known { return known }
         let observation = signal.observe { [self] occurrence in
             record(
-                occurrence.signal, row: row, occurrence.detail, isNews: isNews, serial: serial,
+                occurrence.signal, row: row, occurrence.detail, logsAtInfo: logsAtInfo, serial: serial,
                 number: { _ in Int64(clamping: occurrence.number) })
         }
         let following = Following(observation) { [self] in forget(row, serial) }
@@ -119,43 +121,45 @@ final class SignalRegistry: Sendable {
         state.withLock { if $0.rows[row]?.serial == serial { $0.rows[row] = nil } }
     }
 
-    /// Notes a firing of what has no source of its own, such as a pipeline's timer.
+    /// Records an occurrence of a signal that has no source, such as a pipeline's timer.
     ///
     /// - Parameters:
-    ///   - row: what it is counted under, where one signal has several rows.
-    ///   - pipeline: set if one pipeline alone listens to it.
-    func note(_ signal: String, row: String? = nil, _ detail: String?, pipeline: String? = nil, count: Int = 1) {
+    ///   - row: the row that counts the occurrence; nil: the row of the signal's name.
+    ///   - pipeline: the pipeline, if only this one receives the signal.
+    func recordOccurrence(
+        _ signal: String, row: String? = nil, _ detail: String?, pipeline: String? = nil, count: Int = 1
+    ) {
         record(signal, row: row ?? signal, detail, pipeline: pipeline, number: { $0 + Int64(count) })
     }
 
     /// - Parameters:
-    ///   - serial: that of the row, if a source is followed for it.
-    ///   - number: the firing's, by that of the one before.
+    ///   - serial: the serial of the row if a source is followed, otherwise 0.
+    ///   - number: makes the number of the occurrence from the previous one.
     private func record(
-        _ signal: String, row name: String, _ detail: String?, pipeline: String? = nil, isNews: Bool = false,
+        _ signal: String, row name: String, _ detail: String?, pipeline: String? = nil, logsAtInfo: Bool = false,
         serial: UInt64 = 0, number: (Int64) -> Int64
     ) {
         let now = WallClock.now
-        let noted = state.withLock { state -> (number: Int64, tell: Bool)? in
+        let recorded = state.withLock { state -> (number: Int64, logs: Bool)? in
             var row = state.rows[name] ?? Row()
-            guard row.serial == serial else { return nil }  // the last word of a source that was let go
+            guard row.serial == serial else { return nil }  // the row of this source was removed
             row.signal = signal
             row.entry = Entry(fired: number(row.entry.fired), last: now, detail: detail)
-            let verdict = isNews ? row.storm.changed(at: clock.now) : .passOver
+            let decision = logsAtInfo ? row.burst.changed(at: clock.now) : .suppress
             state.rows[name] = row
-            if isNews, verdict == .passOver { arm(&state) }
-            return (row.entry.fired, verdict == .say)
+            if logsAtInfo, decision == .suppress { arm(&state) }
+            return (row.entry.fired, decision == .log)
         }
-        guard let noted else { return }
+        guard let recorded else { return }
         events.publish(
             .signal(
-                signal, number: noted.number, detail: detail, source: name == signal ? nil : name, pipeline: pipeline,
-                at: now))
-        if noted.tell {
-            desk.say(
-                .fired, level: .info, fields(signal, name, number: noted.number, detail, pipeline: pipeline))
+                signal, number: recorded.number, detail: detail, source: name == signal ? nil : name,
+                pipeline: pipeline, at: now))
+        if recorded.logs {
+            limiter.log(
+                .fired, level: .info, fields(signal, name, number: recorded.number, detail, pipeline: pipeline))
         } else {
-            log.say(.fired, fields(signal, name, number: noted.number, detail, pipeline: pipeline))
+            log.log(.fired, fields(signal, name, number: recorded.number, detail, pipeline: pipeline))
         }
     }
 
@@ -173,7 +177,7 @@ final class SignalRegistry: Sendable {
 
     // MARK: Facts
 
-    /// The fact behind a row is this now: who follows is told if it is another one. The first is no news.
+    /// Sets the fact of a row, and publishes it if it has changed. The first fact is stored for later subscribers only.
     func fact(_ signal: String, row name: String? = nil, _ fact: @autoclosure () -> String) {
         let (name, fact) = (name ?? signal, fact())
         let before = state.withLock { state -> String?? in
@@ -186,30 +190,30 @@ final class SignalRegistry: Sendable {
         if before == nil { events.remember(event) } else { events.publish(event) }
     }
 
-    // MARK: Storms
+    // MARK: Bursts
 
-    /// Nothing more comes: what was only counted is told.
+    /// Logs all pending summaries, because no further occurrence follows.
     func finish() {
         let summaries = state.withLock { state in
             state.rows.compactMap { name, row in
-                row.storm.passedOver > 0
+                row.burst.suppressed > 0
                     ? Summary(
-                        row: name, signal: row.signal, entry: row.entry, count: row.storm.passedOver, goesOn: false)
+                        row: name, signal: row.signal, entry: row.entry, count: row.burst.suppressed, goesOn: false)
                     : nil
             }
         }
-        tell(summaries)
+        log(summaries)
     }
 
     private func timerExpired() {
         let now = clock.now
         let summaries = state.withLock { state in
             var summaries: [Summary] = []
-            for (name, row) in state.rows where row.storm.isOwed {
+            for (name, row) in state.rows where row.burst.isPending {
                 var row = row
                 let (count, goesOn): (Int, Bool)
-                switch row.storm.elapsed(at: now) {
-                case .calm(let changes): (count, goesOn) = (changes, false)
+                switch row.burst.elapsed(at: now) {
+                case .quiet(let changes): (count, goesOn) = (changes, false)
                 case .goesOn(let changes): (count, goesOn) = (changes, true)
                 case nil: continue
                 }
@@ -221,25 +225,25 @@ final class SignalRegistry: Sendable {
             arm(&state)
             return summaries
         }
-        tell(summaries)
+        log(summaries)
     }
 
-    /// Only while there is something to be summed up: what fires once in a while wakes nobody.
+    /// Arms the timer only while a summary is pending, so that a source that fires rarely does not wake the process.
     private func arm(_ state: inout State) {
         guard !state.isArmed else { return }
-        guard let due = state.rows.values.lazy.filter(\.storm.isOwed).compactMap(\.storm.due).min() else { return }
+        guard let due = state.rows.values.lazy.filter(\.burst.isPending).compactMap(\.burst.due).min() else { return }
         let timer = state.timer ?? clock.makeTimer { [weak self] in self?.timerExpired() }
         state.timer = timer
         state.isArmed = true
         timer.arm(at: due)
     }
 
-    private func tell(_ summaries: [Summary]) {
+    private func log(_ summaries: [Summary]) {
         for summary in summaries.sorted(by: { $0.row < $1.row }) where summary.count > 0 {
             var fields = fields(
                 summary.signal, summary.row, number: summary.entry.fired, summary.entry.detail)
             fields[.count] = .stringConvertible(summary.count)
-            log.say(.firedMore, text: summary.goesOn ? "{signal} keeps firing, {count} times more" : nil, fields)
+            limiter.log(.firedMore, text: summary.goesOn ? "{signal} keeps firing: {count} more times" : nil, fields)
         }
     }
 }

@@ -1,35 +1,37 @@
 import FreshetSystemSignals
 
-/// What is news of logind: that it cannot be heard, once in the daemon's life, and that it was found after that.
+/// Limits the messages about logind: the daemon logs once that logind is not available, and once that it became
+/// available.
 struct SleepLogFilter: Hashable, Sendable {
     enum Decision: Hashable, Sendable {
-        /// Only the clocks tell of a wake. The reason is a sentence for people.
+        /// logind is not available, so only the clocks show a wake. The reason is a sentence for people.
         case missing(reason: String)
         case found
     }
 
-    private enum Said: Hashable {
+    private enum Logged: Hashable {
         case nothing, missing, all
     }
 
-    private var said = Said.nothing
-    /// The last wake that was told of.
+    private var logged = Logged.nothing
+    /// The last wake that was logged.
     private var awakeSince: ContinuousClock.Instant?
 
-    /// `resume` fired; returns whether the machine woke up. Raised by hand, it fires and the fact stays.
+    /// Returns whether the machine woke up when `resume` fired. If the signal is fired by hand, the fact stays the
+    /// same.
     mutating func woke(_ fact: SleepFact) -> Bool {
         defer { awakeSince = fact.awakeSince }
         return awakeSince != fact.awakeSince
     }
 
-    /// What there is to say of this; nil: nothing, or it was said before.
-    mutating func heard(_ logind: SleepFact.Availability) -> Decision? {
-        switch (said, logind) {
+    /// Returns the message to log for the availability of logind; nil: there is no new message.
+    mutating func changed(_ logind: SleepFact.Availability) -> Decision? {
+        switch (logged, logind) {
         case (.nothing, .unavailable(let reason)):
-            said = .missing
+            logged = .missing
             return .missing(reason: reason)
         case (.missing, .available):
-            said = .all
+            logged = .all
             return .found
         case (_, .pending), (.nothing, .available), (.missing, .unavailable), (.all, _):
             return nil
@@ -38,7 +40,7 @@ struct SleepLogFilter: Hashable, Sendable {
 }
 
 extension SleepFact {
-    /// What `freshetctl signals` shows of `resume`, such as `awake since 3h 2min ago, last sleep 8h 1min`.
+    /// The fact of `resume` in `freshetctl signals`, such as `awake since 3h 2min ago, last sleep 8h 1min`.
     func text(at now: ContinuousClock.Instant) -> String {
         var text = "awake since before the daemon started"
         if isGoingToSleep {
@@ -51,9 +53,9 @@ extension SleepFact {
         return text
     }
 
-    /// What is missing to hear of all sleep and in time; nil: nothing.
+    /// Why the daemon may miss a sleep or detect it late; nil: logind is available.
     var missing: String? {
         guard case .unavailable(let reason) = logind else { return nil }
-        return "no logind: \(reason); the clocks alone are watched"
+        return "no logind: \(reason); detecting sleep by the clocks only"
     }
 }

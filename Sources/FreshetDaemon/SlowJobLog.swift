@@ -4,14 +4,14 @@ import FreshetPipelines
 import Logging
 import Synchronization
 
-/// Logs the slow jobs of the event loop, and knows how many there were.
+/// Logs and counts the slow jobs of the event loop.
 final class SlowJobLog: Sendable {
     private let table = Mutex(SlowJobTable())
     private let log: Logger
 
     init(_ log: Logger) { self.log = log }
 
-    /// Begins to look at the jobs of a loop.
+    /// Starts to measure the jobs of a loop.
     func observe(_ loop: EventLoop) {
         loop.observeSlowJobs(over: SlowJobTable.limit) { [weak self] in self?.record($0) }
     }
@@ -20,7 +20,7 @@ final class SlowJobLog: Sendable {
 
     private func record(_ job: SlowJob) {
         guard let count = table.withLock({ $0.record(job, at: .now) }) else { return }
-        log.say(
+        log.log(
             .slowJob,
             [
                 .job: .string(job.name), .milliseconds: .stringConvertible(job.processorTime.microseconds / 1_000),

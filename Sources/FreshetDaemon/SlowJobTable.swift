@@ -2,13 +2,13 @@ import FreshetControl
 import FreshetEventLoop
 import FreshetPipelines
 
-/// Counts the slow jobs of the event loop by name, and decides which of them are logged: of each name one in a minute, and
-/// another one only if it is at least twice as slow.
+/// Counts the slow jobs of the event loop by name, and decides which jobs are logged: one job of each name per minute,
+/// and another one only if it is at least twice as slow.
 struct SlowJobTable {
-    /// The least processor time of a job that counts as slow: clients wait for so long without a reason.
+    /// The minimum processor time of a slow job. During that time all clients wait.
     static let limit: Duration = .milliseconds(20)
     static let logInterval: Duration = .seconds(60)
-    /// The most names that are counted: more than the daemon has.
+    /// The maximum number of names that are counted; the daemon has fewer.
     static let nameLimit = 100
 
     private struct Entry {
@@ -33,7 +33,7 @@ struct SlowJobTable {
         return entry.count
     }
 
-    /// By name.
+    /// The slow jobs, sorted by name.
     var status: [SlowJobStatus] {
         entries.sorted { $0.key < $1.key }.map { name, entry in
             SlowJobStatus(job: name, count: entry.count, longestUSec: entry.longest.microseconds)

@@ -4,15 +4,15 @@ import FreshetPipelines
 import FreshetSystemSignals
 import Glibc
 
-/// What `systemctl status` shows of the daemon: how many pipelines are in which state, which of them fail and why, the
-/// network, and what comes next. One line for people, such as
+/// The status line of the daemon in `systemctl status`: the number of pipelines in each state, the failed pipelines
+/// with their reasons, the network, and the next run. It is one line for people, such as
 ///
 ///     3 pipelines: 2 loaded, 1 failed (jwks: id.example.com answered 404 Not Found, since 12:03); network via
 ///     192.0.2.1 on wan0; next refresh 12:15 (flags)
 struct StatusLine: Sendable {
-    /// So many failed pipelines are named; of more the first ones are.
+    /// The maximum number of failed pipelines that the line names.
     static let namedFailures = 3
-    /// The most characters of a failure's reason: the whole of it is in `freshetctl status`.
+    /// The maximum length of a failure's reason, in characters; `freshetctl status` shows the whole reason.
     static let reasonLimit = 80
 
     struct Failure: Hashable, Sendable {
@@ -23,28 +23,28 @@ struct StatusLine: Sendable {
     }
 
     var counts = PipelineCounts()
-    /// The first ones by name, at most ``namedFailures``.
+    /// The first failed pipelines by name, at most ``namedFailures``.
     private(set) var failures: [Failure] = []
-    /// The pipelines whose copies are past their `max-age`, by name.
+    /// The names of the pipelines whose copies are older than `max-age`.
     var expired: [String] = []
-    /// Those of which readers find none for that, by name.
+    /// The names of the pipelines whose copies are withdrawn.
     var withdrawn: [String] = []
-    /// Hooks that have failed and are owed.
+    /// The number of hooks that have failed and are pending.
     var failingHooks = 0
     var network = "not known"
-    /// The next run that is planned: wall-clock microseconds since 1970.
+    /// The next planned run: wall-clock microseconds since 1970.
     var next: (pipeline: String, at: Int64)?
     /// The last reload, if it was refused.
     var refusedReload: RefusedReload?
-    /// What a worker has been busy with for long.
+    /// The job of a worker that has taken long.
     var slowDisk: (work: String, seconds: Int64)?
 
-    /// Names a pipeline that fails; `counts` has it too. What is known of it is asked for only if it is to be shown.
+    /// Adds a failed pipeline, which `counts` includes too. `failure` is called only if the line names the pipeline.
     mutating func add(_ pipeline: String, _ failure: () -> (reason: String, since: Int64)) {
-        let place = failures.firstIndex { pipeline < $0.pipeline } ?? failures.count
-        guard place < Self.namedFailures else { return }
+        let index = failures.firstIndex { pipeline < $0.pipeline } ?? failures.count
+        guard index < Self.namedFailures else { return }
         let (reason, since) = failure()
-        failures.insert(Failure(pipeline: pipeline, reason: reason, since: since), at: place)
+        failures.insert(Failure(pipeline: pipeline, reason: reason, since: since), at: index)
         if failures.count > Self.namedFailures { failures.removeLast() }
     }
 
@@ -68,8 +68,8 @@ struct StatusLine: Sendable {
         if !states.isEmpty { parts[0] += ": " + states.joined(separator: ", ") }
         if let refused = refusedReload {
             parts.insert(
-                "reload refused \(moment(refused.at)) (\(refused.faults) \(refused.faults == 1 ? "fault" : "faults")), "
-                    + "the configuration before is in force", at: 0)
+                "reload refused \(moment(refused.at)) (\(refused.errors) \(refused.errors == 1 ? "error" : "errors")), "
+                    + "the previous configuration stays active", at: 0)
         }
         if let slowDisk { parts.insert("disk slow: \(slowDisk.work) for \(slowDisk.seconds) s", at: 0) }
         for (names, what) in [(expired, "expired"), (withdrawn, "withdrawn")] where !names.isEmpty {
@@ -94,7 +94,7 @@ struct StatusLine: Sendable {
         return (seconds - ((seconds % 86_400) + 86_400) % 86_400) / 86_400
     }
 
-    /// The time of day, and of another day how far away that is.
+    /// The time of day; for another day, the distance in days.
     private static func moment(_ instant: Int64, _ offset: Int64, today: Int64) -> String {
         let seconds = instant / 1_000_000 + offset
         let ofDay = ((seconds % 86_400) + 86_400) % 86_400
@@ -112,7 +112,9 @@ struct StatusLine: Sendable {
 }
 
 extension WallClock {
-    /// Seconds east of UTC by which this machine's clock shows a moment, in microseconds since 1970.
+    /// The offset of this machine's time zone at an instant, in seconds east of UTC.
+    ///
+    /// - Parameter instant: microseconds since 1970.
     static func offset(at instant: Int64) -> Int64 {
         var seconds = time_t(instant / 1_000_000)
         var local = tm()
@@ -121,37 +123,41 @@ extension WallClock {
 }
 
 extension Supervisor {
-    /// Looks at all pipelines, while other work goes on.
+    /// Calls a closure with a snapshot of each pipeline, and lets other work run in between.
     ///
-    /// - Parameter job: what a log calls the work.
-    func lookAtPipelines(_ job: String, _ look: (String, PipelineSnapshot) -> Void) async {
+    /// - Parameter job: the name of the work in the log.
+    func forEachSnapshot(_ job: String, _ body: (String, PipelineSnapshot) -> Void) async {
         for (index, (name, hosted)) in pipelines.enumerated() {
             await giveWay(before: index, job)
-            look(name, hosted.runner.glance)
+            body(name, hosted.runner.snapshot)
         }
     }
 
-    /// Work on files that takes longer than this is shown in the status line.
+    /// The status line shows work on files that takes longer than this.
     static let slowDisk: Duration = .seconds(5)
 
-    /// What is to be said of the daemon now.
+    /// The status line with the current values.
     func statusLine() async -> String {
         var line = StatusLine()
         var states: [PipelineState] = []
-        for (name, fault) in faulty { line.add(name) { (fault.message, fault.since) } }
+        for (name, error) in invalid { line.add(name) { (error.message, error.since) } }
         var next: (pipeline: String, at: ContinuousClock.Instant)?
-        await lookAtPipelines("status line") { name, glance in
-            states.append(PipelineState(glance.activity))
-            if case .failed(let reason, let since, _) = glance.activity {
+        await forEachSnapshot("status line") { name, snapshot in
+            states.append(PipelineState(snapshot.activity))
+            if case .failed(let reason, let since, _) = snapshot.activity {
                 line.add(name) {
                     (readers.isPublic(name) ? reason.message : reason.publicMessage, WallClock.microseconds(at: since))
                 }
             }
-            if glance.isWithdrawn { line.withdrawn.append(name) } else if glance.isExpired { line.expired.append(name) }
-            if let planned = glance.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }
+            if snapshot.isWithdrawn {
+                line.withdrawn.append(name)
+            } else if snapshot.isExpired {
+                line.expired.append(name)
+            }
+            if let planned = snapshot.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }
         }
         let now = WallClock.now
-        line.counts = PipelineCounts(states + Array(repeating: .failed, count: faulty.count))
+        line.counts = PipelineCounts(states + Array(repeating: .failed, count: invalid.count))
         line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
         line.failingHooks = parts?.hooks.failing ?? 0
         line.refusedReload = refusedReload

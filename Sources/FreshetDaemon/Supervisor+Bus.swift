@@ -4,31 +4,31 @@ import FreshetSignals
 import FreshetSystemSignals
 import Logging
 
-/// One match of D-Bus, followed for all pipelines that listen to it.
+/// A D-Bus match that is followed for all pipelines that subscribe to it.
 struct SharedBusMatch: Sendable {
     let followed: BusSignal
     let following: SignalRegistry.Following
-    /// Set to end the tasks that follow.
+    /// Set to true to end the tasks that follow the match.
     let ending = CurrentValue(false)
 
-    /// The row of `freshetctl signals`.
+    /// The name of the row in `freshetctl signals`.
     static func row(of match: BusSignalMatch) -> String { "\(SignalName.dbus) \(match)" }
 }
 
-/// Signals of D-Bus that pipelines listen to.
+/// The D-Bus signals that pipelines subscribe to.
 extension Supervisor {
-    /// The signal of a match, which is followed until ``releaseBusSignals()`` finds that nobody needs it. Nil if the bus
-    /// would not take it, which the configuration was refused for.
+    /// The signal of a match. It is followed until ``releaseBusSignals()`` finds that no pipeline needs it. Nil for an
+    /// invalid match, which is an error of the configuration.
     func busSignal(_ match: BusSignalMatch) -> Signal? {
         if let known = busSignals[match] { return known.followed.signal }
         guard let bus = bus(match.bus), let valid = try? BusMatch(match) else { return nil }
         let (followed, row) = (bus.follow(valid), SharedBusMatch.row(of: match))
         let follower = SharedBusMatch(
-            followed: followed, following: book.follow(followed.signal, row: row, isNews: true))
+            followed: followed, following: registry.follow(followed.signal, row: row, logsAtInfo: true))
         busSignals[match] = follower
         adopt { [weak self, ending = follower.ending] in
             await withDiscardingTaskGroup { group in
-                group.addTask { await self?.followStanding(of: match) }
+                group.addTask { await self?.followState(of: match) }
                 for await isEnding in ending where isEnding { break }
                 group.cancelAll()
             }
@@ -46,19 +46,19 @@ extension Supervisor {
         }
     }
 
-    /// Tells those who follow how a match stands, and the journal, once, that it is not heard.
-    private func followStanding(of match: BusSignalMatch) async {
-        guard let standings = busSignals[match]?.followed.standings else { return }
-        var wasSaid = false
-        for await standing in standings {
-            book.fact(SignalName.dbus, row: SharedBusMatch.row(of: match), standing.text)
-            guard !wasSaid, let reason = standing.fault else { continue }
-            log.say(.busUnheard, [.match: .string("\(match)"), .error: .string(reason)])
-            wasSaid = true
+    /// Publishes the subscription state of a match, and logs its first error.
+    private func followState(of match: BusSignalMatch) async {
+        guard let subscriptionStates = busSignals[match]?.followed.subscriptionStates else { return }
+        var wasLogged = false
+        for await subscriptionState in subscriptionStates {
+            registry.fact(SignalName.dbus, row: SharedBusMatch.row(of: match), subscriptionState.text)
+            guard !wasLogged, let reason = subscriptionState.error else { continue }
+            flapLog.log(.busNotReceived, about: "\(match)", [.match: .string("\(match)"), .error: .string(reason)])
+            wasLogged = true
         }
     }
 
-    /// Ends what no pipeline listens to any more; the session's bus too, if that was the last.
+    /// Ends the matches that no pipeline subscribes to any more, and closes the session bus if no match uses it.
     func releaseBusSignals() {
         let needed = Set(pipelines.values.flatMap(\.definition.refresh.dbus))
         for (match, follower) in busSignals where !needed.contains(match) {
@@ -71,9 +71,9 @@ extension Supervisor {
     /// The rows of `freshetctl signals`.
     func busStatus() -> [SignalStatus] {
         busSignals.map { match, follower in
-            let standing = follower.followed.standing
-            return book.status(
-                SharedBusMatch.row(of: match), fact: standing.text, unavailable: standing.fault,
+            let subscriptionState = follower.followed.subscriptionState
+            return registry.status(
+                SharedBusMatch.row(of: match), fact: subscriptionState.text, unavailable: subscriptionState.error,
                 ignored: follower.followed.ignoredMessages)
         }
     }
@@ -86,8 +86,8 @@ extension BusMatch {
             member: match.member, firstArgument: match.firstArgument)
     }
 
-    /// What configuration asks of each match.
-    @Sendable static func fault(of match: BusSignalMatch) -> String? {
+    /// The error of a match in the configuration; nil: the match is valid.
+    @Sendable static func error(of match: BusSignalMatch) -> String? {
         do throws(InvalidMatch) {
             _ = try BusMatch(match)
             return nil
@@ -98,20 +98,20 @@ extension BusMatch {
 }
 
 extension BusSubscriptionState {
-    /// What `freshetctl signals` shows.
+    /// The state in `freshetctl signals`.
     var text: String {
         switch self {
-        case .connecting: "not heard yet"
-        case .inForce(sender: let sender?): "heard from \(sender)"
-        case .inForce(sender: nil): "heard"
-        case .refused, .disconnected: "not heard"
+        case .connecting: "connecting"
+        case .active(sender: let sender?): "receiving from \(sender)"
+        case .active(sender: nil): "receiving"
+        case .refused, .disconnected: "not receiving"
         }
     }
 
-    /// Why nothing is heard; nil: nothing is wrong.
-    var fault: String? {
+    /// Why no signal is received; nil: there is no error.
+    var error: String? {
         switch self {
-        case .connecting, .inForce: nil
+        case .connecting, .active: nil
         case .refused(let reason), .disconnected(let reason): reason
         }
     }

@@ -10,7 +10,7 @@ import FreshetVarlink
 import Glibc
 import Logging
 
-/// What the control interface asks of the daemon.
+/// Implements the control interface.
 extension Supervisor: ControlService {
     func daemon() async -> DaemonStatus {
         let fact = parts?.elsewhere.fact
@@ -29,14 +29,14 @@ extension Supervisor: ControlService {
     }
 
     func pipelineNames() async -> [String] {
-        (Array(pipelines.keys) + faulty.keys).sorted()
+        (Array(pipelines.keys) + invalid.keys).sorted()
     }
 
     func hasPipeline(_ name: String) async -> Bool {
-        pipelines[name] != nil || faulty[name] != nil
+        pipelines[name] != nil || invalid[name] != nil
     }
 
-    func fileNotInForce(_ name: String) async -> String? {
+    func inactiveFile(_ name: String) async -> String? {
         let loader = loader
         return await pools.configuration.run("configuration") { loader.file(ofPipeline: name) }
     }
@@ -46,50 +46,52 @@ extension Supervisor: ControlService {
         if let hosted = pipelines[name] {
             let status = hosted.runner.status
             let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
-            // Without a proof, what came instead of it is how the network leads there.
+            // If the network probe failed, its result replaces the path.
             let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
             var shown = FreshetControl.PipelineStatus(
                 status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
-            if let debts = parts?.hooks.debts(of: name), !debts.isEmpty { shown.hooks = debts.map(PendingHook.init) }
+            if let pendingHooks = parts?.hooks.pendingHooks(of: name), !pendingHooks.isEmpty {
+                shown.hooks = pendingHooks.map(PendingHook.init)
+            }
             return shown
         }
-        guard let fault = faulty[name] else { return nil }
+        guard let error = invalid[name] else { return nil }
         return FreshetControl.PipelineStatus(
-            name: name, source: "its configuration has faults", state: .failed,
-            generation: fault.remembered.offered.map(GenerationStatus.init), lastCheck: fault.remembered.lastCheck,
+            name: name, source: "its configuration has errors", state: .failed,
+            generation: error.remembered.published.map(GenerationStatus.init), lastCheck: error.remembered.lastCheck,
             failure: FailureStatus(
-                message: fault.message, since: fault.since, attempts: 0, publicMessage: fault.message),
-            withdrawn: fault.remembered.withdrawn.flatMap(WithdrawnCopy.init), heldSince: fault.remembered.heldSince)
+                message: error.message, since: error.since, attempts: 0, publicMessage: error.message),
+            withdrawn: error.remembered.withdrawn.flatMap(WithdrawnCopy.init), heldSince: error.remembered.heldSince)
     }
 
     func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool { readers.mayRead(name, peer) }
 
     func summary(of name: String) async -> PipelineSummary? {
-        // Of faulty ones there are few.
+        // There are few invalid pipelines, so their summaries may cost more.
         guard let hosted = pipelines[name] else { return await pipeline(name).map { PipelineSummary($0) } }
         return PipelineSummary(
-            hosted.runner.status, hookFails: parts?.hooks.debts(of: name).contains(where: \.isFailing) ?? false)
+            hosted.runner.status, hookFails: parts?.hooks.pendingHooks(of: name).contains(where: \.isFailing) ?? false)
     }
 
-    /// The pipeline that runs under this name.
+    /// The running pipeline of this name.
     func hosted(_ name: String) throws(ControlError) -> RunningPipeline {
         if let hosted = pipelines[name] { return hosted }
         // A reload may have removed it since it was looked up.
-        throw faulty[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .faultyPipeline(name: name)
+        throw invalid[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .invalidPipeline(name: name)
     }
 
     func refresh(
         _ name: String, wait: Bool, force: Bool, unconditional: Bool = false
     ) async throws(ControlError) -> RefreshResult {
         guard let hosted = pipelines[name] else {
-            guard let fault = faulty[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
-            let failure = "it does not run: \(fault.message)"
+            guard let error = invalid[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
+            let failure = "it does not run: \(error.message)"
             return RefreshResult(name: name, outcome: .failed, failure: failure, publicFailure: failure)
         }
-        // What is refused is answered, and is no signal: nothing heard it.
+        // A refused request is not recorded as a signal, because no pipeline received it.
         if let refusal = hosted.runner.refusal(force: force) { return result(name, refusal) }
         let detail = "refresh" + (force ? " --force" : "") + (unconditional ? " --unconditional" : "")
-        book.note(SignalName.operation, detail, pipeline: name)
+        registry.recordOccurrence(SignalName.operation, detail, pipeline: name)
         guard wait else {
             switch hosted.runner.requestRefresh(force: force, unconditional: unconditional) {
             case nil: return RefreshResult(name: name)
@@ -111,7 +113,7 @@ extension Supervisor: ControlService {
     }
 
     private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
-        // That passes with no time, and with no force.
+        // A hold has no end time, and `--force` does not override it.
         guard refusal != .held else {
             let failure = Self.held(name)
             return RefreshResult(name: name, outcome: .failed, failure: failure, publicFailure: failure)
@@ -119,12 +121,12 @@ extension Supervisor: ControlService {
         return RefreshResult(name: name, tryLater: TryLaterHint(refusal))
     }
 
-    /// Why nothing runs, and what helps.
+    /// The error message for a request to a held pipeline.
     static func held(_ name: String) -> String { "it is held; 'freshetctl release \(name)' lets it run again" }
 
     func signals() async -> [SignalStatus] {
         var rows = [
-            book.status(SignalName.start, fact: "the daemon is ready since it started")
+            registry.status(SignalName.start, fact: "the daemon has started")
         ]
         var unavailable: String?
         if case .unavailable(let reason) = parts?.network.availability { unavailable = reason }
@@ -139,50 +141,50 @@ extension Supervisor: ControlService {
         rows += busStatus()
         rows += fileStatuses()
         rows += await commitStatuses()
-        rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
-        rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
-        rows.append(book.status(SignalName.parameter, fact: "waits for freshetctl set"))
+        rows.append(registry.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
+        rows.append(registry.status(SignalName.operation, fact: "waits for freshetctl refresh"))
+        rows.append(registry.status(SignalName.parameter, fact: "waits for freshetctl set"))
         let next = pipelines.values.compactMap { hosted in
             hosted.runner.status.next.flatMap { next in
                 next.reason == .timer ? (name: hosted.runner.name, at: next.at) : nil
             }
         }.min { $0.at < $1.at }
         rows.append(
-            book.status(
+            registry.status(
                 SignalName.timer,
-                fact: next.map { "next: \($0.name) in \(($0.at - .now).rounded)" } ?? "none is planned"))
+                fact: next.map { "next: \($0.name) in \(($0.at - .now).rounded)" } ?? "no run is planned"))
         return rows.sorted { $0.name < $1.name }
     }
 
     private func network(_ target: NetworkTarget, _ fact: NetworkFact, unavailable: String?) -> SignalStatus {
-        book.status(
+        registry.status(
             NetworkTargetFollower.row(of: target),
             fact: fact.text, unavailable: unavailable, ignored: parts?.network.minorChanges(of: target))
     }
 
     func reload(
-        configurationOnly: Bool, asker: String
+        configurationOnly: Bool, caller: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        try await reload(configurationOnly: configurationOnly, detail: asker)
+        try await reload(configurationOnly: configurationOnly, detail: caller)
     }
 
     func logLevel() async -> LogLevel { LogLevel(threshold.level) }
 
-    func setLogLevel(_ level: LogLevel, asker: String) async {
+    func setLogLevel(_ level: LogLevel, caller: String) async {
         let before = threshold.level
         let new = Logger.Level(level)
         guard new != before else { return }
-        // Said at whichever level lets more through: that it grows silent, too.
+        // Logged at the lower of the two levels, so that a change to a less verbose level is logged too.
         threshold.level = min(before, new)
-        log.say(.logLevel, [.level: .string(level.rawValue), .asker: .string(asker)])
+        log.log(.logLevel, [.level: .string(level.rawValue), .caller: .string(caller)])
         threshold.level = new
     }
 
-    /// How many pipelines there are, by state.
+    /// The number of pipelines in each state.
     func counts() async -> PipelineCounts {
         var states: [PipelineState] = []
-        await lookAtPipelines("counts of pipelines") { states.append(PipelineState($1.activity)) }
-        return PipelineCounts(states + Array(repeating: .failed, count: faulty.count))
+        await forEachSnapshot("counts of pipelines") { states.append(PipelineState($1.activity)) }
+        return PipelineCounts(states + Array(repeating: .failed, count: invalid.count))
     }
 
     // MARK: The server
@@ -198,22 +200,24 @@ extension Supervisor: ControlService {
             daemonUser: user, isSystemDaemon: user != 0 && user < firstOrdinaryUser, changingGroup: group)
     }
 
-    /// Serves the socket that was passed, or makes it. Clients wait in its queue until all that begins has begun: what is
-    /// adopted runs after that.
+    /// Serves the socket that the service manager passed, or creates it. Clients wait in the socket's queue until the
+    /// daemon has started, because adopted tasks run after that.
     func serveControl() throws {
         let path = options.socket ?? "\(directories.runtime)/\(ControlInterface.name)"
         let listener = try inherited ?? VarlinkListener(path: path)
+        let rights = Self.rights()
         let server = try VarlinkServer(
             loop, listener,
             identity: VarlinkServer.Identity(
                 vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
-            interfaces: try ControlDispatcher(self, rights: Self.rights()).interfaces())
+            interfaces: try ControlDispatcher(self, rights: rights).interfaces(),
+            isPrivileged: rights.hasReservedConnections)
         if let path = listener.path { keepSocket(of: server, at: path) }
         adopt { [weak self] in
             do {
                 try await server.run()
             } catch {
-                self?.log.say(.controlFailed, [.error: .string("\(error)")])
+                self?.log.log(.controlFailed, [.error: .string("\(error)")])
                 self?.end(.failure)
             }
         }
@@ -225,7 +229,7 @@ extension TryLaterHint {
         var until: Int64?
         switch refusal {
         case .retryAfter(let instant), .budget(let instant): until = WallClock.microseconds(at: instant)
-        case .held, .network, .crowded: break
+        case .held, .network, .tooManyRequests: break
         }
         self.init(reason: refusal.description, until: until)
     }

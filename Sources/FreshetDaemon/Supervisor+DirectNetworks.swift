@@ -2,7 +2,8 @@ import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
 
-/// Origins that are known by name, where there is no route to elsewhere: they may be on a network of this machine's own.
+/// Origins with a host name while there is no route to elsewhere. Such an origin may be on a directly connected
+/// network.
 extension Supervisor {
     /// Follows the directly connected networks for as long as the daemon runs.
     func followDirectNetworks(_ network: NetworkMonitor) {
@@ -12,24 +13,25 @@ extension Supervisor {
     }
 
     private func directNetworksChanged(_ revision: UInt64?) {
-        // With a route to elsewhere nobody has to look for an origin. Should that route go, the networks change.
+        // With a route to elsewhere, direct networks do not matter. If that route goes away, the direct networks change
+        // too.
         guard targets[.elsewhere]?.watch.fact.isReachable == false else { return }
-        for hosted in pipelines.values { tell(hosted, revision) }
+        for hosted in pipelines.values { publish(hosted, revision) }
         statusMayHaveChanged()
     }
 
-    /// Tells a pipeline that was added, or has another configuration.
-    func tellDirectNetworks(_ hosted: RunningPipeline) {
+    /// Publishes the direct networks to a pipeline that was added or changed.
+    func updateDirectNetworks(_ hosted: RunningPipeline) {
         guard targets[.elsewhere]?.watch.fact.isReachable == false else { return }
-        tell(hosted, parts?.network.directNetworks.value)
+        publish(hosted, parts?.network.directNetworks.value)
     }
 
-    private func tell(_ hosted: RunningPipeline, _ revision: UInt64?) {
+    private func publish(_ hosted: RunningPipeline, _ revision: UInt64?) {
         hosted.runner.directNetworksChanged(mayBeOnDirectNetwork(hosted) ? revision : nil)
     }
 
-    /// Whether an attempt shows if the network leads to the origin: the origin is known by name, and neither an address nor a
-    /// proof of the network is configured.
+    /// Whether the origin may be on a directly connected network, which only an attempt can show: the URL has a host
+    /// name, and neither an address nor a network probe is configured.
     func mayBeOnDirectNetwork(_ hosted: RunningPipeline) -> Bool {
         let definition = hosted.definition
         guard hosted.target == .elsewhere, definition.needsNetwork, definition.refresh.needsNetwork.probe == nil else {

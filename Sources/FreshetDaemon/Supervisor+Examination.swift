@@ -5,12 +5,12 @@ import FreshetPipelines
 import FreshetSystemd
 import Logging
 
-/// Examining the cache beside runs and readers.
+/// Examines the cache while pipelines run and readers read.
 extension Supervisor {
     func examinationSteps() async throws(ControlError) -> [ExaminationStep] {
         let store = try cacheStore()
         do throws(CacheError) {
-            // Strays first: a name too many of content that is kept stands in the way of putting that back.
+            // Strays come first: an extra link to kept content can prevent the restoration of that content.
             return [.index, .strays] + (try await store.examinable()).map(ExaminationStep.pipeline)
         } catch {
             throw .failed(name: nil, reason: error.description)
@@ -21,57 +21,58 @@ extension Supervisor {
         let store = try cacheStore()
         let examination: CacheExamination
         do throws(CacheError) {
-            examination = try await store.examine(step, mends: repair) { [weak self] in self?.isEnding ?? true }
+            examination = try await store.examine(step, repairs: repair) { [weak self] in self?.isEnding ?? true }
         } catch {
             throw .failed(name: step.pipeline, reason: error.description)
         }
-        if isEnding { throw .busy("the daemon stops") }
-        tell(examination, of: step.pipeline)
+        if isEnding { throw .busy("the daemon is stopping") }
+        log(examination, of: step.pipeline)
         return ControlMessage.Examined(examination, of: step)
     }
 
-    /// So many repairs of a pipeline are told one by one.
+    /// The maximum number of repairs of a pipeline that the log message names.
     private static let namedRepairs = 10
 
-    /// Says what was mended, to the journal and to those who follow the copy.
-    private func tell(_ examination: CacheExamination, of name: String?) {
-        let mended = examination.findings.filter(\.isMended)
-        guard !mended.isEmpty else { return }
-        var repairs = mended.prefix(Self.namedRepairs).map { ExaminationFinding($0).sentence }
-        if mended.count > repairs.count { repairs.append("\(mended.count - repairs.count) more") }
-        log.say(
-            .cacheMended,
+    /// Logs repairs, and publishes the change of the copy.
+    private func log(_ examination: CacheExamination, of name: String?) {
+        let repaired = examination.findings.filter(\.isRepaired)
+        guard !repaired.isEmpty else { return }
+        var repairs = repaired.prefix(Self.namedRepairs).map { ExaminationFinding($0).sentence }
+        if repaired.count > repairs.count { repairs.append("\(repaired.count - repairs.count) more") }
+        log.log(
+            .cacheRepaired,
             [.pipeline: .string(name ?? "none"), .repairs: .string(repairs.joined(separator: "; "))])
         guard let name else { return }
-        if mended.contains(where: { $0.kind == .refusedDamaged }) {
-            pipelines[name]?.runner.keepsNothingRefused()
-            faulty[name]?.remembered.refused = nil
+        if repaired.contains(where: { $0.kind == .rejectedDamaged }) {
+            pipelines[name]?.runner.keepsNothingRejected()
+            invalid[name]?.remembered.rejected = nil
         }
-        if let kept = withdrawn(name), mended.contains(where: { $0.isOfContent(of: Int64(clamping: kept.number)) }) {
+        if let kept = withdrawn(name), repaired.contains(where: { $0.isOfContent(of: Int64(clamping: kept.number)) }) {
             return lost(name)
         }
-        let before = offered(name)?.number
+        let before = published(name)?.number
         if examination.isLost, before != nil { return lost(name) }
-        guard let now = examination.offered.map(CurrentGeneration.init) else { return }
-        changed(name, now, detail: "the cache was mended; generation \(now.number) is current")
+        guard let now = examination.published.map(CurrentGeneration.init) else { return }
+        changed(name, now, detail: "the cache was repaired; generation \(now.number) is current")
         guard now.number != before else { return }
-        commitNews.raise(name, "\(name) was mended")
-        parts?.hooks.offer(name, now, causes: "fsck")
+        commitSignals.fire(name, "\(name) was repaired")
+        parts?.hooks.generationChanged(name, now, causes: "fsck")
     }
 
-    /// Nothing of a pipeline was whole, and readers see nothing any more until it is fetched again.
+    /// Handles a pipeline without any intact content: readers find no file until the next fetch.
     private func lost(_ name: String) {
-        faulty[name]?.remembered.generation = nil
+        invalid[name]?.remembered.generation = nil
         let runner = pipelines[name]?.runner
-        runner?.offersNothing()
-        changed(name, nil, detail: "the cache was mended; nothing of it was whole, and it is fetched again")
-        // Refused while it is held, out of budget or without network: then its next check does that.
+        runner?.publishesNothing()
+        changed(name, nil, detail: "the cache was repaired; no content was intact, so Freshet fetches it again")
+        // The request is refused while the pipeline is held, out of budget or without network; then its next check
+        // fetches.
         _ = runner?.requestRefresh(force: false)
     }
 }
 
 extension CacheFinding {
-    /// The content of this generation is not kept any more.
+    /// Whether the finding says that the content of this generation is not kept any more.
     fileprivate func isOfContent(of number: Int64) -> Bool {
         generation == number && [.contentDamaged, .contentMissing].contains(kind)
     }
@@ -89,22 +90,22 @@ extension CacheStore {
     }
 
     func examine(
-        _ step: ExaminationStep, mends: Bool, until isEnough: @escaping @Sendable () -> Bool
+        _ step: ExaminationStep, repairs: Bool, until isEnough: @escaping @Sendable () -> Bool
     ) async throws(CacheError) -> CacheExamination {
         try await examiner.run("examination") { [cache] () throws(CacheError) in
-            try cache.examine(step, mends: mends, until: isEnough)
+            try cache.examine(step, repairs: repairs, until: isEnough)
         }
     }
 }
 
 extension LocalCache {
     func examine(
-        _ step: ExaminationStep, mends: Bool, until isEnough: () -> Bool = { false }
+        _ step: ExaminationStep, repairs: Bool, until isEnough: () -> Bool = { false }
     ) throws(CacheError) -> CacheExamination {
         switch step {
         case .index: try examineIndex()
-        case .strays: try examineStrays(mends: mends)
-        case .pipeline(let name): try examine(name, mends: mends, until: isEnough)
+        case .strays: try examineStrays(repairs: repairs)
+        case .pipeline(let name): try examine(name, repairs: repairs, until: isEnough)
         }
     }
 }
@@ -124,6 +125,6 @@ extension ExaminationFinding {
     init(_ finding: CacheFinding) {
         self.init(
             kind: Kind(rawValue: finding.kind.rawValue) ?? .unknown, pipeline: finding.pipeline,
-            generation: finding.generation, path: finding.path, detail: finding.detail, repaired: finding.isMended)
+            generation: finding.generation, path: finding.path, detail: finding.detail, repaired: finding.isRepaired)
     }
 }

@@ -5,15 +5,15 @@ import FreshetSystemSignals
 import Logging
 import Synchronization
 
-/// A path that a pipeline listens to; those of several pipelines share what they have of it.
+/// A watched path of a pipeline. Pipelines with the same path share the watch.
 struct SharedFileWatch: Sendable {
     let watch: FileWatch
     let following: SignalRegistry.Following
 }
 
-/// The files that pipelines listen to.
+/// The files that pipelines watch.
 extension Supervisor {
-    /// The signals of a pipeline's `files`, which are followed until it is dismissed or follows others.
+    /// The signals of a pipeline's `files`. They are followed until the pipeline is dismissed or has other files.
     func filesSignals(of definition: PipelineDefinition) -> [Signal] {
         guard let files = parts?.files, !definition.refresh.files.isEmpty else {
             fileWatches[definition.name] = nil
@@ -23,9 +23,9 @@ extension Supervisor {
         fileWatches[definition.name] = watches.map { watch in
             SharedFileWatch(
                 watch: watch,
-                following: book.follow(watch.signal, row: FileMonitor.signalName(of: watch.path), isNews: true))
+                following: registry.follow(watch.signal, row: FileMonitor.signalName(of: watch.path), logsAtInfo: true))
         }
-        for watch in watches { fileNews.tell(watch.path, watch.fact) }
+        for watch in watches { fileEvents.publish(watch.path, watch.fact) }
         return watches.map(\.signal)
     }
 
@@ -34,40 +34,40 @@ extension Supervisor {
         var known: Set<String> = []
         return fileWatches.values.joined().map(\.watch).filter { known.insert($0.path).inserted }.map { watch in
             let fact = watch.fact
-            return book.status(
+            return registry.status(
                 FileMonitor.signalName(of: watch.path), fact: fact.text(at: .now), unavailable: fact.obstacle,
                 ignored: watch.minorChanges)
         }
     }
 }
 
-/// What becomes of files: told to those who follow, and said in the journal if they cannot be watched.
+/// Publishes the facts of watched files, and logs files that cannot be watched.
 ///
 /// Safe to call from any thread.
 final class FileEventPublisher: Sendable {
-    private let log: Logger
-    private let book: SignalRegistry
-    /// The obstacles that were said, by path.
-    private let said = Mutex<[String: String]>([:])
+    private let log: FlapLog
+    private let registry: SignalRegistry
+    /// The last logged obstacles, by path.
+    private let logged = Mutex<[String: String]>([:])
 
-    init(log: Logger, book: SignalRegistry) {
+    init(log: FlapLog, registry: SignalRegistry) {
         self.log = log
-        self.book = book
+        self.registry = registry
     }
 
-    func tell(_ path: String, _ fact: FileFact) {
-        book.fact(FileMonitor.signalName(of: path), fact.description)
-        let isNew = said.withLock { said in
-            defer { said[path] = fact.obstacle }
-            return said[path] != fact.obstacle
+    func publish(_ path: String, _ fact: FileFact) {
+        registry.fact(FileMonitor.signalName(of: path), fact.description)
+        let isNew = logged.withLock { logged in
+            defer { logged[path] = fact.obstacle }
+            return logged[path] != fact.obstacle
         }
         guard isNew, let obstacle = fact.obstacle else { return }
-        log.say(.fileUnwatched, [.file: .string(path), .error: .string(obstacle)])
+        log.log(.fileUnwatched, about: path, [.file: .string(path), .error: .string(obstacle)])
     }
 }
 
 extension FileFact {
-    /// For people, such as `exists since 5min`.
+    /// The fact for people, such as `exists since 5min`.
     func text(at now: ContinuousClock.Instant) -> String {
         since.map { "\(self) since \((now - $0).rounded)" } ?? description
     }

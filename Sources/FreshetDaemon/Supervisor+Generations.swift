@@ -6,7 +6,7 @@ import FreshetVarlink
 import Glibc
 import Logging
 
-/// Generations of pipelines, as the operator sees and chooses them.
+/// Generations of pipelines that the operator lists and selects.
 extension Supervisor {
     func history(
         of name: String, limit: Int?
@@ -18,7 +18,7 @@ extension Supervisor {
         } catch {
             throw ControlError(error, of: name)
         }
-        let (current, withdrawn) = (offered(name)?.number, withdrawn(name)?.number)
+        let (current, withdrawn) = (published(name)?.number, withdrawn(name)?.number)
         return ControlMessage.PastGenerations(
             generations: generations.map { FreshetControl.PastGeneration($0, current: current, withdrawn: withdrawn) },
             key: pipelines[name]?.definition.cache.key)
@@ -39,23 +39,23 @@ extension Supervisor {
     }
 
     func rollBack(
-        _ name: String, to number: Int64?, asker: String
+        _ name: String, to number: Int64?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let store = try cacheStore()
         let definition = try hosted(name).definition
-        return try await choose(name, .rollback, asker: asker) { () async throws(CacheStore.RollbackError) in
+        return try await choose(name, .rollback, caller: caller) { () async throws(CacheStore.RollbackError) in
             try await store.rollBack(definition, to: number)
         }
     }
 
-    /// What the operator may choose to be the copy.
+    /// The ways in which the operator can replace the copy.
     enum Choice: String {
         case rollback, accept
 
         func detail(_ generation: CurrentGeneration) -> String {
             switch self {
             case .rollback: "rolled back to generation \(generation.number)"
-            case .accept: "accepted as generation \(generation.number) what a check had refused"
+            case .accept: "published rejected content as generation \(generation.number)"
             }
         }
 
@@ -67,9 +67,10 @@ extension Supervisor {
         }
     }
 
-    /// Has readers see what the operator chose, and tells of it as soon as they do, whatever fails after that.
+    /// Publishes the content that the operator chose. If a later step fails, the change is logged and published
+    /// nevertheless.
     func choose(
-        _ name: String, _ choice: Choice, asker: String,
+        _ name: String, _ choice: Choice, caller: String,
         _ body: () async throws(CacheStore.RollbackError) -> RollbackOutcome
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let outcome: RollbackOutcome
@@ -80,52 +81,52 @@ extension Supervisor {
         }
         let generation = CurrentGeneration(outcome.generation)
         if choice == .accept { pipelines[name]?.runner.accepted(generation) }
-        if outcome.isDone { tell(choice, name, generation, replaced: outcome.replaced, asker: asker) }
+        if outcome.isDone { log(choice, name, generation, replaced: outcome.replaced, caller: caller) }
         if let failure = outcome.failure { throw ControlError(failure, of: name) }
         return ControlMessage.RolledBack(generation: GenerationStatus(generation), replaced: outcome.replaced)
     }
 
-    private func tell(
-        _ choice: Choice, _ name: String, _ generation: CurrentGeneration, replaced: Int64?, asker: String
+    private func log(
+        _ choice: Choice, _ name: String, _ generation: CurrentGeneration, replaced: Int64?, caller: String
     ) {
         let detail = choice.detail(generation)
         changed(name, generation, detail: detail)
-        log.say(
+        log.log(
             choice.message,
             [
                 .pipeline: .string(name), .generation: .stringConvertible(generation.number),
-                .replaced: .string(replaced.map(String.init) ?? "none"), .asker: .string(asker),
+                .replaced: .string(replaced.map(String.init) ?? "none"), .caller: .string(caller),
             ])
-        // For those who run after it, its copy is another one.
-        commitNews.raise(name, "\(name) \(choice == .rollback ? "was " : "")\(detail)")
-        parts?.hooks.offer(name, generation, causes: choice.rawValue)
+        // Pipelines that run after this one have to see the other copy.
+        commitSignals.fire(name, "\(name) \(choice == .rollback ? "was " : "")\(detail)")
+        parts?.hooks.generationChanged(name, generation, causes: choice.rawValue)
     }
 
-    func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
+    func pin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         let store = try cacheStore()
         do throws(CacheError) {
             let (pinned, wasPinned) = try await store.pin(name)
             let generation = CurrentGeneration(pinned)
-            if !wasPinned { tell(.pinned, name, generation, asker: asker) }
+            if !wasPinned { log(.pinned, name, generation, caller: caller) }
             return ControlMessage.Pinned(generation: GenerationStatus(generation), changed: !wasPinned)
         } catch {
-            if error == .nothingOffered, let copy = withdrawn(name).flatMap(WithdrawnCopy.init) {
+            if error == .nothingPublished, let copy = withdrawn(name).flatMap(WithdrawnCopy.init) {
                 throw .withdrawn(name: name, number: copy.number, since: copy.since)
             }
             throw ControlError(error, of: name)
         }
     }
 
-    func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
+    func unpin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         let store = try cacheStore()
         do throws(CacheError) {
-            let (offered, wasPinned) = try await store.unpin(name)
-            let generation = offered.map(CurrentGeneration.init)
+            let (published, wasPinned) = try await store.unpin(name)
+            let generation = published.map(CurrentGeneration.init)
             if wasPinned {
-                // Where nothing is offered there is nothing to be told but that.
+                // Without a current generation, only the end of the pin is logged.
                 pipelines[name]?.runner.releases()
-                faulty[name]?.remembered.generation?.release()
-                tell(.unpinned, name, generation, asker: asker)
+                invalid[name]?.remembered.generation?.release()
+                log(.unpinned, name, generation, caller: caller)
             }
             return ControlMessage.Pinned(generation: generation.map(GenerationStatus.init), changed: wasPinned)
         } catch {
@@ -134,26 +135,26 @@ extension Supervisor {
     }
 
     func cacheStore() throws(ControlError) -> CacheStore {
-        guard let store = parts?.store else { throw .busy("the daemon starts or stops") }
+        guard let store = parts?.store else { throw .busy("the daemon is starting or stopping") }
         return store
     }
 
-    /// What is offered of a pipeline, as far as it is known without a look at the disk.
-    func offered(_ name: String) -> CurrentGeneration? {
-        pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.offered
+    /// The current generation of a pipeline, as far as the daemon knows it without reading the disk.
+    func published(_ name: String) -> CurrentGeneration? {
+        pipelines[name]?.runner.status.generation ?? invalid[name]?.remembered.published
     }
 
-    private func tell(_ message: JournalMessage, _ name: String, _ generation: CurrentGeneration?, asker: String) {
+    private func log(_ message: JournalMessage, _ name: String, _ generation: CurrentGeneration?, caller: String) {
         let number = generation.map { "\($0.number)" } ?? "none"
         changed(name, generation, detail: "\(message.text)".replacing("{generation}", with: number))
-        log.say(message, [.pipeline: .string(name), .generation: .string(number), .asker: .string(asker)])
+        log.log(message, [.pipeline: .string(name), .generation: .string(number), .caller: .string(caller)])
     }
 
-    /// Notes what the operator has made of a copy, and tells those who follow.
+    /// Stores and publishes a change of the copy by the operator.
     func changed(_ name: String, _ generation: CurrentGeneration?, detail: String) {
         if let generation {
-            pipelines[name]?.runner.offers(generation)
-            faulty[name]?.remembered.generation = generation
+            pipelines[name]?.runner.publishes(generation)
+            invalid[name]?.remembered.generation = generation
         }
         let state = pipelines[name].map { PipelineState($0.runner.status.activity) } ?? .failed
         events.publish(.state(state, of: name, detail: detail, at: WallClock.now))
@@ -161,7 +162,7 @@ extension Supervisor {
     }
 }
 
-/// A generation that somebody reads over the control socket.
+/// A generation that a client reads over the control socket.
 struct GenerationContent: ControlContent {
     let name: String
     let stored: StoredGeneration
@@ -177,8 +178,8 @@ struct GenerationContent: ControlContent {
 }
 
 extension RollbackOutcome {
-    /// Readers see another generation than before.
-    fileprivate var isDone: Bool { replaced != nil || generation.turn > 0 }
+    /// Whether readers see another generation than before.
+    fileprivate var isDone: Bool { replaced != nil || generation.revision > 0 }
 }
 
 extension FreshetCache.FileReader {
@@ -195,7 +196,7 @@ extension ControlError {
         case .damaged(let number): self = .damagedGeneration(name: name, number: number)
         case .noCandidate: self = .noCandidate(name: name)
         case .otherCandidate(let digest): self = .otherCandidate(name: name, digest: digest.description)
-        case .nothingOffered: self = .noGeneration(name: name)
+        case .nothingPublished: self = .noGeneration(name: name)
         default: self = .failed(name: name, reason: error.description)
         }
     }

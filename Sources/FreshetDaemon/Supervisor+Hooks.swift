@@ -7,20 +7,20 @@ import FreshetSystemSignals
 import FreshetSystemd
 import Glibc
 
-/// What is run after changes.
+/// Hooks, which run after changes, and checks.
 extension Supervisor {
-    /// - Parameter index: how it was found at the start.
-    func makeHookDesk(
+    /// - Parameter index: the state of the index at the start.
+    func makeHookScheduler(
         _ store: CacheStore, _ index: RecoveryReport.Index, _ systemBus: BusConnection
     ) async throws -> HookScheduler {
         switch index {
-        case .made, .rebuilt: areHooksForgotten = true
+        case .made, .rebuilt: isHookStateLost = true
         case .opened, .migrated: break
         }
         let files = hookFiles
         try await pools.programs.run { try files.prepare() }
         let transformer = JQTransformer(loop, workers: pools.helpers)
-        let world = HookScheduler.World(
+        let dependencies = HookScheduler.Dependencies(
             store: store,
             difference: { [loop] old, new, key in
                 try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
@@ -29,80 +29,90 @@ extension Supervisor {
             units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
             workers: pools.programs, files: files,
             clock: clock, log: log,
-            news: news, redactor: redactor, readers: readers, adopt: { [weak self] job in self?.adopt(job) },
+            limiter: limiter, redactor: redactor, readers: readers, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
-        return HookScheduler(world, seed: UInt64.random(in: 0 ... .max))
+        return HookScheduler(dependencies, seed: UInt64.random(in: 0 ... .max))
+    }
+
+    private static let hookDirectory = "hooks"
+    private static let checkDirectory = "checks"
+
+    /// The names of the directories for programs in the state directory, including renamed ones.
+    static var programDirectories: [String] {
+        [hookDirectory, checkDirectory].flatMap { [$0, $0 + ProgramInputFiles.formerSuffix] }
     }
 
     var hookFiles: ProgramInputFiles {
-        ProgramInputFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
+        ProgramInputFiles(directory: directories.state + "/" + Self.hookDirectory, prefix: "change-", suffix: ".json")
     }
 
     var checkFiles: ProgramInputFiles {
-        ProgramInputFiles(directory: directories.state + "/checks", prefix: "candidate-", suffix: "")
+        ProgramInputFiles(directory: directories.state + "/" + Self.checkDirectory, prefix: "candidate-", suffix: "")
     }
 
-    /// Runs hooks and checks.
+    /// Runs the programs of hooks and checks.
     var programs: TrustedPrograms {
         TrustedPrograms(
             commands: CommandRunner(loop, workers: pools.programs), workers: pools.programs, trust: Self.trust(options))
     }
 
-    /// Those who help with checks.
+    /// Creates the objects that verify signatures and run the programs of checks.
     func makeCheckHelpers() async throws -> CheckHelpers {
         let files = checkFiles
         try await pools.programs.run { try files.prepare() }
         return CheckHelpers(
-            prover: ContentVerifier(workers: pools.proofs),
-            inspector: CandidateInspector(programs, files) { [news, log, readers] saying, pipeline, command in
-                // A check may quote the content that it is given.
+            verifier: ContentVerifier(workers: pools.proofs),
+            inspector: CandidateInspector(programs, files) { [limiter, log, readers] logging, pipeline, command in
+                // The output of a check may quote the content.
                 guard readers.isPublic(pipeline) else { return }
-                saying.tell(of: command, of: pipeline, news, log)
+                logging.logOutput(of: command, of: pipeline, limiter, log)
             })
     }
 
-    /// What may be run as a hook or a check, as the service itself sees it.
+    /// The rule for programs that may run as a hook or a check.
     static func trust(_ options: DaemonOptions) -> PathTrust {
         PathTrust(user: geteuid(), isPersonal: !isSystemService(options))
     }
 
-    /// Has the hooks of these pipelines told of what changes from now on, and of what is owed.
+    /// Sets the hooks of these pipelines, so that they run after changes, and pending hooks run now.
     func assignHooks(of definitions: [PipelineDefinition]) async {
         guard let parts, !definitions.isEmpty else { return }
-        // With a new index nobody knows what they were told of: of what is there, they are told once more.
+        // With a new index, the last successful runs of hooks are unknown, so the hooks run again for the current
+        // generations.
         let all = definitions.map { definition in
-            let told = areHooksForgotten ? nil : current(definition)?.mark
-            return (pipeline: definition.name, hooks: definition.hooks, told: told)
+            let notified = isHookStateLost ? nil : current(definition)?.identity
+            return (pipeline: definition.name, hooks: definition.hooks, notified: notified)
         }
         let memories = await parts.store.assignHooks(all)
         for definition in definitions {
-            // What was committed meanwhile is what they are to be told of.
+            // `current` is read again, because a run may have committed meanwhile.
             parts.hooks.configure(definition, memories[definition.name] ?? [:], current: current(definition))
         }
     }
 
-    /// A pipeline is configured no more: should it be again, its hooks are new.
+    /// Removes the hooks of a pipeline that is not configured any more. If the pipeline is added again, its hooks are
+    /// new.
     func forgetHooks(of name: String) async {
         guard pipelines[name]?.definition.hooks.isEmpty == false else { return }
-        _ = await parts?.store.assignHooks([(pipeline: name, hooks: [], told: nil)])
+        _ = await parts?.store.assignHooks([(pipeline: name, hooks: [], notified: nil)])
     }
 
-    /// What readers see of a pipeline that has hooks, or do not see any more.
+    /// The current or withdrawn generation of a pipeline with hooks.
     private func current(_ definition: PipelineDefinition) -> CurrentGeneration? {
         definition.hooks.isEmpty ? nil : pipelines[definition.name]?.runner.status.kept
     }
 
-    /// Hooks of a pipeline whose configuration has changed.
+    /// Sets the hooks of a pipeline if its configuration has changed them.
     func assignHooks(of definition: PipelineDefinition, before: PipelineDefinition?) async {
         if definition.hooks != before?.hooks ?? [] { await assignHooks(of: [definition]) }
     }
 }
 
 extension FreshetControl.PendingHook {
-    init(_ debt: HookMachine.PendingRun) {
+    init(_ pending: HookMachine.PendingRun) {
         self.init(
-            hook: debt.hook.text, generation: Int64(clamping: debt.generation), running: debt.isRunning,
-            attempts: Int64(debt.memory.attempts), since: debt.memory.failingSince, error: debt.memory.error,
-            next: debt.next.map(WallClock.microseconds(at:)))
+            hook: pending.hook.text, generation: Int64(clamping: pending.generation), running: pending.isRunning,
+            attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince, error: pending.memory.error,
+            next: pending.next.map(WallClock.microseconds(at:)))
     }
 }

@@ -4,14 +4,14 @@ import FreshetSystemd
 import FreshetVarlink
 import Logging
 
-/// Where the control socket comes from: the service manager, or this process.
+/// The control socket, which the service manager passes or the daemon creates.
 extension Supervisor {
-    /// The name that the socket unit gives it (`FileDescriptorName=`).
+    /// The name of the socket in the socket unit (`FileDescriptorName=`).
     static let socketName = "varlink"
 
     /// The socket that the service manager passed; nil if it passed none.
     ///
-    /// - Throws: ``ActivationError`` or ``VarlinkListener/Failure``, neither of which trying again mends.
+    /// - Throws: ``ActivationError`` or ``VarlinkListener/Failure``; a retry does not help with either.
     static func inheritedListener(_ passed: [ListenDescriptors.Item]) throws -> VarlinkListener? {
         guard let item = passed.first else { return nil }
         guard passed.count == 1 else { throw ActivationError.several(passed.map(\.name)) }
@@ -19,37 +19,39 @@ extension Supervisor {
         return try VarlinkListener(inherited: item.descriptor)
     }
 
-    /// Notices from now on when the socket's name is removed, and makes it again: nobody could reach the daemon, not
-    /// even to reload it.
+    /// Watches the name of the socket, and creates the socket again if the name is removed. Without it no client could
+    /// reach the daemon, not even to reload it.
     func keepSocket(of server: VarlinkServer, at path: String) {
         do {
             socketWatch = try watchSocket(of: server, at: path)
         } catch {
-            log.say(.socketUnwatched, [.error: .string("\(error)")])
+            log.log(.socketUnwatched, [.error: .string("\(error)")])
         }
     }
 
     private func watchSocket(of server: VarlinkServer, at path: String) throws -> DirectoryWatch {
         try DirectoryWatch(loop, path: Self.directory(of: path)) { [weak self, weak server] in
             self?.adopt { [weak self, weak server] in
-                if let server { await self?.mendSocket(of: server, at: path) }
+                if let server { await self?.repairSocket(of: server, at: path) }
             }
         }
     }
 
-    private func mendSocket(of server: VarlinkServer, at path: String) {
+    private func repairSocket(of server: VarlinkServer, at path: String) {
         guard !server.isInPlace else { return }
         do {
             try Self.makeDirectory(Self.directory(of: path), mode: 0o755)
-            // The directory may be another one. It is watched before the socket is made, so that no moment is missed.
+            // The directory may be a new one. The watch starts before the socket is created, so that no removal is
+            // missed.
             socketWatch = try watchSocket(of: server, at: path)
             try server.change(to: VarlinkListener(path: path))
             isSocketLost = false
-            log.say(.socketMended, [.socket: .string(path)])
+            flapLog.log(.socketRepaired, about: path, [.socket: .string(path)])
         } catch {
             guard !isSocketLost else { return }
             isSocketLost = true
-            log.say(.socketLost, [.socket: .string(path), .error: .string("\(error)")])
+            flapLog.log(
+                .socketLost, about: path, [.socket: .string(path), .error: .string("\(error)")])
         }
     }
 
@@ -59,7 +61,7 @@ extension Supervisor {
     }
 }
 
-/// What is wrong with the sockets that the service manager passed.
+/// An error of the sockets that the service manager passed.
 enum ActivationError: Error, Hashable, CustomStringConvertible {
     case several([String])
     case misnamed(String)
@@ -67,10 +69,10 @@ enum ActivationError: Error, Hashable, CustomStringConvertible {
     var description: String {
         switch self {
         case .several(let names):
-            "the service manager passed \(names.count) sockets (\(names.joined(separator: ", "))), and one is wanted: "
-                + "keep one ListenStream= in freshetd.socket"
+            "the service manager passed \(names.count) sockets (\(names.joined(separator: ", "))), but freshetd "
+                + "accepts only one: keep one ListenStream= in freshetd.socket"
         case .misnamed(let name):
-            "the service manager passed a socket by the name '\(name)': "
+            "the service manager passed a socket with the name '\(name)': "
                 + "freshetd.socket needs FileDescriptorName=\(Supervisor.socketName)"
         }
     }

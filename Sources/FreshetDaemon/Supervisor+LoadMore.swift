@@ -1,25 +1,25 @@
 import FreshetControl
 import FreshetPipelines
 
-/// Further pages, as the operator or a program asks for them.
+/// Further pages that a client requests.
 extension Supervisor {
     func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult {
         let runner = try hosted(name).runner
         if let generation = runner.status.generation, generation.isBehind || generation.pinnedSince != nil {
             throw .cannotLoadMore(
-                name: name, reason: "its copy was rolled back or is pinned, and further pages would be of another one")
+                name: name, reason: "its copy was rolled back or is pinned, and further pages would not belong to it")
         }
         if runner.status.withdrawn != nil {
             throw .cannotLoadMore(
-                name: name, reason: "its copy is withdrawn, and 'freshetctl refresh \(name)' is what brings it back")
+                name: name, reason: "its copy is withdrawn; run 'freshetctl refresh \(name)' first")
         }
         if runner.status.heldSince != nil { throw .cannotLoadMore(name: name, reason: Self.held(name)) }
         let known: [String]
         let answer: RefreshAnswer
         do throws(LoadMoreError) {
-            // What is refused is answered, and is no signal: nothing heard it.
+            // A refused request is not recorded as a signal, because no pipeline received it.
             try runner.mayLoadMore(at: place)
-            book.note(
+            registry.recordOccurrence(
                 SignalName.operation, (["load-more"] + (readers.isPublic(name) ? place : [])).joined(separator: " "),
                 pipeline: name)
             guard wait else { return LoadMoreResult(name: name, path: try runner.requestMore(at: place)) }
@@ -28,7 +28,7 @@ extension Supervisor {
             throw ControlError(error, of: name, at: place)
         }
         switch answer {
-        case .stopped: throw .busy("'\(name)' was stopped before the page was there")
+        case .stopped: throw .busy("'\(name)' was stopped before the page was loaded")
         case .refused(let refusal): throw .tryLater(TryLaterHint(refusal))
         case .ended(let summary):
             let status = runner.status
@@ -45,13 +45,13 @@ extension Supervisor {
 
 extension ControlError {
     /// Why no further page was loaded.
-    fileprivate init(_ fault: LoadMoreError, of name: String, at place: [String]) {
-        switch fault {
+    fileprivate init(_ error: LoadMoreError, of name: String, at place: [String]) {
+        switch error {
         case .noPages:
-            self = .cannotLoadMore(name: name, reason: "it has no 'pages', and is loaded as a whole by each run")
+            self = .cannotLoadMore(name: name, reason: "it has no 'pages'; each run loads everything")
         case .notOnDemand:
             self = .cannotLoadMore(name: name, reason: "it loads all pages by itself ('pages.load' is not a number)")
-        case .notLoaded: self = .cannotLoadMore(name: name, reason: "it has no copy yet whose pages could go on")
+        case .notLoaded: self = .cannotLoadMore(name: name, reason: "it has no copy yet")
         case .nothingMore: self = .nothingMore(name: name, path: place)
         case .unknownPlace(let known):
             let keys = known.map { $0.joined(separator: " ") }

@@ -3,10 +3,10 @@ import FreshetPipelines
 import FreshetSystemd
 import Logging
 
-/// Parameters of pipelines, as the operator sees and sets them.
+/// Parameters of pipelines that the operator lists and sets.
 extension Supervisor {
     func setParameters(
-        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
+        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, caller: String
     ) async throws(ControlError) -> ControlMessage.ParametersSet {
         let hosted = try hosted(name)
         let changed: [String]
@@ -18,27 +18,27 @@ extension Supervisor {
             throw .parametersRefused(name: name, refusals: error.refusals.map(InvalidSetting.init))
         }
         if !changed.isEmpty {
-            log.say(
+            log.log(
                 .parametersSet,
                 [
                     .pipeline: .string(name), .parameters: .string(changed.joined(separator: ", ")),
-                    .asker: .string(asker),
+                    .caller: .string(caller),
                 ])
         }
         return ControlMessage.ParametersSet(
             changed: changed, parameters: hosted.runner.parameters.map(ParameterStatus.init))
     }
 
-    /// Hides secrets before a run that fails can speak of them.
+    /// Redacts secret values before a failed run can log them.
     private func hide(_ settings: [ParameterSetting], of hosted: RunningPipeline) {
         let secrets = settings.compactMap { setting -> String? in
             guard let value = setting.value,
                 let parameter = hosted.definition.parameters.first(where: { $0.name == setting.parameter }),
-                parameter.isSecret, parameter.fault(of: value) == nil
+                parameter.isSecret, parameter.error(of: value) == nil
             else { return nil }
             return value
         }
-        if !secrets.isEmpty { redactor.know(hidden.union(secretParameters).union(secrets)) }
+        if !secrets.isEmpty { redactor.setSecrets(hidden.union(secretParameters).union(secrets)) }
     }
 
     /// The values of parameters whose names say that they are secrets.
@@ -68,7 +68,7 @@ extension InvalidSetting {
     init(_ refusal: ParameterError) {
         let reason =
             switch refusal.reason {
-            case .fault(let sentence): sentence
+            case .error(let sentence): sentence
             case .unknown([]): "is unknown: the pipeline has no parameters"
             case .unknown(let known):
                 "is unknown; "

@@ -7,7 +7,7 @@ import FreshetSystemSignals
 import Logging
 import Synchronization
 
-/// A pipeline that runs, and the target of the network that it needs.
+/// A running pipeline with the network target that it needs.
 struct RunningPipeline: Sendable {
     let runner: PipelineRunner
     let target: NetworkTarget
@@ -15,7 +15,7 @@ struct RunningPipeline: Sendable {
     var definition: PipelineDefinition { runner.definition }
 }
 
-/// A pipeline whose files have faults: it does not run, and what it had is still offered.
+/// A pipeline whose configuration has errors. It does not run; its last copy stays published.
 struct InvalidPipeline: Sendable {
     var message: String
     var remembered: PersistentState
@@ -26,17 +26,17 @@ struct InvalidPipeline: Sendable {
 extension Supervisor {
     // MARK: Hosting
 
-    /// Starts all pipelines; what is remembered of them is asked for at once.
+    /// Starts all pipelines. One query reads their stored states.
     ///
-    /// Other work goes on meanwhile, and reloads wait.
+    /// Other work continues meanwhile, and reloads wait.
     func hostAll() async {
-        await takeReloadTurn()
-        defer { endReloadTurn() }
+        await acquireReloadLock()
+        defer { releaseReloadLock() }
         guard let parts else { return }
         var remembered = await parts.store.remembered()
         for (index, definition) in configuration.pipelines.enumerated() {
             await giveWay(before: index, "start of pipelines")
-            // Somebody may have closed the copy in the configuration while the daemon was away.
+            // The configuration may have got a stricter mode or another group while the daemon did not run.
             if let state = remembered[definition.name], state.generation != nil,
                 state.binding
                     != definition.validatorBinding(
@@ -60,27 +60,27 @@ extension Supervisor {
             reporter.attach(runner)
             let hosted = RunningPipeline(runner: runner, target: target)
             pipelines[definition.name] = hosted
-            tellDirectNetworks(hosted)
+            updateDirectNetworks(hosted)
         }
         await assignHooks(of: configuration.pipelines)
-        areHooksForgotten = false
+        isHookStateLost = false
     }
 
-    /// So many pipelines are handled before other work has the loop: that takes some milliseconds.
+    /// The number of pipelines that are handled before other work gets the loop. They take some milliseconds.
     static let pipelinesPerPause = 64
 
-    /// Lets other work have the loop now and then, in work for all pipelines.
+    /// Yields the loop after every ``pipelinesPerPause`` pipelines. Call it in loops over all pipelines.
     ///
     /// - Parameters:
-    ///   - index: how many pipelines were handled before.
-    ///   - job: what a log calls the work.
+    ///   - index: the number of pipelines that were handled before.
+    ///   - job: the name of the work in the log.
     func giveWay(before index: Int, _ job: String) async {
         guard index.isMultiple(of: Self.pipelinesPerPause) else { return }
         if index > 0 { await Task.yield() }
         loop.nameJob(job)
     }
 
-    /// Starts a pipeline. What fires from now on is heard.
+    /// Starts a pipeline, which receives its signals from now on.
     func host(_ definition: PipelineDefinition) async {
         guard let parts else { return }
         let (target, network, reporter) = prepare(definition, in: parts)
@@ -91,8 +91,8 @@ extension Supervisor {
         reporter.attach(runner)
         let hosted = RunningPipeline(runner: runner, target: target)
         pipelines[definition.name] = hosted
-        tellDirectNetworks(hosted)
-        // It may have changed while the pipeline was being added.
+        updateDirectNetworks(hosted)
+        // The network may have changed while the pipeline was being added.
         if let state = targets[target]?.state, state != network { runner.networkChanged(state) }
     }
 
@@ -103,17 +103,18 @@ extension Supervisor {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
         let reporter = PipelineEventSink(
-            PipelineLogger(name: definition.name, log: log, events: events, desk: news, readers: readers), book,
-            committed: { [commits = commitNews, name = definition.name] generation, causes in
-                commits.tell(name, generation)
-                parts.hooks.offer(name, generation, causes: causes)
+            PipelineLogger(name: definition.name, log: log, events: events, limiter: limiter, readers: readers),
+            registry,
+            committed: { [commits = commitSignals, name = definition.name] generation, causes in
+                commits.fire(name, generation)
+                parts.hooks.generationChanged(name, generation, causes: causes)
             },
-            withdrawal: makeWithdrawalNews(definition.name, parts.hooks),
+            withdrawal: makeWithdrawalHandler(definition.name, parts.hooks),
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }
 
-    /// Ends a pipeline; its copy stays.
+    /// Stops a pipeline; its copy stays.
     func dismiss(_ name: String) async {
         guard let hosted = pipelines.removeValue(forKey: name) else { return }
         readers.remove(name)
@@ -124,8 +125,8 @@ extension Supervisor {
         parts?.hooks.dismiss(name)
     }
 
-    /// Gives a pipeline another configuration. One that listens to other signals from now on forgets nothing of what it
-    /// has heard.
+    /// Applies another configuration to a pipeline. A pipeline that subscribes to other signals from now on keeps the
+    /// signals that it has received.
     func change(_ definition: PipelineDefinition) async {
         guard let hosted = pipelines[definition.name], let parts else { return await host(definition) }
         readers.set(definition)
@@ -134,25 +135,26 @@ extension Supervisor {
         let (splay, share) = (splay, share(of: definition.name))
         guard target == hosted.target else {
             let network = follow(target, in: parts)
-            parts.engine.listen(hosted.runner, to: signal(of: definition, target))
+            parts.engine.subscribe(hosted.runner, to: signal(of: definition, target))
             hosted.runner.reconfigure(definition, splay: splay, share: share)
             hosted.runner.networkChanged(network)
             release(hosted.target)
             let changed = RunningPipeline(runner: hosted.runner, target: target)
             pipelines[definition.name] = changed
-            tellDirectNetworks(changed)
+            updateDirectNetworks(changed)
             return
         }
         if definition.refresh.on != before.on || definition.refresh.files != before.files
             || definition.refresh.dbus != before.dbus || definition.refresh.after != before.after
         {
-            parts.engine.listen(hosted.runner, to: signal(of: definition, target))
+            parts.engine.subscribe(hosted.runner, to: signal(of: definition, target))
         }
         hosted.runner.reconfigure(definition, splay: splay, share: share)
-        tellDirectNetworks(hosted)
+        updateDirectNetworks(hosted)
     }
 
-    /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.
+    /// The merged signals of a pipeline. They always include the operator's requests, but not the timer, which belongs
+    /// to the engine.
     private func signal(of definition: PipelineDefinition, _ target: NetworkTarget) -> Signal {
         var signals = [operation.signal(activatedBy: definition.name)]
         for name in definition.refresh.on.sorted(by: { $0.rawValue < $1.rawValue }) {
@@ -180,26 +182,26 @@ extension Supervisor {
         StableDelay.fraction(identity: identity, name: name)
     }
 
-    // MARK: Faulty pipelines
+    // MARK: Invalid pipelines
 
-    /// Notes the pipelines whose files have faults, and what each still offers.
-    func prepareFaulty() async {
+    /// Logs the invalid pipelines, and reads their stored states, which contain the published copies.
+    func prepareInvalid() async {
         guard let parts else { return }
-        for (name, diagnostics) in configuration.faulty.sorted(by: { $0.key < $1.key }) {
+        for (name, diagnostics) in configuration.invalid.sorted(by: { $0.key < $1.key }) {
             let message =
-                diagnostics.first { $0.severity == .error }?.forEverybody.sentence ?? "its configuration has faults"
-            faulty[name] = InvalidPipeline(
+                diagnostics.first { $0.severity == .error }?.forEverybody.sentence ?? "its configuration has errors"
+            invalid[name] = InvalidPipeline(
                 message: message, remembered: await parts.store.remembered(name), since: WallClock.now)
             for diagnostic in diagnostics where diagnostic.severity == .error {
-                news.say(.faultyPipeline, diagnostic.fields.merging([.pipeline: .string(name)]) { $1 })
+                limiter.log(.invalidPipeline, diagnostic.fields.merging([.pipeline: .string(name)]) { $1 })
             }
         }
-        news.finish(.faultyPipeline)
+        limiter.finish(.invalidPipeline)
     }
 
     // MARK: The network
 
-    /// Follows a target for as long as a pipeline needs it, and says how it stands.
+    /// Follows a target for as long as a pipeline needs it; returns its current state.
     private func follow(_ target: NetworkTarget, in parts: Parts) -> NetworkState {
         if var known = targets[target] {
             known.users += 1
@@ -207,7 +209,7 @@ extension Supervisor {
             return known.state
         }
         let watch = parts.network.watch(target)
-        let following = book.follow(watch.signal, row: NetworkTargetFollower.row(of: target))
+        let following = registry.follow(watch.signal, row: NetworkTargetFollower.row(of: target))
         let follower = NetworkTargetFollower(watch, following, state: NetworkState(watch.fact, before: nil))
         targets[target] = follower
         let ending = follower.ending
@@ -229,37 +231,37 @@ extension Supervisor {
     }
 
     private func networkChanged(_ target: NetworkTarget, _ fact: NetworkFact) {
-        book.fact(SignalName.network, row: NetworkTargetFollower.row(of: target), fact.text)
+        registry.fact(SignalName.network, row: NetworkTargetFollower.row(of: target), fact.text)
         guard var follower = targets[target] else { return }
         let before = follower.state
         follower.state = NetworkState(fact, before: before)
         targets[target] = follower
         guard follower.state != before else { return }
         if follower.state.reachable != before.reachable {
-            tellNetworkChange(of: target)
+            networkChanged(of: target)
         } else if follower.state.reachable, follower.state.path != before.path {
-            tellNetworkChange(of: target, message: JournalMessage.network.text)
+            networkChanged(of: target, message: JournalMessage.network.text)
         }
         for hosted in pipelines.values where hosted.target == target { hosted.runner.networkChanged(follower.state) }
         statusMayHaveChanged()
     }
 
-    /// A network that comes or goes is told at once; while it flaps the changes are counted, and told when it is calm.
-    private func tellNetworkChange(of target: NetworkTarget, message: Logger.Message? = nil) {
-        tellNetworkNews()
+    /// Logs the first change of a network immediately, and counts further changes until the network is stable.
+    private func networkChanged(of target: NetworkTarget, message: Logger.Message? = nil) {
+        logNetworkChanges()
         let now = ContinuousClock.now
-        guard let verdict = targets[target]?.news.changed(at: now) else { return }
-        sayNetwork(target, message: message, level: verdict == .say ? .info : .debug)
+        guard let decision = targets[target]?.flapLimiter.changed(at: now) else { return }
+        logNetwork(target, message: message, level: decision == .log ? .info : .debug)
         armNetworkTimer()
     }
 
-    /// Says what is due of the targets' news.
-    private func tellNetworkNews() {
+    /// Logs the summaries of network changes that are due.
+    private func logNetworkChanges() {
         let now = ContinuousClock.now
         for target in Array(targets.keys) {
-            switch targets[target]?.news.elapsed(at: now) {
-            case .calm(let changes): sayNetwork(target, changes: changes)
-            case .goesOn(let changes): sayNetwork(target, changes: changes, message: "the network keeps changing")
+            switch targets[target]?.flapLimiter.elapsed(at: now) {
+            case .quiet(let changes): logNetwork(target, changes: changes)
+            case .goesOn(let changes): logNetwork(target, changes: changes, message: "the network keeps changing")
             case nil: break
             }
         }
@@ -267,17 +269,17 @@ extension Supervisor {
     }
 
     private func armNetworkTimer() {
-        guard let due = targets.values.compactMap(\.news.due).min() else { return }
+        guard let due = targets.values.compactMap(\.flapLimiter.due).min() else { return }
         let timer =
             networkTimer
             ?? LoopTimer(loop) { [weak self] in
-                self?.adopt { [weak self] in await self?.tellNetworkNews() }
+                self?.adopt { [weak self] in await self?.logNetworkChanges() }
             }
         networkTimer = timer
         timer.arm(at: due)
     }
 
-    private func sayNetwork(
+    private func logNetwork(
         _ target: NetworkTarget, changes: Int? = nil, message: Logger.Message? = nil, level: Logger.Level = .info
     ) {
         guard let follower = targets[target] else { return }
@@ -285,51 +287,52 @@ extension Supervisor {
             .target: .string("\(target)"), .path: .string(follower.watch.fact.description),
         ]
         if let changes { fields[.changes] = .stringConvertible(changes) }
-        let state: Logger.Message = follower.state.reachable ? "the network is there" : "the network is gone"
-        log.say(.network, text: message ?? state, level: level, fields)
+        let state: Logger.Message =
+            follower.state.reachable ? "the network is reachable" : "the network is not reachable"
+        log.log(.network, text: message ?? state, level: level, fields)
     }
 }
 
-/// Carries what a pipeline's engine reports to its voice, in order.
+/// Passes the events of a pipeline's engine to the pipeline's logger, in order, and reports commits and withdrawals.
 final class PipelineEventSink: Sendable {
-    private let voice: Mutex<PipelineLogger>
+    private let logger: Mutex<PipelineLogger>
     private let name: String
-    private let book: SignalRegistry
+    private let registry: SignalRegistry
     private let runner = Mutex(WeakRunner())
     private let commits = Mutex(CommitDetector())
     private let committed: @Sendable (CurrentGeneration, _ causes: String?) -> Void
     private let withdrawal: WithdrawalHandler
     private let statusChanged: @Sendable () -> Void
 
-    /// Told that readers find a generation no more, or again, and why in a line.
+    /// Called when a copy was withdrawn or is published again, with the causes in one line.
     typealias WithdrawalHandler = @Sendable (CurrentGeneration, _ causes: String?) -> Void
 
     /// - Parameters:
-    ///   - committed: told of each generation that a run leaves, and of the run's causes in a line.
-    ///   - withdrawal: told of the copy that readers find no more, and when they find the same one again.
+    ///   - committed: called for each new generation, with the causes of its run in one line.
+    ///   - withdrawal: called when the copy was withdrawn, and when the same copy is published again.
     init(
-        _ voice: PipelineLogger, _ book: SignalRegistry,
+        _ logger: PipelineLogger, _ registry: SignalRegistry,
         committed: @escaping @Sendable (CurrentGeneration, _ causes: String?) -> Void,
         withdrawal: @escaping WithdrawalHandler = { _, _ in },
         statusChanged: @escaping @Sendable () -> Void
     ) {
         self.withdrawal = withdrawal
-        name = voice.name
-        self.book = book
-        self.voice = Mutex(voice)
+        name = logger.name
+        self.registry = registry
+        self.logger = Mutex(logger)
         self.committed = committed
         self.statusChanged = statusChanged
     }
 
-    /// Whose reports they are. The runner keeps this object, and so is not kept by it.
+    /// Sets the runner whose events are reported. The runner owns this object, so the reference to the runner is weak.
     func attach(_ runner: PipelineRunner) {
         self.runner.withLock { $0.runner = runner }
     }
 
     func report(_ event: EngineEvent) {
-        // A pipeline's timer and parameters are its engine's own: this is where they are heard of.
-        if case .heard(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {
-            book.note(cause.signal, cause.detail, pipeline: name, count: cause.count)
+        // A pipeline's timer and parameters belong to its engine and have no other source, so they are recorded here.
+        if case .received(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {
+            registry.recordOccurrence(cause.signal, cause.detail, pipeline: name, count: cause.count)
         }
         let status: FreshetPipelines.PipelineStatus? =
             switch event {
@@ -339,14 +342,14 @@ final class PipelineEventSink: Sendable {
         var generation = status?.generation
         switch event {
         case .withdrawn, .returned: generation = status?.kept
-        // It is not kept.
+        // The status does not contain a damaged generation, because it is not kept.
         case .withdrawnDamaged(let lost, _): generation = lost
         default: break
         }
-        voice.withLock { $0.say(event, generation: generation, isWithdrawn: status?.withdrawn != nil) }
-        // What is withdrawn when a run starts is not new when it is back.
+        logger.withLock { $0.log(event, generation: generation, isWithdrawn: status?.withdrawn != nil) }
+        // A generation that is withdrawn when a run starts is not new when it is published again.
         let seen = if case .runStarted = event { status?.kept } else { generation }
-        if let new = commits.withLock({ $0.heard(event, generation: seen) }) {
+        if let new = commits.withLock({ $0.received(event, generation: seen) }) {
             var causes: String?
             if case .runEnded(let summary, _) = event { causes = summary.causes.summary }
             committed(new, causes)
@@ -354,7 +357,7 @@ final class PipelineEventSink: Sendable {
         switch event {
         case .stateChanged, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore: statusChanged()
         case .withdrawn, .withdrawnDamaged, .returned:
-            tellWithdrawal(event, generation)
+            logWithdrawal(event, generation)
             statusChanged()
         default: break
         }
@@ -362,12 +365,12 @@ final class PipelineEventSink: Sendable {
 }
 
 extension PipelineEventSink {
-    private func tellWithdrawal(_ event: EngineEvent, _ generation: CurrentGeneration?) {
+    private func logWithdrawal(_ event: EngineEvent, _ generation: CurrentGeneration?) {
         guard let generation else { return }
         switch event {
         case .withdrawn where generation.withdrawnSince != nil, .withdrawnDamaged:
             withdrawal(generation, "withdrawn")
-        // Another one is told of by whoever made it the copy.
+        // A new generation is reported by the code that published it.
         case .returned(isSame: true, let causes) where generation.withdrawnSince == nil:
             withdrawal(generation, causes?.summary ?? "returned")
         default: break

@@ -5,7 +5,7 @@ import FreshetEventLoop
 import FreshetPipelines
 import Logging
 
-/// Removing what no pipeline owns.
+/// Removes the data of pipelines that are not configured.
 extension Supervisor {
     func unowned() async throws(ControlError) -> [UnownedPipeline] {
         let configured = try await configuredNames()
@@ -17,48 +17,49 @@ extension Supervisor {
         }
     }
 
-    func prune(_ names: [String], asker: String) async throws(ControlError) -> ControlMessage.Pruned {
-        // A reload that adds a pipeline comes before, and then it is configured, or after, and then it is new.
-        await takeReloadTurn()
-        defer { endReloadTurn() }
+    func prune(_ names: [String], caller: String) async throws(ControlError) -> ControlMessage.Pruned {
+        // With the lock, a reload that adds a pipeline happens either before, and the pipeline is configured, or after,
+        // and the pipeline starts without old data.
+        await acquireReloadLock()
+        defer { releaseReloadLock() }
         let configured = try await configuredNames()
         let store = try cacheStore()
         var pruned = ControlMessage.Pruned()
         for name in names where !configured.contains(name) {
             if isEnding {
-                pruned.failed.append(UnprunedPipeline(name: name, reason: "the daemon stops"))
+                pruned.failed.append(UnprunedPipeline(name: name, reason: "the daemon is stopping"))
                 continue
             }
             let holding: CacheUsage?
             do throws(CacheError) {
                 holding = try await store.prune(name)
             } catch {
-                // The others have nothing to do with it.
+                // A failure does not affect the other pipelines.
                 pruned.failed.append(UnprunedPipeline(name: name, reason: error.description))
                 continue
             }
             guard let holding else { continue }
-            news.say(
+            limiter.log(
                 .pruned,
                 [
                     .pipeline: .string(name), .file: .string(holding.file ?? "none"),
-                    .bytes: .stringConvertible(holding.bytes), .asker: .string(asker),
+                    .bytes: .stringConvertible(holding.bytes), .caller: .string(caller),
                 ])
             pruned.pipelines.append(UnownedPipeline(holding))
         }
         return pruned
     }
 
-    /// The pipelines that are in force, and those of which there are files, sound or not.
+    /// The names of the active pipelines, and of all pipelines that have configuration files, valid or not.
     private func configuredNames() async throws(ControlError) -> Set<String> {
         let loaded = await load()
-        if let fault = loaded.daemonDiagnostics.first(where: { $0.severity == .error }) {
+        if let error = loaded.daemonDiagnostics.first(where: { $0.severity == .error }) {
             throw .failed(
                 name: nil,
-                reason: "nothing is removed as long as it is not known what is configured: \(fault.sentence)")
+                reason: "nothing was removed, because the configuration cannot be read: \(error.sentence)")
         }
-        return Set(loaded.files.keys).union(loaded.pipelines.map(\.name)).union(loaded.faulty.keys)
-            .union(configuration.pipelines.map(\.name)).union(pipelines.keys).union(faulty.keys)
+        return Set(loaded.files.keys).union(loaded.pipelines.map(\.name)).union(loaded.invalid.keys)
+            .union(configuration.pipelines.map(\.name)).union(pipelines.keys).union(invalid.keys)
     }
 }
 

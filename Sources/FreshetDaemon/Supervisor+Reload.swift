@@ -10,27 +10,27 @@ import FreshetSystemd
 import Glibc
 import Logging
 
-/// Reading the configuration, at the start and again.
+/// Reads the configuration at the start and at each reload.
 extension Supervisor {
-    /// Reads the files, on a worker.
+    /// Reads the files on a worker thread.
     func load() async -> Configuration {
         let loader = loader
         return await pools.configuration.run("configuration") { loader.load() }
     }
 
-    /// Reads where ``searchPath(_:user:exists:)`` says.
+    /// The loader for the directories of ``searchPath(_:user:exists:)``.
     static func loader(_ options: DaemonOptions) -> ConfigurationLoader {
         ConfigurationLoader(
             searchPath: searchPath(options),
-            terms: LoadContext(
+            context: LoadContext(
                 defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
-                busFault: BusMatch.fault(of:)),
+                busError: BusMatch.error(of:)),
             fileSystem: options.copies.isEmpty
                 ? fileSystem(options)
                 : SubstitutingFileSystem(fileSystem(options), copies: options.copiedContents))
     }
 
-    /// The machine's files; in a process that root started, only those that root alone can change.
+    /// The files of this machine; in a process that root started, only files that no other user can change.
     static func fileSystem(_ options: DaemonOptions) -> any ConfigurationFileSystem {
         if let recorded = options.recordedFiles { return recorded }
         guard options.invoker == 0 else { return HostFileSystem() }
@@ -46,12 +46,12 @@ extension Supervisor {
         }
     }
 
-    /// Where flags and environment say; where neither does, the directory of a user other than root, if there is one, else
-    /// those of the system.
+    /// The configuration directories: those of the flags or the environment; otherwise the user's own directory, if it
+    /// exists and the user is not root; otherwise the system's directories.
     ///
     /// - Parameters:
     ///   - user: nil: ``DaemonOptions/owner``.
-    ///   - exists: whether there is something at a path.
+    ///   - exists: whether a path exists.
     static func searchPath(
         _ options: DaemonOptions, user: UInt32? = nil, exists: (String) -> Bool = { access($0, F_OK) == 0 }
     ) -> SearchPath {
@@ -63,72 +63,72 @@ extension Supervisor {
             own: own.flatMap { exists($0) ? $0 : nil })
     }
 
-    /// A user's own directory; nil: nobody says where that would be. It is one, as the user's unit has it.
+    /// The configuration directory of a user, the same as in the user's unit; nil: it is unknown.
     private static func ownConfiguration(_ environment: [String: String], _ user: UInt32) -> String? {
         var environment = environment
-        // What the others lack is not to be in the way.
+        // Set, because a lack of the other directories must not cause an error here.
         for variable in ["STATE_DIRECTORY", "CACHE_DIRECTORY"] { environment[variable] = "/" }
         return try? ServiceDirectories(name: "freshet", environment: environment, userID: user).configuration.first
     }
 
-    /// SIGHUP: as a reload by the control socket, with the answer in the log.
+    /// Reloads after SIGHUP, in the same way as after a request by the control socket. The result is logged.
     func reloadBySignal(_ detail: String) async {
         do throws(ControlError) {
             _ = try await reload(configurationOnly: false, detail: detail)
         } catch {
-            // What is wrong was said where it was found.
+            // The error has been logged already.
         }
     }
 
-    /// Reads the configuration and applies what has changed, or rejects it whole and leaves everything as it was.
+    /// Reads the configuration and applies the changes. If it has errors, the reload is refused and nothing changes.
     ///
-    /// An error that only the service can see, such as a credential that it was not given, is an error of its pipeline
-    /// alone. A pipeline that runs keeps its previous configuration; one that is new does not run.
+    /// An error that only the service can see, such as a missing credential, affects only its pipeline: a running
+    /// pipeline keeps its previous configuration, and a new one does not run.
     ///
-    /// - Parameter detail: who asked, for the signal `reload`.
-    /// - Returns: what changed, and all warnings and such errors.
+    /// - Parameter detail: the caller, for the signal `reload`.
+    /// - Returns: the changes, and all warnings and errors of single pipelines.
     func reload(
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        // The reload under way may have read the files before the edit that this one is about: it does not stand for it.
-        await takeReloadTurn()
-        defer { endReloadTurn() }
+        // A reload in progress may have read the files before the latest edit, so this reload reads them again.
+        await acquireReloadLock()
+        defer { releaseReloadLock() }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         notifier.reloading(status: "reading the configuration")
         loop.nameJob("reload")
         let read = WallClock.now
-        let files = await refusingProgramFaults(of: wanted(await load()))
-        let (new, surroundings, lacking) = await keepingRunning(files)
+        let files = await rejectingProgramErrors(of: selected(await load()))
+        let (new, hostEnvironment, lacking) = await keepingRunning(files)
         loop.nameJob("reload: errors")
-        var faults = files.diagnostics.filter { $0.severity == .error }
-        if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
-        guard faults.isEmpty else {
-            refusedReload = RefusedReload(faults, at: WallClock.now, redactor)
+        var errors = files.diagnostics.filter { $0.severity == .error }
+        if errors.isEmpty, let conflict = await assignFiles(of: new, in: parts) { errors = [conflict] }
+        guard errors.isEmpty else {
+            refusedReload = RefusedReload(errors, at: WallClock.now, redactor)
             notifier.ready(status: await statusLine())
-            for (index, fault) in faults.enumerated() {
+            for (index, error) in errors.enumerated() {
                 await giveWay(before: index, "errors of a reload")
-                say(fault)
+                log(error)
             }
-            news.finish(.configurationFault)
-            log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
+            limiter.finish(.configurationError)
+            limiter.log(.reloadRefused, [.caller: .string(detail), .errors: .stringConvertible(errors.count)])
             throw .configurationRefused(
-                (files.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
+                (files.isValid ? errors : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         loop.nameJob("reload: secrets")
-        readers.know(surroundings.groups)
-        hidden = surroundings.hidden(with: new)
-        redactor.know(hidden.union(secretParameters))
-        await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
-        for diagnostic in lacking { say(diagnostic) }
-        news.finish(.configurationFault)
+        readers.setGroups(hostEnvironment.groups)
+        hidden = hostEnvironment.hidden(with: new)
+        redactor.setSecrets(hidden.union(secretParameters))
+        await parts.http.use(hostEnvironment.secrets, files: hostEnvironment.credentialFiles)
+        for diagnostic in lacking { log(diagnostic) }
+        limiter.finish(.configurationError)
         let summary = await apply(new, configurationOnly: configurationOnly)
         refusedReload = nil
         configurationSince = read
         notifier.ready(status: await statusLine())
-        log.say(
+        limiter.log(
             .reloaded,
             [
-                .asker: .string(detail), .added: .stringConvertible(summary.added.count),
+                .caller: .string(detail), .added: .stringConvertible(summary.added.count),
                 .changed: .stringConvertible(summary.changed.count),
                 .removed: .stringConvertible(summary.removed.count),
                 .unchanged: .stringConvertible(summary.unchanged),
@@ -140,30 +140,31 @@ extension Supervisor {
         return (summary, (lacking + new.diagnostics).map(ConfigurationDiagnostic.init))
     }
 
-    /// Gives pipelines that run their previous configuration if the service lacks what the new one needs.
+    /// Keeps the previous configuration of running pipelines whose new configuration needs something that the service
+    /// lacks.
     ///
-    /// - Returns: the configuration to be applied, its surroundings, and the errors of those pipelines.
+    /// - Returns: the configuration to be applied, its host environment, and the errors of those pipelines.
     private func keepingRunning(_ new: Configuration) async -> (Configuration, HostEnvironment, [Diagnostic]) {
-        let (checked, surroundings) = await checkingSurroundings(of: new)
-        let running = Set(surroundings.faults.map(\.pipeline)).filter { pipelines[$0] != nil }
-        guard new.isSound, !running.isEmpty else { return (checked, surroundings, []) }
-        let lacking = running.sorted().flatMap { checked.faulty[$0] ?? [] }.filter { $0.severity == .error }
+        let (checked, hostEnvironment) = await checkingHostEnvironment(of: new)
+        let running = Set(hostEnvironment.errors.map(\.pipeline)).filter { pipelines[$0] != nil }
+        guard new.isValid, !running.isEmpty else { return (checked, hostEnvironment, []) }
+        let lacking = running.sorted().flatMap { checked.invalid[$0] ?? [] }.filter { $0.severity == .error }
         var kept = new
         kept.pipelines = new.pipelines.map { definition in
             running.contains(definition.name) ? pipelines[definition.name]?.definition ?? definition : definition
         }
-        let (applied, others) = await checkingSurroundings(of: kept)
+        let (applied, others) = await checkingHostEnvironment(of: kept)
         return (applied, others, lacking)
     }
 
-    /// Waits until no other reload is under way, and keeps others waiting until ``endReloadTurn()``.
-    func takeReloadTurn() async {
+    /// Waits until no other reload is in progress, and blocks other reloads until ``releaseReloadLock()``.
+    func acquireReloadLock() async {
         guard isReloading else {
             isReloading = true
             return
         }
         await withCheckedContinuation { waiter in
-            // The other one may have ended since the look: a suspension may let others run first.
+            // The other reload may have ended meanwhile, because the suspension lets other work run first.
             guard isReloading else {
                 isReloading = true
                 return waiter.resume()
@@ -172,23 +173,24 @@ extension Supervisor {
         }
     }
 
-    /// Hands the turn to the one that has waited longest: nobody who comes now gets it before.
-    func endReloadTurn() {
+    /// Passes the lock to the reload that has waited longest, so that no later one overtakes it.
+    func releaseReloadLock() {
         guard waitingReloads.isEmpty else { return waitingReloads.removeFirst().resume() }
         isReloading = false
     }
 
-    /// Applies a sound configuration by its difference: what did not change keeps its state, its run and its back-off.
+    /// Applies the differences of a valid configuration. An unchanged pipeline keeps its state, its run and its
+    /// backoff.
     ///
-    /// - Parameter configurationOnly: the signal `reload` does not follow.
+    /// - Parameter configurationOnly: the signal `reload` is not fired afterwards.
     private func apply(_ new: Configuration, configurationOnly: Bool) async -> ReloadSummary {
         let before = configuration
         let difference = await pools.configuration.run("configuration") { new.difference(from: before) }
         loop.nameJob("reload")
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
-        faulty = [:]
-        await prepareFaulty()
+        invalid = [:]
+        await prepareInvalid()
         parts?.slots.change(new.daemon.requestLimits)
         parts?.memory.change(limit: JQTransformer.memoryForLongAnswers(of: new.daemon.memoryLimit))
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
@@ -200,26 +202,27 @@ extension Supervisor {
         for (index, definition) in difference.changed.enumerated() {
             await giveWay(before: index, "reload")
             let before = pipelines[definition.name]?.definition
-            // What was kept of the other kind is forgotten, and what a check refused of it.
+            // A change between one file and several files removes the kept content, including the rejected candidate.
             if before?.cache.files.isEmpty != definition.cache.files.isEmpty {
-                pipelines[definition.name]?.runner.keepsNothingRefused()
+                pipelines[definition.name]?.runner.keepsNothingRejected()
             }
             await change(definition)
-            // Again, for what a run of before has committed meanwhile; what it commits from here on it looks after itself.
+            // Again, because a run with the previous configuration may have committed meanwhile. Later commits use the
+            // new mode and group.
             await parts?.store.setAccess(definition)
             await assignHooks(of: definition, before: before)
         }
         for (index, definition) in difference.added.enumerated() {
             await giveWay(before: index, "reload")
             await host(definition)
-            tellHeld(definition.name)
+            logHeld(definition.name)
             await assignHooks(of: definition, before: nil)
             if !definition.refresh.on.isEmpty, configurationOnly || !definition.refresh.on.contains(.reload) {
                 pipelines[definition.name]?.runner.begin(detail: "the pipeline is new in the configuration")
             }
         }
-        news.finish(.held)
-        if difference.isDaemonChanged { await applyRoom(new.daemon) }
+        limiter.finish(.held)
+        if difference.isDaemonChanged { await applyQuota(new.daemon) }
         if isTargetChanged || difference.isDaemonChanged {
             for (index, name) in difference.unchanged.enumerated() {
                 await giveWay(before: index, "reload")
@@ -232,52 +235,60 @@ extension Supervisor {
             unchanged: Int64(difference.unchanged.count))
     }
 
-    /// The programs that are not in force already are compiled, in a helper of their own: one that pipelines use may be
-    /// busy. At start they are not: that would be milliseconds for each before READY; a run says what is wrong then.
-    private func refusingProgramFaults(of new: Configuration) async -> Configuration {
+    /// Compiles the jq programs that are not active yet, and adds their errors. It uses its own helper, because those
+    /// of pipelines may be busy. At the start, programs are not compiled, because that would delay READY by some
+    /// milliseconds for each program; then a run reports the error.
+    private func rejectingProgramErrors(of new: Configuration) async -> Configuration {
         loop.nameJob("reload: programs")
-        let inForce = Set(configuration.pipelines.flatMap(\.programs))
+        let active = Set(configuration.pipelines.flatMap(\.programs))
         let transformer = JQTransformer(loop, workers: pools.helpers)
-        var verdicts: [ProgramText: String?] = [:]
-        var faults: [ProgramError] = []
+        var compileErrors: [ProgramText: String?] = [:]
+        var errors: [ProgramError] = []
         for definition in new.pipelines {
-            for program in Set(definition.programs).subtracting(inForce).sorted(by: { $0.text < $1.text }) {
-                var verdict: String?
-                if let known = verdicts[program] {
-                    verdict = known
+            for program in Set(definition.programs).subtracting(active).sorted(by: { $0.text < $1.text }) {
+                var compileError: String?
+                if let known = compileErrors[program] {
+                    compileError = known
                 } else {
                     do throws(FetchError) {
-                        verdict = try await transformer.fault(in: program.text, variables: program.variables)
+                        compileError = try await transformer.error(in: program.text, variables: program.variables)
                     } catch {
-                        // A program that ends the helper is at fault; a helper that cannot be started is not its.
-                        if case .failed(let failure) = error, failure.kind == .content { verdict = failure.message }
+                        // A program that ends the helper is an error; a helper that cannot be started is not.
+                        if case .failed(let failure) = error, failure.kind == .content {
+                            compileError = failure.message
+                        }
                     }
-                    verdicts[program] = .some(verdict)
+                    compileErrors[program] = .some(compileError)
                 }
-                guard let verdict else { continue }
-                faults.append(ProgramError(pipeline: definition.name, program: program.text, message: verdict))
+                guard let compileError else { continue }
+                errors.append(ProgramError(pipeline: definition.name, program: program.text, message: compileError))
             }
         }
-        guard !faults.isEmpty else { return new }
+        guard !errors.isEmpty else { return new }
         let loader = loader
-        return await pools.configuration.run("configuration") { [faults] in loader.refusing(faults, in: new) }
+        return await pools.configuration.run("configuration") { [errors] in
+            loader.addingProgramErrors(errors, in: new)
+        }
     }
 
-    /// Reads the credentials that pipelines name and looks for their groups, on a worker. Who lacks one is faulty.
-    func checkingSurroundings(of configuration: Configuration) async -> (Configuration, HostEnvironment) {
+    /// Reads the credentials of pipelines and looks up their groups, on a worker thread. A pipeline that lacks one is
+    /// invalid.
+    func checkingHostEnvironment(of configuration: Configuration) async -> (Configuration, HostEnvironment) {
         let credentials = Credentials(environment: options.environment)
         let loader = loader
         let trust = Self.trust(options)
-        let (checked, surroundings) = await pools.configuration.run("configuration") {
-            let surroundings = HostEnvironment(of: configuration, credentials, trust)
+        let (checked, hostEnvironment) = await pools.configuration.run("configuration") {
+            let hostEnvironment = HostEnvironment(of: configuration, credentials, trust)
             var checked = configuration
-            if !surroundings.warnings.isEmpty {
-                checked = loader.noting(surroundings.warnings, as: .warning, in: checked)
+            if !hostEnvironment.warnings.isEmpty {
+                checked = loader.adding(hostEnvironment.warnings, as: .warning, in: checked)
             }
-            if !surroundings.faults.isEmpty { checked = loader.noting(surroundings.faults, as: .error, in: checked) }
-            return (checked, surroundings)
+            if !hostEnvironment.errors.isEmpty {
+                checked = loader.adding(hostEnvironment.errors, as: .error, in: checked)
+            }
+            return (checked, hostEnvironment)
         }
-        return (checked, surroundings)
+        return (checked, hostEnvironment)
     }
 
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {
@@ -291,14 +302,14 @@ extension Supervisor {
         }
     }
 
-    /// Each fault of the configuration is one message, with its place.
-    func say(_ diagnostic: Diagnostic) {
-        news.say(.configurationFault, level: diagnostic.severity == .error ? nil : .warning, diagnostic.fields)
+    /// Logs an error or a warning of the configuration with its location.
+    func log(_ diagnostic: Diagnostic) {
+        limiter.log(.configurationError, level: diagnostic.severity == .error ? nil : .warning, diagnostic.fields)
     }
 }
 
 extension Diagnostic {
-    /// Without what stands in the file, which not everybody may read.
+    /// The diagnostic without text from the file, which not every user may read.
     var forEverybody: Diagnostic {
         var diagnostic = self
         diagnostic.excerpt = nil
@@ -306,10 +317,10 @@ extension Diagnostic {
         return diagnostic
     }
 
-    /// The fault on one line: place, severity, what is wrong and what to do.
+    /// The diagnostic on one line: location, severity, error and remedy.
     var sentence: String { text().split(separator: "\n").first.map(String.init) ?? message }
 
-    /// The fault and its place, for the journal.
+    /// The diagnostic and its location, as fields of a log message.
     var fields: [JournalField: Logger.MetadataValue] {
         var fields: [JournalField: Logger.MetadataValue] = [.error: .string(sentence), .file: .string(file)]
         if let line { fields[.line] = .stringConvertible(line) }
@@ -319,19 +330,20 @@ extension Diagnostic {
 }
 
 extension RefusedReload {
-    /// Whoever may look may see it: of the file no more than its name and what is wrong.
+    /// Makes a record that every client may see: it contains the name of the file and the error, but no text from the
+    /// file.
     ///
-    /// - Parameter faults: one at least, or nothing was refused.
-    init?(_ faults: [Diagnostic], at instant: Int64, _ redactor: Redactor) {
-        guard let fault = faults.first else { return nil }
-        var first = ConfigurationDiagnostic(fault.forEverybody)
+    /// - Parameter errors: the errors of the configuration; nil is returned if there is none.
+    init?(_ errors: [Diagnostic], at instant: Int64, _ redactor: Redactor) {
+        guard let error = errors.first else { return nil }
+        var first = ConfigurationDiagnostic(error.forEverybody)
         first.message = redactor.text(first.message)
-        self.init(at: instant, faults: Int64(faults.count), first: first)
+        self.init(at: instant, errors: Int64(errors.count), first: first)
     }
 }
 
 extension ReloadSummary {
-    /// Such as `1 added, 2 changed`, or `nothing changed`.
+    /// One line for people, such as `1 added, 2 changed`, or `nothing changed`.
     var text: String {
         let parts = [(added.count, "added"), (changed.count, "changed"), (removed.count, "removed")]
             .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
@@ -342,7 +354,7 @@ extension ReloadSummary {
 extension ConfigurationDiagnostic {
     init(_ diagnostic: Diagnostic) {
         self.init(
-            severity: diagnostic.severity == .error ? .fault : .warning, file: diagnostic.file,
+            severity: diagnostic.severity == .error ? .error : .warning, file: diagnostic.file,
             line: diagnostic.line.map(Int64.init), column: diagnostic.column.map(Int64.init),
             message: diagnostic.explanation(), excerpt: diagnostic.excerpt?.text,
             caret: diagnostic.excerpt.map { Int64($0.caret) })

@@ -5,37 +5,38 @@ import FreshetSystemSignals
 import FreshetSystemd
 import Glibc
 
-/// People's sessions at this machine.
+/// User sessions on this machine.
 extension Supervisor {
-    /// A person's own daemon is that person's business, and so is who it looks for.
+    /// Whether the daemon is the system service and not a user's own service. A user's own daemon only looks for
+    /// sessions of that user.
     static func isSystemService(_ options: DaemonOptions) -> Bool {
         ServiceDirectories.isSystemService(environment: options.environment, userID: options.owner)
     }
 
-    /// That logind is missing is told of sleep, once, for both.
+    /// Starts to watch sessions. A missing logind is logged only once, for sleep and sessions together.
     nonisolated func watchSessions(_ bus: BusConnection) -> SessionMonitor {
         SessionMonitor(bus: bus, scope: Self.isSystemService(options) ? .local : .user(geteuid()))
     }
 
-    /// Tells those who follow what becomes of them.
+    /// Publishes the facts of sessions.
     func followSessions() {
         guard let sessions = parts?.sessions else { return }
-        adopt { [book] in
-            for await fact in sessions.facts { book.fact(SignalName.foreground, fact.description) }
+        adopt { [registry] in
+            for await fact in sessions.facts { registry.fact(SignalName.foreground, fact.description) }
         }
     }
 
-    /// The row of `freshetctl signals`.
+    /// The row `foreground` of `freshetctl signals`.
     func foregroundStatus() -> SignalStatus {
         let fact = parts?.sessions.fact
-        return book.status(
+        return registry.status(
             SignalName.foreground, fact: fact?.description ?? "not known", unavailable: fact?.missing,
             ignored: parts?.sessions.minorChanges)
     }
 }
 
 extension SessionFact {
-    /// What is missing to hear of sessions; nil: nothing.
+    /// Why no sessions are detected; nil: logind is available.
     var missing: String? {
         guard case .unavailable(let reason) = logind else { return nil }
         return "no logind: \(reason)"

@@ -1,8 +1,8 @@
 import FreshetControl
 import FreshetVarlink
 
-/// Answers for several pipelines in one job of the loop. Asked for one pipeline at a time, the supervisor would be a job of
-/// its own for each, and a client that asks for all would wait for the turns of others as often.
+/// Answers requests for several pipelines in one job of the loop. With one job per pipeline, a client that requests all
+/// pipelines would wait for other jobs before each of them.
 extension Supervisor {
     func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineStatus] {
         var statuses: [PipelineStatus] = []
@@ -27,7 +27,7 @@ extension Supervisor {
 
     func counters(of names: ArraySlice<String>) async -> [PipelineCounters] {
         var counters: [PipelineCounters] = []
-        for name in names { if let one = await self.counters(of: name) { counters.append(one) } }
+        for name in names { if let values = await self.counters(of: name) { counters.append(values) } }
         return counters
     }
 }

@@ -4,10 +4,10 @@ import FreshetSignals
 import FreshetSystemSignals
 import Logging
 
-/// The machine's sleep, its wake, and its wall clock.
+/// Sleep and wake of the machine, and steps of its wall clock.
 extension Supervisor {
-    /// Watches over sleep for the network and the pipelines: at a wake an epoch begins and all pipelines know of it
-    /// before the signal fires.
+    /// Watches sleep for the network and the pipelines. At a wake, a new network epoch begins and all pipelines are
+    /// notified before the signal fires.
     nonisolated func watchSleep(
         _ bus: BusConnection, _ network: NetworkMonitor, _ engine: PipelineEngine
     ) -> SleepMonitor {
@@ -17,15 +17,15 @@ extension Supervisor {
         }
     }
 
-    /// Tells the pipelines, the journal and those who follow what becomes of it.
+    /// Passes sleep, wake and clock steps to the pipelines, and logs and publishes them.
     func followSleep() {
         guard let parts else { return }
         let (sleep, engine) = (parts.sleep, parts.engine)
-        adopt { [weak self, book] in
+        adopt { [weak self, registry] in
             for await fact in sleep.facts {
                 engine.goesToSleep(fact.isGoingToSleep)
-                book.fact(SignalName.resume, fact.description)
-                await self?.sayMissing(fact)
+                registry.fact(SignalName.resume, fact.description)
+                await self?.logMissing(fact)
             }
         }
         adopt { [weak self] in
@@ -39,34 +39,34 @@ extension Supervisor {
         }
     }
 
-    private func sayMissing(_ fact: SleepFact) {
-        switch sleepNews.heard(fact.logind) {
+    private func logMissing(_ fact: SleepFact) {
+        switch sleepLogFilter.changed(fact.logind) {
         case .missing(let reason):
-            log.say(.logindMissing, [.error: .string(reason)])
-        case .found: log.say(.logindFound)
+            flapLog.log(.logindMissing, about: "logind", [.error: .string(reason)])
+        case .found: flapLog.log(.logindFound, about: "logind", [:])
         case nil: break
         }
     }
 
     private func resumed(_ causes: [Cause], _ fact: SleepFact) {
-        guard let cause = causes.first, sleepNews.woke(fact) else { return }
+        guard let cause = causes.first, sleepLogFilter.woke(fact) else { return }
         var fields: [JournalField: Logger.MetadataValue] = [:]
         if let slept = fact.lastSleep { fields[.slept] = .string("\(slept.rounded)") }
         if let detail = cause.last.detail { fields[.detail] = .string(detail) }
-        log.say(.resumed, fields)
+        limiter.log(.resumed, fields)
     }
 
     private func clockStepped(_ detail: String?) {
         var fields: [JournalField: Logger.MetadataValue] = [:]
         if let detail { fields[.detail] = .string(detail) }
-        log.say(.clockStepped, fields)
+        limiter.log(.clockStepped, fields)
         statusMayHaveChanged()
     }
 
-    /// The row of `freshetctl signals`.
+    /// The row `resume` of `freshetctl signals`.
     func resumeStatus() -> SignalStatus {
         let fact = parts?.sleep.fact
-        return book.status(
+        return registry.status(
             SignalName.resume, fact: fact?.text(at: .now) ?? "not known", unavailable: fact?.missing,
             ignored: parts?.sleep.minorChanges)
     }

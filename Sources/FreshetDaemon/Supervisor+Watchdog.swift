@@ -2,36 +2,37 @@ import FreshetEventLoop
 import FreshetSystemd
 import Synchronization
 
-/// Signs of life for the service manager.
+/// Watchdog messages to the service manager.
 ///
-/// A timer of the loop asks the supervisor, and only the supervisor answers the manager: if either hangs, the manager
-/// hears nothing. Workers are not asked: a slow disk is no hang, and a restart would not mend it. The status line has it.
+/// A timer of the loop starts a job of the supervisor, and only that job sends `WATCHDOG=1`. If the loop or the
+/// supervisor hangs, the service manager gets no message. Worker threads are not involved: a slow disk is not a hang,
+/// and a restart would not repair it. The status line shows a slow disk.
 extension Supervisor {
-    /// Begins to say `WATCHDOG=1`, if the service manager wants to hear it.
+    /// Starts to send `WATCHDOG=1`, if the service manager requests it.
     func beginWatchdog() {
         guard notifier.isConnected, let watchdog = Watchdog(environment: options.environment) else { return }
         heartbeat = Heartbeat(loop, every: watchdog.interval) { [weak self] in self?.watchdogIsDue() }
     }
 
     nonisolated private func watchdogIsDue() {
-        // At the end the supervisor takes no more jobs; how long that may take is for `TimeoutStopSec=` to say.
-        if isEnding { notifier.watchdog() } else { adopt { [weak self] in await self?.sayAlive() } }
+        // While the daemon stops, the supervisor takes no more jobs; then `TimeoutStopSec=` limits the time.
+        if isEnding { notifier.watchdog() } else { adopt { [weak self] in await self?.pingWatchdog() } }
     }
 
-    private func sayAlive() async {
+    private func pingWatchdog() async {
         notifier.watchdog()
-        await tellStatus()
+        await sendStatus()
     }
 }
 
-/// Calls a handler on a loop's thread, at an interval, until it is released.
+/// Calls a closure on the loop's thread at a fixed interval, until the heartbeat is released.
 final class Heartbeat: Sendable {
     private let timer = Mutex<LoopTimer?>(nil)
 
-    /// - Parameter beat: called first when the interval has passed once.
+    /// - Parameter beat: called for the first time after one interval.
     init(_ loop: EventLoop, every interval: Duration, _ beat: @escaping @Sendable () -> Void) {
         let timer = LoopTimer(loop) { [weak self] in
-            // Armed first, so that the next beat comes whatever becomes of this one.
+            // Armed first, so that a problem in this call does not prevent the next one.
             self?.arm(interval)
             beat()
         }

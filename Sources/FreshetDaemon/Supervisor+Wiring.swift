@@ -3,12 +3,12 @@ import FreshetPipelines
 import FreshetSystemSignals
 import FreshetSystemd
 
-/// How pipelines are wired, and what they have done.
+/// Descriptions and counters of pipelines.
 extension Supervisor {
     func description(of name: String) async -> PipelineDescription? {
         guard let hosted = pipelines[name] else {
-            return faulty[name].map { _ in
-                PipelineDescription(name: name, source: "its configuration has faults", faulty: true)
+            return invalid[name].map { _ in
+                PipelineDescription(name: name, source: "its configuration has errors", invalid: true)
             }
         }
         let definition = hosted.definition
@@ -25,7 +25,7 @@ extension Supervisor {
     }
 
     func counters(of name: String) async -> PipelineCounters? {
-        guard let hosted = pipelines[name] else { return faulty[name].map { _ in PipelineCounters(name: name) } }
+        guard let hosted = pipelines[name] else { return invalid[name].map { _ in PipelineCounters(name: name) } }
         let counters = hosted.runner.counters
         func runs(_ outcome: FreshetPipelines.RunOutcome) -> Int64 { Int64(counters.outcomes[outcome] ?? 0) }
         return PipelineCounters(
@@ -34,7 +34,7 @@ extension Supervisor {
             requests: Int64(counters.requests), receivedBytes: Int64(clamping: counters.bytes))
     }
 
-    /// The rows of `freshetctl signals` that a pipeline listens to, in the order of their names.
+    /// The rows of `freshetctl signals` that a pipeline subscribes to, sorted by name.
     private func rows(of hosted: RunningPipeline) -> [String] {
         let (definition, policy) = (hosted.definition, hosted.definition.refresh)
         var rows = policy.on.map { signal in
@@ -49,7 +49,7 @@ extension Supervisor {
         return rows.sorted()
     }
 
-    /// The paths that readers read.
+    /// The paths of the published files.
     private func readers(of definition: PipelineDefinition) -> [String] {
         let current = directories.cache + "/current/"
         guard !definition.cache.files.isEmpty else { return [current + definition.cache.file] }

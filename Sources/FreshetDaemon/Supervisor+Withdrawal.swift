@@ -6,12 +6,13 @@ import FreshetPipelines
 import FreshetSystemd
 import Logging
 
-/// Copies that readers do not find, since they are too old for them.
+/// Withdrawal of copies that are too old for readers.
 extension Supervisor {
-    /// Before the daemon is ready: readers find of each pipeline what they are to find by now, however long nobody has
-    /// looked. All at once: while the way to their origins was gone, they may all have expired.
+    /// Withdraws or publishes copies as their age requires. It runs before the daemon is ready, because copies may have
+    /// expired while the daemon did not run. All copies are handled concurrently, because all may have expired during
+    /// one outage.
     ///
-    /// - Parameter remembered: what is remembered of the pipelines, then and now.
+    /// - Parameter remembered: the stored states of the pipelines, which this method updates.
     func settleWithdrawals(_ remembered: inout [String: PersistentState]) async {
         guard let store = parts?.store else { return }
         let now = WallClock.now
@@ -36,36 +37,36 @@ extension Supervisor {
             return await group.reduce(into: [:]) { $0[$1.name] = $1.result }
         }
         for (definition, isDue) in unsettled {
-            // If it has failed that was said, and the pipeline tries it again.
+            // A failure has been logged, and the pipeline retries.
             guard let generation = results[definition.name]?.generation else { continue }
             let isDamaged = results[definition.name] == .damaged(generation)
             remembered[definition.name]?.generation = isDamaged ? nil : generation
-            news.say(
+            limiter.log(
                 isDue ? .withdrawn : .returned, text: isDamaged ? PipelineLogger.withdrawnDamaged : nil,
                 [.pipeline: .string(definition.name), .generation: .stringConvertible(generation.number)])
         }
-        for message in [JournalMessage.withdrawn, .returned] { news.finish(message) }
+        for message in [JournalMessage.withdrawn, .returned] { limiter.finish(message) }
     }
 
-    /// What of a pipeline is withdrawn, as far as it is known without a look at the disk.
+    /// The withdrawn copy of a pipeline, as far as the daemon knows it without reading the disk.
     func withdrawn(_ name: String) -> CurrentGeneration? {
-        pipelines[name]?.runner.status.withdrawn ?? faulty[name]?.remembered.withdrawn
+        pipelines[name]?.runner.status.withdrawn ?? invalid[name]?.remembered.withdrawn
     }
 
-    /// Tells those whose business it is that readers find a copy no more, or the same one again.
-    func makeWithdrawalNews(_ name: String, _ hooks: HookScheduler) -> PipelineEventSink.WithdrawalHandler {
-        { [commits = commitNews] generation, causes in
-            hooks.offer(name, generation, causes: causes)
-            // Who runs after it may have found nothing in between.
+    /// Makes the handler that notifies hooks and dependent pipelines when a copy is withdrawn or published again.
+    func makeWithdrawalHandler(_ name: String, _ hooks: HookScheduler) -> PipelineEventSink.WithdrawalHandler {
+        { [commits = commitSignals] generation, causes in
+            hooks.generationChanged(name, generation, causes: causes)
+            // Pipelines that run after this one may have found no copy in between.
             if generation.withdrawnSince == nil {
-                commits.raise(name, "\(name) has its generation \(generation.number) again")
+                commits.fire(name, "\(name) has its generation \(generation.number) again")
             }
         }
     }
 }
 
 extension PipelineDefinition {
-    /// Whether readers are to find nothing of what is remembered of it: see ``RefreshMachine``.
+    /// Whether the stored copy has to be withdrawn; the rule is that of ``RefreshMachine``.
     ///
     /// - Parameter wallNow: microseconds since 1970.
     func isWithdrawn(_ state: PersistentState, at wallNow: Int64) -> Bool {
@@ -78,7 +79,7 @@ extension PipelineDefinition {
 }
 
 extension WithdrawalResult {
-    /// What it was done to.
+    /// The generation that was withdrawn or published again.
     fileprivate var generation: CurrentGeneration? {
         switch self {
         case .done(let generation), .damaged(let generation): generation
@@ -88,9 +89,9 @@ extension WithdrawalResult {
 }
 
 extension PersistentState {
-    /// What readers see.
-    var offered: CurrentGeneration? { generation.flatMap { $0.withdrawnSince == nil ? $0 : nil } }
-    /// What they would see if it were not too old.
+    /// The current generation, if it is published.
+    var published: CurrentGeneration? { generation.flatMap { $0.withdrawnSince == nil ? $0 : nil } }
+    /// The current generation, if it is withdrawn.
     var withdrawn: CurrentGeneration? { generation.flatMap { $0.withdrawnSince == nil ? nil : $0 } }
 }
 

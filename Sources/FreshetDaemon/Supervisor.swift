@@ -12,23 +12,23 @@ import Glibc
 import Logging
 import Synchronization
 
-/// Wires the parts of the daemon: configuration, sources of signals, pipelines, cache and control interface.
+/// Connects the parts of the daemon: configuration, signal sources, pipelines, cache and control interface.
 ///
-/// ``run()`` is its whole life. All that runs beside it (pipelines, the control server, followers of facts) are child
-/// tasks of that one call: when it returns, nothing is left.
+/// ``run()`` runs the daemon. Pipelines, the control server and observers of facts are child tasks of this call, so
+/// that no task is left when it returns.
 actor Supervisor {
-    /// How long after a change the status line is told to the service manager: a storm of changes is one line.
+    /// The delay between a change and the new status line, so that a burst of changes causes only one line.
     static let statusDelay: Duration = .milliseconds(250)
 
     let options: DaemonOptions
-    /// Looks where it looked when the daemon started, whatever directories come and go.
+    /// Uses the search path from the start of the daemon, also if directories are added or removed later.
     let loader: ConfigurationLoader
     let loop: EventLoop
     let log: Logger
-    /// What `log` leaves out.
+    /// The log level of `log`.
     let threshold: LogThreshold
     let notifier: Notifier
-    /// Knows the secrets of the configuration in force.
+    /// Redacts the secrets of the active configuration.
     let redactor: Redactor
     let pools: ThreadPools
     let clock: LoopEngineClock
@@ -37,85 +37,86 @@ actor Supervisor {
 
     nonisolated let events = ControlEvents()
     nonisolated let readers = ContentReaders()
-    let book: SignalRegistry
-    let news: LogLimiter
+    let registry: SignalRegistry
+    let limiter: LogLimiter
+    let flapLog: FlapLog
     let slowJobs: SlowJobLog
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
-    /// The sources that are there for as long as the daemon is.
+    /// The sources that exist for as long as the daemon runs.
     var followings: [SignalRegistry.Following] = []
-    let commitNews = CommitSignals()
-    /// What pipelines run after, by the pipelines' names.
+    let commitSignals = CommitSignals()
+    /// The followed commits of other pipelines (`after`), by pipeline.
     var followedCommits: [String: [SignalRegistry.Following]] = [:]
-    /// What no other host has, for delays that are always the same here.
+    /// A value that is unique to this host, for delays that are always the same on this host.
     let identity: [UInt8]
 
     var configuration = Configuration()
-    /// When it was read: wall-clock microseconds since 1970.
+    /// When the configuration was read: wall-clock microseconds since 1970.
     var configurationSince: Int64
     /// The last reload, if it was refused.
     var refusedReload: RefusedReload?
-    /// What of it, and of its surroundings, must not be shown.
+    /// Values that must be redacted from logs and status.
     var hidden: Set<String> = []
     var pipelines: [String: RunningPipeline] = [:]
-    var faulty: [String: InvalidPipeline] = [:]
+    var invalid: [String: InvalidPipeline] = [:]
     var targets: [NetworkTarget: NetworkTargetFollower] = [:]
     var isReloading = false
-    /// Reloads that take their turn after the one under way.
+    /// Reloads that wait for the reload lock.
     var waitingReloads: [CheckedContinuation<Void, Never>] = []
     private var lastStatus = ""
     private var isStatusDue = false
     private var statusTimer: LoopTimer?
-    /// Due when a network that has flapped is to be told of.
+    /// Expires when a summary of network changes is due.
     var networkTimer: LoopTimer?
-    var sleepNews = SleepLogFilter()
+    var sleepLogFilter = SleepLogFilter()
     var busSignals: [BusSignalMatch: SharedBusMatch] = [:]
-    /// Nil as long as no pipeline listens to it.
+    /// Nil as long as no pipeline subscribes to a signal of the session bus.
     var sessionBus: BusSignals?
-    /// What pipelines follow by `files`, by the pipelines' names.
+    /// The watched files (`files`), by pipeline.
     var fileWatches: [String: [SharedFileWatch]] = [:]
-    let fileNews: FileEventPublisher
+    let fileEvents: FileEventPublisher
     private var termination: SignalDescriptor?
-    /// Nil where nobody watches.
+    /// Nil if the service manager has no watchdog for the daemon.
     var heartbeat: Heartbeat?
     /// The control socket, if the service manager passed it.
     var inherited: VarlinkListener?
     var socketWatch: DirectoryWatch?
-    /// It was said that the socket cannot be made again.
+    /// The message that the socket cannot be created again has been logged.
     var isSocketLost = false
-    /// The index is new, so that nobody knows what hooks were told of.
-    var areHooksForgotten = false
+    /// The index is new, so the last successful runs of hooks are unknown.
+    var isHookStateLost = false
 
-    /// Child tasks to be: closures that the running ``run()`` adds to its group.
+    /// The closures that ``run()`` starts as child tasks.
     private let jobs: AsyncStream<@Sendable () async -> Void>
     private let jobsInput: AsyncStream<@Sendable () async -> Void>.Continuation
     private let exit = Exit()
 
-    // Made by run(), before anything uses them.
+    // Set by run() before any use.
     var parts: Parts?
 
-    /// What needs the configuration or the directories to be made.
+    /// The objects that need the configuration or the directories.
     struct Parts: Sendable {
         let cache: LocalCache
         let store: CacheStore
         let http: HTTPClient
         let network: NetworkMonitor
-        /// Followed always: what the daemon says of the network as a whole.
+        /// The target `elsewhere`, which is always followed. Its fact stands for the network as a whole.
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
         let slots: RequestLimiter
         let memory: MemoryBudget
         let sleep: SleepMonitor
         let sessions: SessionMonitor
-        /// Of the system's bus, which the two above hear too.
+        /// The system bus, which `sleep` and `sessions` use too.
         let systemBus: BusSignals
         let files: FileMonitor
         let hooks: HookScheduler
     }
 
     /// - Parameters:
-    ///   - threshold: that of `log`, for it to be changed while the daemon runs.
-    ///   - redactor: that of `log`.
+    ///   - threshold: the threshold of `log`, which can change while the daemon runs.
+    ///   - redactor: the redactor of `log`.
     init(
         options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold(),
         redactor: Redactor = Redactor()
@@ -129,22 +130,24 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         pools = ThreadPools(clock: clock)
-        news = LogLimiter(log: log, clock: clock)
+        limiter = LogLimiter(log: log, clock: clock)
+        flapLog = FlapLog(log: log, limiter: limiter, clock: clock)
         slowJobs = SlowJobLog(log)
-        book = SignalRegistry(events: events, log: log, desk: news, clock: clock)
-        fileNews = FileEventPublisher(log: log, book: book)
+        registry = SignalRegistry(events: events, log: log, limiter: limiter, clock: clock)
+        fileEvents = FileEventPublisher(log: flapLog, registry: registry)
         directories = try Self.directories(options)
         configurationSince = started
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
     }
 
-    /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
+    /// The directories of the daemon. A directory that a flag names is not looked up, so that a user without a name and
+    /// a home directory, as in a container, causes no error.
     static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
         let flags = [
             ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
             ("RUNTIME_DIRECTORY", options.runtimeDirectory),
-            // Configuration has a search path of its own.
+            // The configuration has its own search path.
             ("CONFIGURATION_DIRECTORY", "/"),
         ]
         var environment = options.environment
@@ -156,56 +159,65 @@ actor Supervisor {
         return directories
     }
 
+    /// The daemon's own directories, whose files cannot be sources.
+    static func ownDirectories(_ directories: ServiceDirectories?, _ options: DaemonOptions) -> PrivateDirectories {
+        let credentials = Credentials(environment: options.environment).directory
+        return PrivateDirectories(
+            whole: [directories?.state, directories?.runtime, credentials].compactMap(\.self),
+            cache: directories?.cache)
+    }
+
     // MARK: Life
 
-    /// Runs the daemon until it is told to end, and says how it ended.
+    /// Runs the daemon until ``end(_:)`` is called; returns the exit status.
     func run() async -> DaemonExit {
         slowJobs.observe(loop)
         do {
             inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
         } catch {
-            log.say(.cannotStart, [.error: .string("\(error)")])
+            log.log(.cannotStart, [.error: .string("\(error)")])
             return .configuration
         }
-        let surroundings: HostEnvironment
+        let hostEnvironment: HostEnvironment
         configurationSince = WallClock.now
         let loaded = await load()
-        (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
-        readers.know(surroundings.groups)
-        hidden = surroundings.hidden(with: configuration)
-        redactor.know(hidden)
-        for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
-        guard configuration.isDaemonSound else {
+        (configuration, hostEnvironment) = await checkingHostEnvironment(of: selected(loaded))
+        readers.setGroups(hostEnvironment.groups)
+        hidden = hostEnvironment.hidden(with: configuration)
+        redactor.setSecrets(hidden)
+        for diagnostic in configuration.daemonDiagnostics { log(diagnostic) }
+        guard configuration.isDaemonValid else {
             inherited?.turnAway()
             return .configuration
         }
-        // Only of a configuration that can be read it is known what there is not.
-        let known = loaded.pipelines.map(\.name) + loaded.faulty.keys
+        // Unknown names can only be detected after the configuration was read.
+        let known = loaded.pipelines.map(\.name) + loaded.invalid.keys
         let unknown = options.onceNames.filter { !known.contains($0) }
         guard unknown.isEmpty else {
-            log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
+            log.log(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
             inherited?.turnAway()
             return .usage
         }
         do {
             parts = try await makeParts()
-            await parts?.http.use(surroundings.secrets, files: surroundings.credentialFiles)
+            await parts?.http.use(hostEnvironment.secrets, files: hostEnvironment.credentialFiles)
         } catch {
-            log.say(.cannotStart, [.error: .string("\(error)")])
+            log.log(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
-        await prepareFaulty()
+        await prepareInvalid()
         await begin()
         if let network = parts?.network { followDirectNetworks(network) }
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
         }
-        // Here, where the loop still turns and a slow disk is no hang.
+        // Flushed here, while the loop still runs, so that a slow disk does not count as a hang.
         if let cache = parts?.cache { await pools.cache.run("index") { cache.flush() } }
-        book.finish()
-        news.finish()
-        log.say(.stopping)
+        registry.finish()
+        flapLog.finish()
+        limiter.finish()
+        log.log(.stopping)
         return exit.status ?? .success
     }
 
@@ -214,23 +226,24 @@ actor Supervisor {
         jobsInput.yield(job)
     }
 
-    /// It was told to end.
+    /// Whether ``end(_:)`` was called.
     nonisolated var isEnding: Bool { exit.status != nil }
 
-    /// Ends the daemon: runs are cancelled and awaited, commits under way are finished.
+    /// Ends the daemon: cancels runs, waits for them, and finishes commits in progress.
     nonisolated func end(_ status: DaemonExit = .success) {
-        exit.note(status)
+        exit.set(status)
         notifier.stopping(status: "stopping")
         jobsInput.finish()
     }
 
-    /// Starts everything. Sources are armed and the socket listens before READY, which waits for no first refresh.
+    /// Starts all parts. Sources are armed and the socket listens before READY; READY does not wait for the first
+    /// refresh.
     private func begin() async {
         do {
-            try listenToProcessSignals()
+            try handleProcessSignals()
             try serveControl()
         } catch {
-            log.say(.cannotStart, [.error: .string("\(error)")])
+            log.log(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
@@ -238,14 +251,14 @@ actor Supervisor {
         followSleep()
         followSessions()
         await hostAll()
-        redactor.know(hidden.union(secretParameters))
+        redactor.setSecrets(hidden.union(secretParameters))
         statusTimer = LoopTimer(loop, named: "status line") { [weak self] in
-            self?.adopt { [weak self] in await self?.tellStatus() }
+            self?.adopt { [weak self] in await self?.sendStatus() }
         }
         notifier.ready(status: await statusLine())
         beginWatchdog()
-        if !notifier.isConnected { log.say(.noManager) }
-        log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
+        if !notifier.isConnected { log.log(.noManager) }
+        log.log(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
         adopt { await self.removeLeftovers() }
         if options.once { adopt { await self.runOnce() } }
@@ -256,52 +269,62 @@ actor Supervisor {
         try Self.makeDirectory(directories.state, mode: 0o700)
         try Self.makeDirectory(directories.cache, mode: 0o755)
         try Self.makeDirectory(directories.runtime, mode: 0o755)
-        let (room, removed, log) = (CacheQuota(configuration.daemon), removedForRoom, log)
+        let (quota, removed, log) = (CacheQuota(configuration.daemon), removedForSpace, log)
         let (cache, report) = try await pools.cache.run { () throws(CacheError) in
             try LocalCache.open(
-                cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: room.reserve,
-                limit: room.limit, removed: removed, rebuilt: { IndexLog(log).say($0, at: $1) })
+                cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: quota.reserve,
+                limit: quota.limit, directories: Self.programDirectories, removed: removed,
+                rebuilt: { IndexLog(log).log($0, at: $1) })
         }
-        say(report, at: cache.indexPath)
+        logRecovery(report, at: cache.indexPath)
         let definitions = configuration.pipelines
         try await pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
         let network = NetworkMonitor(loop) { epoch in
-            // On the loop's thread, which is the client's: connections from before are dropped before anybody hears.
+            // On the loop's thread, which is the HTTP client's: old connections are closed before pipelines get the
+            // signal.
             http.assumeIsolated { $0.beginEpoch(epoch) }
         }
         if case .unavailable(let reason) = network.availability {
-            log.say(.networkUnknown, [.error: .string(reason)])
+            log.log(.networkUnknown, [.error: .string(reason)])
         }
-        let store = CacheStore(cache: cache, workers: pools.cache) { [news] pipeline, error in
-            news.say(.cacheTrouble, [.pipeline: .string(pipeline), .error: .string(error.description)])
-        } heldBack: { [news] pipeline, copy in
-            news.say(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
+        let store = CacheStore(cache: cache, workers: pools.cache) { [limiter] pipeline, error in
+            limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
+        } heldBack: { [limiter] pipeline, copy in
+            limiter.log(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
+        } restored: { [limiter] pipeline, copy in
+            limiter.log(
+                .cacheRepaired,
+                [
+                    .pipeline: .string(pipeline),
+                    .repairs: .string(PipelineRecovery.Repair.restored(copy.number).description),
+                ])
         }
         let slots = RequestLimiter(configuration.daemon.requestLimits)
         let memory = MemoryBudget(limit: JQTransformer.memoryForLongAnswers(of: configuration.daemon.memoryLimit))
-        let world = EngineDependencies(
+        let dependencies = EngineDependencies(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: pools.commands),
-                files: FileReader(paths: pools.paths), copyFiles: FileReader(paths: pools.copies),
+                files: FileReader(paths: pools.paths, own: Self.ownDirectories(directories, options)),
+                copyFiles: FileReader(paths: pools.copies, checksLinks: false),
                 copies: directories.cache + "/current"),
             transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log] gaps in
-                log.say(.sandboxIncomplete, [.error: .string("no \(gaps)")])
+                log.log(.sandboxIncomplete, [.error: .string("no \(gaps)")])
             }, store: store, clock: clock,
             slots: slots, memory: memory, prober: http, helpers: try await makeCheckHelpers(),
             redact: { [redactor] in redactor.text($0) })
-        let engine = PipelineEngine(world) { [log] in log.say($0) }
+        let engine = PipelineEngine(dependencies) { [flapLog] in flapLog.log($0) }
         let bus = BusConnection(loop, .system)
-        let hooks = try await makeHookDesk(store, report.index, bus)
+        let hooks = try await makeHookScheduler(store, report.index, bus)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: engine, slots: slots, memory: memory, sleep: watchSleep(bus, network, engine),
             sessions: watchSessions(bus),
             systemBus: BusSignals(bus),
-            files: FileMonitor(loop) { [fileNews] path, fact, _ in fileNews.tell(path, fact) }, hooks: hooks)
+            files: FileMonitor(loop) { [fileEvents] path, fact, _ in fileEvents.publish(path, fact) }, hooks: hooks)
     }
 
-    /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
+    /// Creates a directory and its parents, as `mkdir -p -m MODE` does. Under systemd, they exist already.
     static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
         let components = path.split(separator: "/")
         var made = path.hasPrefix("/") ? "" : "."
@@ -317,25 +340,25 @@ actor Supervisor {
         }
     }
 
-    /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
-    /// descriptor is read: that must not be before somebody listens.
-    private func listenToProcessSignals() throws {
+    /// Starts to handle process signals. A process signal may arrive at any time. It is blocked and stays pending until
+    /// its descriptor is read, so the descriptor must not be read before there is a subscriber.
+    private func handleProcessSignals() throws {
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
-        adopt { await self.listenToHangup() }
+        adopt { await self.handleHangups() }
     }
 
-    private func listenToHangup() async {
+    private func handleHangups() async {
         let hangup: HangupSource
         do {
             hangup = try HangupSource(loop)
         } catch {
-            log.say(.cannotStart, [.error: .string("\(error)")])
+            log.log(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
         }
-        // One subscription to both, before the loop reads the descriptor.
+        // One subscription to both signals, before the loop reads the descriptor.
         for await causes in Signal.merge(hangup.reloadRequested, hangup.terminalClosed).causes {
             if causes.contains(where: { $0.last.signal == HangupSource.terminalClosedName }) {
-                log.say(.terminalClosed)
+                log.log(.terminalClosed)
                 end()
             } else {
                 await reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
@@ -343,30 +366,34 @@ actor Supervisor {
         }
     }
 
-    /// What the cache found and mended at its start.
-    private func say(_ report: RecoveryReport, at path: String) {
-        IndexLog(log).say(report, at: path)
+    /// Logs what the cache found and repaired at the start.
+    private func logRecovery(_ report: RecoveryReport, at path: String) {
+        IndexLog(log).log(report, at: path)
+        if !report.strays.isEmpty {
+            let strays = report.strays.map(\.description).joined(separator: "; ")
+            log.log(.cacheRepaired, [.pipeline: "none", .repairs: .string(strays)])
+        }
         for recovery in report.pipelines {
-            news.say(
-                .cacheMended,
+            limiter.log(
+                .cacheRepaired,
                 [
                     .pipeline: .string(recovery.pipeline),
                     .repairs: .string(recovery.repairs.map(\.description).joined(separator: "; ")),
                 ])
         }
-        news.finish(.cacheMended)
+        limiter.finish(.cacheRepaired)
     }
 
     // MARK: Once
 
-    /// `--once`: pipelines run, each after those that it names, and the daemon ends. A failure outweighs a faulty
-    /// configuration, and that what asks for patience.
+    /// Implements `--once`: runs each pipeline after those that it names in `after`, then ends the daemon. In the exit
+    /// status, a failure takes precedence over an invalid pipeline, which takes precedence over `tryLater`.
     private func runOnce() async {
-        var exit: DaemonExit = faulty.isEmpty ? .success : .configuration
-        for names in Self.turns(pipelines.mapValues(\.definition.refresh.after)) {
+        var exit: DaemonExit = invalid.isEmpty ? .success : .configuration
+        for names in Self.dependencyGroups(pipelines.mapValues(\.definition.refresh.after)) {
             await withTaskGroup(of: DaemonExit.self) { group in
                 for name in names {
-                    // What the operator holds is not to run, and that is no failure.
+                    // A held pipeline does not run, which is not a failure.
                     if pipelines[name]?.runner.status.heldSince != nil { continue }
                     group.addTask {
                         guard await self.canBeReached(name) else { return .failure }
@@ -379,7 +406,7 @@ actor Supervisor {
                 for await one in group where one == .failure || exit == .success { exit = one }
             }
         }
-        // They run already; one that fails is left to the daemon, or to the next time.
+        // Hooks run already. The daemon or the next `--once` retries a hook that fails.
         if let hooks = parts?.hooks {
             await hooks.waitUntilSettled()
             if hooks.failing > 0 { exit = .failure }
@@ -387,16 +414,16 @@ actor Supervisor {
         end(exit)
     }
 
-    /// What `--once` is to run of a configuration; all of it, if no names were given.
-    func wanted(_ configuration: Configuration) -> Configuration {
+    /// The part of a configuration that `--once` runs; without names, the whole configuration.
+    func selected(_ configuration: Configuration) -> Configuration {
         guard !options.onceNames.isEmpty else { return configuration }
-        var wanted = configuration
-        wanted.pipelines.removeAll { !options.onceNames.contains($0.name) }
-        wanted.faulty = wanted.faulty.filter { options.onceNames.contains($0.key) }
-        return wanted
+        var selected = configuration
+        selected.pipelines.removeAll { !options.onceNames.contains($0.name) }
+        selected.invalid = selected.invalid.filter { options.onceNames.contains($0.key) }
+        return selected
     }
 
-    /// `--once` does not wait for a network, and asks once for its proof.
+    /// Whether `--once` can run a pipeline. It does not wait for the network, and makes a network probe only once.
     private func canBeReached(_ name: String) async -> Bool {
         guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target] else {
             return true
@@ -407,13 +434,13 @@ actor Supervisor {
             obstacle = await parts?.engine.refusal(of: probe, epoch: target.state.epoch)
         }
         guard let obstacle else { return true }
-        news.say(.notRun, [.pipeline: .string(name), .path: .string(obstacle)])
+        limiter.log(.notRun, [.pipeline: .string(name), .path: .string(obstacle)])
         return false
     }
 
     // MARK: Status
 
-    /// Something of what the status line says may have changed: it is told soon, once.
+    /// Plans a new status line, because a value in it may have changed.
     nonisolated func statusMayHaveChanged() {
         guard notifier.isConnected else { return }
         adopt { await self.planStatus() }
@@ -425,7 +452,7 @@ actor Supervisor {
         statusTimer?.arm(at: .now + Self.statusDelay)
     }
 
-    func tellStatus() async {
+    func sendStatus() async {
         isStatusDue = false
         let line = await statusLine()
         guard line != lastStatus, !isEnding else { return }
@@ -434,14 +461,14 @@ actor Supervisor {
     }
 }
 
-/// How the daemon is to end: the first failure counts.
+/// The exit status of the daemon. The first failure is kept.
 private final class Exit: Sendable {
     private let stored = Mutex<DaemonExit?>(nil)
 
-    /// Nil until it was told to end.
+    /// Nil as long as the daemon has not been ended.
     var status: DaemonExit? { stored.withLock { $0 } }
 
-    func note(_ status: DaemonExit) {
+    func set(_ status: DaemonExit) {
         stored.withLock { if $0 == nil || $0 == .success { $0 = status } }
     }
 }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// A group of this machine's users.
+/// A user group of this machine.
 struct SystemGroup: Hashable, Sendable {
     let identifier: UInt32
 
-    /// Room for the members of a large group, in bytes; a group that needs more is not found.
+    /// The maximum size of a group's entry with all members, in bytes. A larger group is not found.
     private static let entryLimit = 1 << 20
 
-    /// Looks a name up, or takes a number. Asks the name service, and so may block. Nil if there is no such group.
+    /// Looks up a name with the name service, which may block, or uses a number. Nil: there is no such group.
     init?(named name: String) {
         var entry = group()
         var size = 4_096
@@ -30,7 +30,7 @@ struct SystemGroup: Hashable, Sendable {
         identifier = number
     }
 
-    /// Whether this process may give files to it: it is in the group, or is root.
+    /// Whether this process may give files to the group, because it is a member of the group or root.
     var isOwn: Bool {
         if geteuid() == 0 || getegid() == identifier { return true }
         let count = getgroups(0, nil)

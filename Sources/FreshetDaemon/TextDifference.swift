@@ -2,24 +2,24 @@ import FreshetEventLoop
 import FreshetSystemd
 import Glibc
 
-/// How two texts differ, line by line, as diff(1) says it.
+/// The line-by-line difference of two texts, from diff(1).
 struct TextDifference: Sendable {
-    /// In the unified format, from its first `@@` on; of what comes from elsewhere nothing acts on a terminal.
+    /// The difference in the unified format, from the first `@@` on. Control characters are escaped.
     var lines: [String]
     /// There are more lines.
     var isCut: Bool
 
-    /// More of a text is not compared, in bytes: people read no difference of such.
+    /// The maximum size of a text that is compared, in bytes. People do not read the difference of larger texts.
     static let sizeLimit = 8 << 20
-    /// So many lines are shown.
+    /// The maximum number of lines in the result.
     static let lineLimit = 200
-    /// Bytes of a line that are shown.
+    /// The maximum number of bytes of each line in the result.
     static let lineWidth = 400
-    /// diff(1) takes longer than this only for texts that are made to have it do so.
-    static let patience: Duration = .seconds(10)
+    /// The time limit for diff(1). Only texts that are made for it take longer.
+    static let timeLimit: Duration = .seconds(10)
     static let tool = "/usr/bin/diff"
 
-    /// Nil if the two are no texts, too large, or if there is no diff(1).
+    /// Nil: a content is not text or is too large, or diff(1) is not installed.
     static func between(_ old: [UInt8], and new: [UInt8], on loop: EventLoop) async -> TextDifference? {
         guard isText(old), isText(new), access(tool, X_OK) == 0 else { return nil }
         guard let before = try? OwnedDescriptor.memoryFile("old", old),
@@ -27,8 +27,8 @@ struct TextDifference: Sendable {
             let output = try? OwnedDescriptor.memoryFile("difference", [])
         else { return nil }
         // A child gets three descriptors, and cannot open those of this process, which forbids inspection
-        // (``ProcessInspection``). So the old text is the child's standard error, too: diff(1) writes there only when it
-        // ends with status 2.
+        // (``ProcessInspection``). So the old text is the child's standard error, too: diff(1) writes there only when
+        // it ends with status 2.
         let command = ChildProcess.Command(
             path: tool, arguments: ["-u", "--speed-large-files", "/proc/self/fd/2", "-"],
             environment: ["LANG": "C.UTF-8"])
@@ -37,7 +37,7 @@ struct TextDifference: Sendable {
                 loop, command, input: after.rawValue, output: output.rawValue, error: before.rawValue)
         else { return nil }
         let end = LoopTimer(loop) { child.signal(SIGKILL) }
-        end.arm(at: .now + patience)
+        end.arm(at: .now + timeLimit)
         defer { end.disarm() }
         let exit = await withTaskCancellationHandler {
             await child.wait()
@@ -50,13 +50,13 @@ struct TextDifference: Sendable {
         return TextDifference(bytes, isWhole: isWhole)
     }
 
-    /// From what diff(1) wrote.
+    /// Parses the output of diff(1).
     ///
-    /// - Parameter isWhole: it is not the beginning of more.
+    /// - Parameter isWhole: whether the output is complete.
     init(_ output: [UInt8], isWhole: Bool = true) {
         // The first two lines name the files.
         var all = output.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropFirst(2)
-        // Nothing follows the last line feed, and of more than can be read the last line is in pieces.
+        // After the last line feed there is an empty line; in incomplete output the last line is incomplete too.
         if all.last?.isEmpty == true || !isWhole { all = all.dropLast() }
         lines = all.prefix(Self.lineLimit).map { line in
             let shown = PlainText.escaping(String(decoding: line.prefix(Self.lineWidth), as: UTF8.self))
@@ -65,14 +65,14 @@ struct TextDifference: Sendable {
         isCut = all.count > Self.lineLimit || !isWhole
     }
 
-    /// UTF-8 without a NUL, and not too large.
+    /// Whether the bytes are UTF-8 without NUL, and not too large.
     private static func isText(_ bytes: [UInt8]) -> Bool {
         guard bytes.count <= sizeLimit, !bytes.contains(0) else { return false }
         return (try? UTF8Span(validating: bytes.span)) != nil
     }
 
     private static func read(_ file: OwnedDescriptor) -> (bytes: [UInt8], isWhole: Bool) {
-        // As much as can be shown, and a little more, so that it shows that there is more.
+        // A little more than can be shown, to detect that there is more.
         let limit = lineLimit * (lineWidth + 1) + (64 << 10)
         let isWhole = lseek(file.rawValue, 0, SEEK_END) <= off_t(limit)
         lseek(file.rawValue, 0, SEEK_SET)

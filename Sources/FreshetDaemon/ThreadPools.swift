@@ -2,9 +2,10 @@ import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
 
-/// The daemon's threads for work that blocks, a pool for each kind of work: what hangs in one delays nothing in another.
+/// The daemon's threads for blocking work. Each kind of work has its own pool, so that work that hangs in one pool does
+/// not delay the others.
 ///
-/// The watchdog's answer needs none of them.
+/// Watchdog messages do not need these threads.
 struct ThreadPools: Sendable {
     /// Reads configuration and credentials.
     let configuration = WorkerPool(threads: 2)
@@ -28,7 +29,7 @@ struct ThreadPools: Sendable {
         copies = PathPool(clock: clock)
     }
 
-    /// The work that has taken longest so far.
+    /// The running work that started first.
     var oldestRunning: WorkerPool.RunningWork? {
         let others = [configuration, commands, programs, helpers, proofs, cache].map(\.oldestRunning)
         return (others + [paths.oldestRunning, copies.oldestRunning]).compactMap(\.self).min { $0.since < $1.since }

@@ -1,19 +1,20 @@
 import Glibc
 
-/// How a body in memory grows whose length nobody knows.
+/// Reserves capacity for a body in memory of unknown length.
 ///
-/// An array that grows doubles, and both halves are there while it is copied: a body of 64 MiB would take 192. So a body
-/// that is no small one gets address space for all that it may become, once; memory comes with the bytes.
+/// A growing array doubles its capacity, and the old and the new storage exist while it is copied: a body of 64 MiB
+/// would take 192 MiB. So a body that is not small gets, once, address space for its greatest possible length. The
+/// kernel commits memory as bytes arrive.
 enum BufferGrowth {
-    /// Bytes: up to that a body grows as arrays do.
+    /// Up to this size, in bytes, a body grows as any array does.
     static let small = 1 << 20
-    /// The most address space for one body, in bytes. A kernel may deny more than the machine's memory.
+    /// The most address space for one body, in bytes. The kernel may refuse more than the machine's memory.
     static let most: Int = {
         let memory = sysconf(Int32(_SC_PHYS_PAGES)).multipliedReportingOverflow(by: sysconf(Int32(_SC_PAGESIZE)))
         return memory.overflow ? 64 << 20 : max(64 << 20, memory.partialValue / 4)
     }()
 
-    /// Makes an array ready for so many more bytes.
+    /// Prepares an array for `count` more bytes.
     ///
     /// - Parameter limit: the most bytes that the body may have.
     static func prepare(_ body: inout [UInt8], for count: Int, limit: UInt64) {

@@ -1,8 +1,8 @@
 import FreshetPipelines
 
-/// The failures of the one limit that all sources share, in the same words.
+/// Makes the failures of `check.max-bytes`, the limit that all sources share.
 enum SizeLimit {
-    /// - Parameter source: who sends too much, such as a host or a path.
+    /// - Parameter source: the sender of too much data, such as a host or a path.
     static func exceeded(by source: String, limit: UInt64) -> RunFailure {
         RunFailure(
             .content,
@@ -10,7 +10,7 @@ enum SizeLimit {
                 + "raise check.max-bytes if that is right")
     }
 
-    /// - Parameter size: what was announced.
+    /// - Parameter size: the announced size, in bytes.
     static func exceeded(by source: String, announcing size: UInt64, limit: UInt64) -> RunFailure {
         RunFailure(
             .content,

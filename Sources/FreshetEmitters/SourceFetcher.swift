@@ -1,21 +1,21 @@
 import FreshetEventLoop
 package import FreshetPipelines
 
-/// The engine's ``Fetching`` made real: HTTP, commands, files.
+/// Fetches sources for the engine: over HTTP, from commands and from files.
 package struct SourceFetcher: Fetching {
     private let http: HTTPClient
     private let commands: CommandRunner
     private let files: FileReader
-    /// Reads copies of other pipelines, which lie in the cache and not at a path that somebody names.
+    /// Reads copies of other pipelines. These are in the cache, not at a path from the configuration.
     private let copyFiles: FileReader
-    /// The directory in which pipelines keep their copies.
+    /// The directory of the pipelines' copies.
     private let copies: String
 
-    /// - Parameter copyFiles: with threads of its own; nil: that of the other files.
+    /// - Parameter copyFiles: a reader with its own threads; nil to share the threads of `files`.
     package init(
         http: HTTPClient, commands: CommandRunner, files: FileReader, copyFiles: FileReader? = nil, copies: String
     ) {
-        self.copyFiles = copyFiles ?? files
+        self.copyFiles = copyFiles ?? files.forCopies
         self.copies = copies
         self.http = http
         self.commands = commands
@@ -29,27 +29,27 @@ package struct SourceFetcher: Fetching {
             return try await http.fetch(source, for: request)
         case .command(let command):
             request.asked()
-            // A command has no validators: it always runs, and its output is compared when it is committed.
+            // A command has no validators: it always runs, and the commit compares its output.
             let output = try await commands.run(
-                command, maxBytes: request.maxBytes, keeper: request.keeper, progress: request.progress)
+                command, maxBytes: request.maxBytes, bodyStore: request.bodyStore, progress: request.progress)
             return .content(FetchedContent(output))
         case .file(let path):
             request.asked()
             return try await files.read(
-                path, validators: request.validators, maxBytes: request.maxBytes, keeper: request.keeper,
+                path, validators: request.validators, maxBytes: request.maxBytes, bodyStore: request.bodyStore,
                 caller: caller, progress: request.progress)
         case .copy(let pipeline, let file):
             let path = "\(copies)/\(file)"
-            guard !file.isEmpty, try await copyFiles.isThere(path, for: caller) else {
-                throw .failed(RunFailure(.absent, "pipeline '\(pipeline)', of which this is made, has no copy yet"))
+            guard !file.isEmpty, try await copyFiles.exists(path, for: caller) else {
+                throw .failed(RunFailure(.absent, "the source pipeline '\(pipeline)' has no copy yet"))
             }
             request.asked()
             return try await copyFiles.read(
-                path, saysSize: true, validators: request.validators, maxBytes: request.maxBytes,
-                keeper: request.keeper, caller: caller, progress: request.progress)
+                path, reportsSize: true, validators: request.validators, maxBytes: request.maxBytes,
+                bodyStore: request.bodyStore, caller: caller, progress: request.progress)
         case .joined:
-            // The engine takes them apart, and asks for each by itself.
-            throw .failed(RunFailure(.local, "several sources were asked as if they were one"))
+            // The engine fetches each of the joined sources separately.
+            throw .failed(RunFailure(.local, "internal error: joined sources were fetched as one source"))
         }
     }
 

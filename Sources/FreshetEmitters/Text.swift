@@ -1,6 +1,6 @@
-/// Text of messages that comes from elsewhere, made fit for a terminal and a journal.
+/// Formats values and untrusted text for messages on a terminal and in a journal.
 enum Text {
-    /// A number with its thousands apart: 12,345.
+    /// A number with separated thousands: 12,345.
     static func grouped(_ number: UInt64) -> String {
         let digits = String(number)
         var text = ""
@@ -11,13 +11,13 @@ enum Text {
         return text
     }
 
-    /// A time in whole seconds, rounded up: 10 s.
+    /// A duration in whole seconds, rounded up: 10 s.
     static func seconds(_ duration: Duration) -> String {
         "\(duration.components.seconds + (duration.components.attoseconds > 0 ? 1 : 0)) s"
     }
 
-    /// The text with its control characters escaped, so that nobody's output can move a cursor or end a line. What is
-    /// no UTF-8 becomes U+FFFD.
+    /// The text with control characters escaped, so that untrusted output cannot move a cursor or end a line. Bytes
+    /// that are not UTF-8 become U+FFFD.
     static func escaped(_ bytes: some Collection<UInt8>) -> String {
         escaped(String(decoding: bytes, as: UTF8.self))
     }
@@ -26,7 +26,7 @@ enum Text {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {
-            // Format characters too: some of them reverse the direction of what follows.
+            // Format characters are escaped too: some of them reverse the direction of the following text.
             case .control, .format, .lineSeparator, .paragraphSeparator:
                 let digits = String(scalar.value, radix: 16)
                 result += "\\u{\(digits)}"

@@ -2,16 +2,16 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A child process: spawned without a shell, in a process group of its own, awaited by a pidfd on the loop.
+/// A child process, started without a shell in its own process group; a pidfd on the loop reports its end.
 ///
-/// The child gets default signal handlers, an empty signal mask, no descriptors but the three that it is given, and a
-/// usual limit of them.
+/// The child gets default signal handlers, an empty signal mask, only the three given descriptors, and a usual limit of
+/// descriptors.
 public final class ChildProcess: Sendable {
-    /// The most descriptors that a child may have open, unless it raises its soft limit itself: what select(2) bears, and
-    /// what systemd gives a service (systemd.exec(5), LimitNOFILE=). This process may have many more.
+    /// The maximum number of open descriptors of a child, unless it raises its soft limit itself: the limit of
+    /// select(2), and the default of systemd services (systemd.exec(5), LimitNOFILE=). This process may have many more.
     public static let descriptorLimit: UInt64 = 1_024
 
-    /// How a process ended.
+    /// The end of a process.
     public enum Exit: Hashable, Sendable, CustomStringConvertible {
         /// It called exit(3) with this status, 0 to 255.
         case exited(status: Int32)
@@ -26,7 +26,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// What to run. There is no shell and no search of PATH: a command is a path and its arguments.
+    /// The program to run, as a path and arguments: no shell is started and PATH is not searched.
     public struct Command: Hashable, Sendable {
         /// The executable's absolute path.
         public var path: String
@@ -34,7 +34,7 @@ public final class ChildProcess: Sendable {
         public var arguments: [String]
         /// The whole environment of the child.
         public var environment: [String: String]
-        /// Where it starts; nil: where the parent is.
+        /// The working directory; nil: the parent's.
         public var directory: String?
 
         public init(
@@ -47,7 +47,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// The id of the process, which is the id of its group; with supervision that of the supervisor.
+    /// The process id, which is also the process group id. With supervision it is the supervisor's.
     public let identifier: Int32
     private let supervision: ProcessSupervision?
     private let children: ChildRegistry
@@ -58,20 +58,20 @@ public final class ChildProcess: Sendable {
     /// Starts a command.
     ///
     /// - Parameters:
-    ///   - loop: where its end is heard of.
-    ///   - command: what is executed, and how.
-    ///   - input: the child's descriptor 0; the caller keeps and closes its own, as with the next two.
-    ///   - output: the child's descriptor 1.
-    ///   - error: the child's descriptor 2.
-    ///   - endsDescendants: whether all processes that the child has started end with it, also those that have left its
-    ///     process group and session, and those that this process leaves behind when it is killed. One more process runs
-    ///     for each such child.
+    ///   - loop: The loop that watches for its end.
+    ///   - command: The program to run.
+    ///   - input: The child's descriptor 0. The caller keeps and closes its own descriptor, also of the next two.
+    ///   - output: The child's descriptor 1.
+    ///   - error: The child's descriptor 2.
+    ///   - endsDescendants: Whether all processes that the child has started end with the child, also those that have
+    ///     left its process group and session, and also if this process is killed. Each such child needs one more
+    ///     process, the supervisor.
     public init(
         _ loop: EventLoop, _ command: Command, input: Int32, output: Int32, error: Int32, endsDescendants: Bool = false
     ) throws(SystemCallError) {
         let children = loop.children
         let supervision = endsDescendants ? try ProcessSupervision() : nil
-        let identifier = try children.note { () throws(SystemCallError) in
+        let identifier = try children.register { () throws(SystemCallError) in
             try Self.spawn(command, standard: (input, output, error), supervision)
         }
         self.identifier = identifier
@@ -83,19 +83,19 @@ public final class ChildProcess: Sendable {
         let pidfd = freshet_pidfd_open(identifier, 0)
         guard pidfd >= 0 else {
             let reason = errno
-            // Without a pidfd it could never be awaited: end it and reap it here. It cannot ignore SIGKILL.
+            // Without a pidfd its end could never be awaited: end it and reap it here. It cannot ignore SIGKILL.
             Self.end(identifier, supervision)
             Self.awaitEnd(of: identifier)
-            children.forget(identifier)
+            children.unregister(identifier)
             throw SystemCallError("pidfd_open", errno: reason, subject: command.path)
         }
         let descriptor = OwnedDescriptor(pidfd)
         let watch = try loop.watch(pidfd, for: .read, named: "child process") { [weak self] _ in
-            // Once only: on another thread than the loop's this may run before the watch is in its place, and so again.
+            // Reap only once: on another thread this may run before `watch` is set, and then runs again.
             if exit.result == nil {
                 guard let end = Self.reap(descriptor.rawValue) else { return }
                 let result = supervision?.exit ?? end
-                children.forget(identifier)
+                children.unregister(identifier)
                 if let supervision, supervision.exit == nil { children.supervisorIsLost() }
                 exit.end(with: result)
             }
@@ -104,25 +104,26 @@ public final class ChildProcess: Sendable {
         self.watch.withLock { $0 = watch }
     }
 
-    /// Awaits the end. A cancelled caller still waits: use ``signal(_:)`` to end the process.
+    /// Awaits the end. A cancelled caller still waits; use ``signal(_:)`` to end the process.
     public func wait() async -> Exit {
         await withCheckedContinuation { exit.add($0) }
     }
 
-    /// How it ended, or nil while it runs.
+    /// The exit, or nil while the process runs.
     public var result: Exit? { exit.result }
 
-    /// Sends a signal to the whole process group, so that processes that the command started get it, too. With supervision
-    /// SIGKILL ends all descendants; sent once more, also a supervisor that does not do so, such as one that the command
-    /// stops again and again.
+    /// Sends a signal to the whole process group, which includes processes that the command started. With supervision,
+    /// SIGKILL ends all descendants. A second SIGKILL ends the supervisor if it does not do so, for example because the
+    /// command stops it repeatedly.
     ///
-    /// After the child's end, members of its group that are left still get it; none left is no error.
+    /// After the child's end, remaining members of its group still receive the signal. It is not an error if there are
+    /// none.
     public func signal(_ number: Int32) {
         guard supervision != nil else {
             kill(-identifier, number)
             return
         }
-        // The number may be another process's after the end.
+        // After the end, another process may have this process id.
         guard exit.result == nil else { return }
         guard number == SIGKILL else {
             kill(identifier, number)
@@ -141,7 +142,7 @@ public final class ChildProcess: Sendable {
             return
         }
         kill(identifier, FRESHET_END_ALL)
-        // The command may have stopped it.
+        // The command may have stopped the supervisor.
         kill(identifier, SIGCONT)
     }
 
@@ -149,20 +150,20 @@ public final class ChildProcess: Sendable {
         while waitpid(identifier, nil, 0) < 0, errno == EINTR {}
     }
 
-    // Who starts a child awaits it. One that nobody can await any more is ended and reaped here, so that no zombie stays;
-    // after SIGKILL that is a matter of the kernel's moment.
+    // A program should await each child. If a child is released before its end, end and reap it here, so that it does
+    // not stay a zombie; after SIGKILL this takes the kernel only a moment.
     deinit {
         watch.withLock { $0 }?.cancel()
         guard exit.result == nil else { return }
         Self.end(identifier, supervision)
         Self.awaitEnd(of: identifier)
-        children.forget(identifier)
+        children.unregister(identifier)
     }
 
     private static func reap(_ pidfd: Int32) -> Exit? {
         var info = siginfo_t()
         guard waitid(P_PIDFD, UInt32(pidfd), &info, WEXITED | WNOHANG) == 0 else {
-            // ECHILD: someone else reaped it (a parent that ignores SIGCHLD). It is gone all the same.
+            // ECHILD: something else reaped it (a parent that ignores SIGCHLD). The process has ended.
             return errno == EINTR ? nil : .exited(status: 255)
         }
         guard info.si_signo == SIGCHLD else { return nil }
@@ -183,7 +184,7 @@ public final class ChildProcess: Sendable {
                     spawn.arguments = arguments
                     spawn.environment = environment
                     spawn.path = UnsafePointer(paths[0])
-                    // After the last one is null.
+                    // The array ends with null.
                     spawn.directory = UnsafePointer(paths[1])
                     return supervision?.start(&spawn) ?? freshet_spawn(&spawn)
                 }
@@ -203,14 +204,14 @@ public final class ChildProcess: Sendable {
         pointers.append(nil)
         defer { for pointer in pointers { free(pointer) } }
         return pointers.withUnsafeBufferPointer { buffer in
-            // safe: the array has at least its null, so it has an address.
+            // safe: the array contains at least the null, so it has an address.
             guard let base = buffer.baseAddress else { preconditionFailure("an array with an element has an address") }
             return body(base)
         }
     }
 }
 
-/// The end of a process, and those who wait for it.
+/// The end of a process, and the callers that wait for it.
 private final class ExitState: Sendable {
     private struct State {
         var result: ChildProcess.Exit?

@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 
-/// Hears that CLOCK_REALTIME was set, or that the machine was resumed: what the kernel calls a discontinuous change of
-/// the clock (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+/// Calls a handler when CLOCK_REALTIME was set or the machine was resumed: the kernel calls this a discontinuous change
+/// of the clock (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
 ///
-/// A clock that is slewed (adjtime(3), the usual work of NTP) is not heard. It costs nothing until then, and wakes an
-/// idle loop.
+/// Slewing the clock (adjtime(3), as NTP usually does) does not call the handler. The watch costs nothing until a
+/// change, and a change wakes an idle loop.
 public final class ClockSetDescriptor: Sendable {
     private let descriptor: OwnedDescriptor
     private let watch: DescriptorWatch
 
-    /// Begins to listen; the handler runs on the loop's thread, once for any number of changes that came together.
+    /// Starts the watch. The handler runs on the loop's thread, once for changes that come together.
     public init(_ loop: EventLoop, _ handler: @escaping @Sendable () -> Void) throws(SystemCallError) {
         let descriptor = try OwnedDescriptor(
             timerfd_create(CLOCK_REALTIME, Int32(TFD_CLOEXEC | TFD_NONBLOCK)), of: "timerfd_create")
@@ -20,8 +20,8 @@ public final class ClockSetDescriptor: Sendable {
             var expirations: UInt64 = 0
             let count = read(descriptor.rawValue, &expirations, MemoryLayout<UInt64>.size)
             let wasSet = count < 0 && errno == ECANCELED
-            // The man page does not promise that it goes on listening after a change. One that comes before this is in
-            // force is forgotten with it, but the handler, which is still to come, sees what it did to the clock.
+            // The man page does not promise that the timer reports further changes, so arm it again. A change before
+            // this call is lost, but the handler runs after it and reads the changed clock.
             try? Self.arm(descriptor)
             if wasSet { handler() }
         }
@@ -29,7 +29,7 @@ public final class ClockSetDescriptor: Sendable {
 
     deinit { watch.cancel() }
 
-    /// For the end of time: the timer is there to be cancelled, not to expire.
+    /// Arms the timer for the latest possible time: it should be cancelled, not expire.
     private static func arm(_ descriptor: OwnedDescriptor) throws(SystemCallError) {
         var setting = itimerspec()
         setting.it_value.tv_sec = Int.max

@@ -10,13 +10,13 @@ public final class DescriptorWatch: Sendable {
         self.generation = generation
     }
 
-    /// Watches for something else from now on; `[]` still reports hang-up and errors, as epoll(7) does.
+    /// Changes the watched events; `[]` still reports hang-up and errors, as epoll(7) does.
     public func change(to interest: Interest) {
         loop.change(descriptor, generation: generation, to: interest)
     }
 
-    /// Ends the watch. Called on the loop's thread, the handler does not run again; from another thread, a call that
-    /// is under way may still end.
+    /// Ends the watch. If it is called on the loop's thread, the handler does not run again. On another thread, a call
+    /// in progress may still end.
     public func cancel() {
         loop.unwatch(descriptor, generation: generation)
     }

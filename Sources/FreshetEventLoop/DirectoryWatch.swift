@@ -1,24 +1,24 @@
-/// Tells that names in a directory have gone, or have come by a rename: inotify(7) on a loop.
+/// Reports that names were removed from a directory, or renamed into or out of it: inotify(7) on a loop.
 ///
-/// It says that something happened, not what: look at the names that you care for. Events that come together are told
-/// once. When the directory itself goes away it is told once more, and then nothing.
+/// It reports only the fact of a change: the handler has to check the names. Events that come together are reported
+/// once. The removal of the directory itself is reported, and nothing after it.
 public final class DirectoryWatch: Sendable {
-    /// The most buffers of events that are read in one turn of the loop.
-    static let readsPerTurn = 4
+    /// The maximum number of event buffers to read in one iteration of the loop.
+    static let readsPerIteration = 4
 
     private let watch: DescriptorWatch
 
     /// - Parameters:
-    ///   - loop: waits for the changes.
-    ///   - path: the directory.
-    ///   - handler: called on the loop's thread.
+    ///   - loop: Waits for the changes.
+    ///   - path: The directory.
+    ///   - handler: Called on the loop's thread.
     public init(
         _ loop: EventLoop, path: String, _ handler: @escaping @Sendable () -> Void
     ) throws(SystemCallError) {
         let inotify = try InotifyDescriptor()
         try inotify.add(path, for: [.removed, .movedAway, .movedHere, .selfRemoved, .selfMoved, .onlyDirectory])
         watch = try loop.watch(inotify.rawValue, for: .read) { _ in
-            inotify.read(atMost: Self.readsPerTurn) { _ in }
+            inotify.read(atMost: Self.readsPerIteration) { _ in }
             handler()
         }
     }

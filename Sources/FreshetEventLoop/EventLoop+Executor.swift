@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The loop as an executor: tasks with it as their preference, and actors with it as theirs, run on its thread.
+/// The loop as an executor: tasks and actors that prefer it run on its thread.
 extension EventLoop: TaskExecutor, SerialExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         enqueue(job: UnownedJob(job))
@@ -14,7 +14,7 @@ extension EventLoop: TaskExecutor, SerialExecutor {
         precondition(isCurrent, "not on the event loop's thread")  // safe: the caller's programming error
     }
 
-    /// Runs a job after a delay, as an executor that schedules has to. The delay counts from now, on the boot clock.
+    /// Runs a job after a delay, as a scheduling executor must. The delay counts from now, on the boot clock.
     public func enqueue(_ job: consuming ExecutorJob, after delay: Duration) {
         let job = UnownedJob(job)
         let box = TimerBox()

@@ -1,20 +1,20 @@
 extension EventLoop {
-    /// Has a handler run on the loop's thread at each wake-up: after the kernel was asked, before timers expire and
+    /// Runs a handler on the loop's thread at each wake-up: after `epoll_wait` has returned, before timers expire and
     /// before descriptors' handlers.
     ///
-    /// It is for what must be known before anything else is done after a wake-up, such as that the machine slept. If
-    /// the handler returns true, the jobs that are ready by then (those of tasks that it resumed, and what these resume
-    /// in turn, up to `jobRoundsPerTurn` rounds) run before any timer expires.
+    /// Use it for facts that must be known before anything else runs after a wake-up, such as that the machine slept.
+    /// If the handler returns true, the jobs that are ready then (tasks that it resumed, and further tasks that these
+    /// resume, up to `jobRoundsPerIteration` rounds) run before any timer expires.
     ///
-    /// **Before any timer** is meant strictly: a timer expires only if it was due before the handler looked. Should the
-    /// machine sleep between the look and the timers, those that became overdue in that sleep wait for the next turn,
-    /// and so for the next look.
+    /// **Before any timer** holds strictly: a timer expires only if it was due before the handler ran. If the machine
+    /// sleeps between the handler and the timers, timers that became due in that sleep wait for the next iteration, and
+    /// for the next call of the handler.
     ///
-    /// The handler runs at every turn of the loop, some thousand times a second under load: a few clock reads are in
-    /// place, a system call is not. A loop without observers spends nothing on them.
+    /// The handler runs in every iteration of the loop, some thousand times a second under load: it may read clocks,
+    /// but should not make system calls. A loop without observers has no cost.
     ///
-    /// - Parameter handler: returns whether what it set off has to run before timers expire.
-    /// - Returns: the observation, which ends when it is cancelled or released.
+    /// - Parameter handler: Returns whether ready jobs have to run before timers expire.
+    /// - Returns: The observation, which ends when it is cancelled or released.
     public func observeWakeUps(_ handler: @escaping @Sendable () -> Bool) -> WakeUpObservation {
         WakeUpObservation(loop: self, identifier: addWakeUpObserver(handler))
     }
@@ -30,8 +30,8 @@ public final class WakeUpObservation: Sendable {
         self.identifier = identifier
     }
 
-    /// Ends the observation. Called on the loop's thread outside of handlers, the handler does not run again; from
-    /// elsewhere, the wake-up under way may still reach it.
+    /// Ends the observation. If it is called on the loop's thread outside of handlers, the handler does not run again.
+    /// Otherwise the wake-up in progress may still call it.
     public func cancel() {
         loop.removeWakeUpObserver(identifier)
     }

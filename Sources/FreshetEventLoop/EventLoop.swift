@@ -2,18 +2,18 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What a descriptor is watched for.
+/// The events for which a descriptor is watched.
 public struct Interest: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// There is something to read, or to accept.
+    /// There is data to read, or a connection to accept.
     public static let read = Interest(rawValue: 1)
-    /// There is room to write.
+    /// There is space to write.
     public static let write = Interest(rawValue: 2)
 }
 
-/// What the kernel says of a descriptor: epoll(7)'s events under portable names.
+/// The state of a descriptor: epoll(7)'s events under portable names.
 public struct Readiness: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -28,10 +28,10 @@ public struct Readiness: OptionSet, Hashable, Sendable {
     public static let error = Readiness(rawValue: 8)
 }
 
-/// One epoll(7) loop on one thread: it watches descriptors, keeps timers, and is an executor, so that what waits for
-/// a descriptor and the task that handles it run on the same thread without a hop.
+/// One epoll(7) loop on one thread. It watches descriptors, keeps timers, and is an executor, so that an event and the
+/// task that handles it run on the same thread.
 ///
-/// A loop with nothing to do sleeps in `epoll_wait` without a timeout: it wakes for nothing.
+/// An idle loop sleeps in `epoll_wait` without a timeout: it never wakes without a reason.
 ///
 /// ```swift
 /// let loop = try EventLoop()
@@ -43,25 +43,25 @@ public struct Readiness: OptionSet, Hashable, Sendable {
 /// actors that prefer the loop, run on the loop's thread, one at a time. A handler must not block; use a
 /// ``WorkerPool`` for work that does.
 public final class EventLoop: Sendable {
-    /// Events taken from the kernel by one `epoll_wait`. More wait for the next turn.
-    static let eventsPerTurn = 128
-    /// How often in one turn the jobs are run that came meanwhile. A task that hops between actors is a row of such
-    /// jobs, and to ask the kernel after each costs more than they do.
-    static let jobRoundsPerTurn = 32
-    /// How long jobs that add jobs are run before the kernel is asked, so that tasks that yield all the time do not keep
-    /// timers and descriptors waiting.
-    static let jobsPerTurn: Duration = .milliseconds(2)
+    /// The maximum number of events of one `epoll_wait`. Further events wait for the next iteration.
+    static let eventsPerIteration = 128
+    /// How many rounds of new jobs run in one iteration. A task that hops between actors is a series of such jobs, and
+    /// a call of `epoll_wait` after each would cost more than the jobs.
+    static let jobRoundsPerIteration = 32
+    /// How long rounds of jobs run before the next `epoll_wait`, so that tasks that yield continuously do not starve
+    /// timers and descriptors.
+    static let jobTimePerIteration: Duration = .milliseconds(2)
 
     private struct Watch {
-        /// Distinguishes this watch from an earlier one of the same descriptor number, whose events may still be in
-        /// the batch at hand.
+        /// Distinguishes this watch from an earlier one of the same descriptor number, whose events may still be in the
+        /// current batch.
         var generation: UInt32
         var interest: Interest
         var name: String
         var handler: @Sendable (Readiness) -> Void
     }
 
-    /// What runs on the loop's thread, and what a log calls it.
+    /// A handler that runs on the loop's thread, with its name for logs.
     private struct NamedHandler {
         var name: String
         var handle: @Sendable () -> Void
@@ -74,14 +74,14 @@ public final class EventLoop: Sendable {
         var timers = TimerQueue()
         var timerHandlers: [TimerQueue.Identifier: NamedHandler] = [:]
         var nextTimer: TimerQueue.Identifier = 0
-        /// What runs at each wake-up, in the order in which it was registered.
+        /// The handlers of wake-ups, in the order in which they were registered.
         var wakeUpObservers: [(identifier: UInt64, observe: @Sendable () -> Bool)] = []
         var nextObserver: UInt64 = 0
-        /// What other threads want run on the loop's.
+        /// Closures that other threads want to run on the loop's thread.
         var calls: [NamedHandler] = []
-        /// What the timer descriptor was last set to.
+        /// The last setting of the timer descriptor.
         var armed: ContinuousClock.Instant?
-        /// The loop sleeps or is about to: who adds work from another thread has to wake it, once.
+        /// The loop sleeps or is about to sleep: another thread that adds work has to wake it, once.
         var needsWake = false
         var stopped = false
 
@@ -92,7 +92,7 @@ public final class EventLoop: Sendable {
         }
     }
 
-    /// Those that ``ChildProcess`` awaits.
+    /// The children that ``ChildProcess`` awaits.
     let children = ChildRegistry()
     let jobWatch: JobWatch
     private let epoll: OwnedDescriptor
@@ -107,13 +107,13 @@ public final class EventLoop: Sendable {
         try self.init(jobClocks: .system)
     }
 
-    /// - Parameter jobClocks: what jobs are measured by; tests have their own.
+    /// - Parameter jobClocks: The clocks that measure jobs; tests have their own.
     init(jobClocks: JobTimer.Clocks) throws(SystemCallError) {
         jobWatch = JobWatch(jobClocks)
         epoll = try OwnedDescriptor(epoll_create1(Int32(EPOLL_CLOEXEC)), of: "epoll_create1")
         wakeUp = try OwnedDescriptor(
             eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)), of: "eventfd")
-        // CLOCK_BOOTTIME goes on while the machine sleeps, so that what was due in the meantime is due at resume.
+        // CLOCK_BOOTTIME continues while the machine sleeps: timers that became due in the meantime expire at resume.
         timer = try OwnedDescriptor(
             timerfd_create(CLOCK_BOOTTIME, Int32(TFD_CLOEXEC | TFD_NONBLOCK)), of: "timerfd_create")
         for descriptor in [wakeUp, timer] {
@@ -121,7 +121,7 @@ public final class EventLoop: Sendable {
         }
     }
 
-    /// The loop's clock: boot time, as `ContinuousClock` is on Linux; its sleeps are timers of this loop.
+    /// The loop's clock: boot time, like `ContinuousClock` on Linux; its sleeps are timers of this loop.
     public var clock: LoopClock { LoopClock(loop: self) }
 
     /// Whether the caller is on the loop's thread.
@@ -131,13 +131,13 @@ public final class EventLoop: Sendable {
 
     /// Runs the loop on the calling thread until ``stop()``.
     ///
-    /// Each turn runs the jobs that are ready, then asks the kernel, then the observers of wake-ups
-    /// (``observeWakeUps(_:)``), then runs expired timers before descriptors' handlers. Jobs that jobs add run in the
-    /// same turn, up to `jobRoundsPerTurn` rounds and for `jobsPerTurn`, so that descriptors are never starved.
+    /// Each iteration runs the ready jobs, waits for events, runs the observers of wake-ups (``observeWakeUps(_:)``),
+    /// and then expired timers before descriptors' handlers. Jobs that jobs add run in the same iteration, up to
+    /// `jobRoundsPerIteration` rounds and for `jobTimePerIteration`, so that descriptors are never starved.
     public func run() {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
         defer { thread.store(0, ordering: .relaxed) }
-        var events = [epoll_event](repeating: epoll_event(), count: Self.eventsPerTurn)
+        var events = [epoll_event](repeating: epoll_event(), count: Self.eventsPerIteration)
         while runReadyJobs() {
             let timeout = prepareToWait()
             let count = epoll_wait(epoll.rawValue, &events, Int32(events.count), timeout)
@@ -145,19 +145,19 @@ public final class EventLoop: Sendable {
                 state.needsWake = false
                 return state.wakeUpObservers
             }
-            jobWatch.turnBegins()
-            // Taken before the observers look: should the machine sleep after their look, what became overdue in that
-            // sleep is not expired before they have looked again.
+            jobWatch.iterationBegins()
+            // Read the clock before the observers run: if the machine sleeps after they ran, timers that became due in
+            // that sleep do not expire before the observers have run again.
             let now = ContinuousClock.Instant.now
-            if !observers.isEmpty, tell(observers), !runReadyJobs() { return }
+            if !observers.isEmpty, notify(observers), !runReadyJobs() { return }
             expireTimers(until: now)
-            // A negative count is EINTR (a debugger, a stop and its SIGCONT): nothing was delivered.
+            // A negative count is EINTR (a debugger, or a stop with its SIGCONT): no event was delivered.
             guard count > 0 else { continue }
             for index in 0..<Int(count) { dispatch(events[index]) }
         }
     }
 
-    /// Makes ``run()`` return after the turn under way; once stopped, a loop does not run again.
+    /// Makes ``run()`` return after the current iteration. A stopped loop does not run again.
     public func stop() {
         let wake = state.withLock { state in
             state.stopped = true
@@ -168,15 +168,15 @@ public final class EventLoop: Sendable {
 
     /// Starts a thread that runs the loop until ``stop()``; for programs whose main thread has other work.
     ///
-    /// - Parameter name: the thread's name, at most 15 bytes (pthread_setname_np(3)).
+    /// - Parameter name: The thread's name, at most 15 bytes (pthread_setname_np(3)).
     public func runInThread(named name: String = "event-loop") throws(SystemCallError) {
         try Thread.start(named: name) { self.run() }
     }
 
-    /// Returns false when the loop was stopped.
+    /// Returns false if the loop was stopped.
     private func runReadyJobs() -> Bool {
         var began: ContinuousClock.Instant?
-        for _ in 0..<Self.jobRoundsPerTurn {
+        for _ in 0..<Self.jobRoundsPerIteration {
             let (jobs, calls, stopped) = state.withLock { state in
                 let (jobs, calls) = (state.jobs, state.calls)
                 state.jobs.removeAll(keepingCapacity: jobs.count <= 1_024)
@@ -194,18 +194,18 @@ public final class EventLoop: Sendable {
             if stopped { return false }
             if jobs.isEmpty && calls.isEmpty { break }
             let now = ContinuousClock.Instant.now
-            if let began, now - began > Self.jobsPerTurn { break }
+            if let began, now - began > Self.jobTimePerIteration { break }
             began = began ?? now
         }
         return true
     }
 
-    /// Arms the timer for the earliest deadline and says how long `epoll_wait` may sleep.
+    /// Arms the timer for the earliest deadline and returns the timeout for `epoll_wait`.
     private func prepareToWait() -> Int32 {
         let (deadline, change, timeout) = state.withLock { state -> (ContinuousClock.Instant?, Bool, Int32) in
             let earliest = state.timers.earliest
             var change = earliest != state.armed
-            // What is due already needs no timer of the kernel's: it is expired after a look at the descriptors.
+            // A timer that is already due needs no kernel timer: it expires after the next check of the descriptors.
             let isDue = if change, let earliest { earliest <= .now } else { false }
             if isDue { change = false }
             if change { state.armed = earliest }
@@ -220,7 +220,7 @@ public final class EventLoop: Sendable {
     private func armTimer(at deadline: ContinuousClock.Instant?) {
         var setting = itimerspec()
         if let deadline {
-            // At least a nanosecond: zero would disarm.
+            // At least one nanosecond: zero would disarm the timer.
             let wait = max(deadline - .now, .nanoseconds(1)).components
             setting.it_value = timespec(
                 tv_sec: Int(clamping: wait.seconds), tv_nsec: Int(wait.attoseconds / 1_000_000_000))
@@ -262,13 +262,13 @@ public final class EventLoop: Sendable {
 
     // MARK: Descriptors
 
-    /// Watches a descriptor, level-triggered: the handler runs on the loop's thread as long as it is ready.
+    /// Watches a descriptor, level-triggered: the handler runs on the loop's thread while the descriptor is ready.
     ///
-    /// The descriptor stays the caller's; cancel the watch before closing it. One watch for each descriptor: a second
-    /// one fails with EEXIST.
+    /// The caller keeps the descriptor and has to cancel the watch before it closes the descriptor. There is one watch
+    /// for each descriptor: a second one fails with EEXIST.
     ///
-    /// - Parameter name: what a log calls the handler if it is slow.
-    /// - Returns: the watch, which ends when it is cancelled or released.
+    /// - Parameter name: The name of the handler in logs if it is slow.
+    /// - Returns: The watch, which ends when it is cancelled or released.
     public func watch(
         _ descriptor: Int32, for interest: Interest, named name: String = "descriptor",
         _ handler: @escaping @Sendable (Readiness) -> Void
@@ -292,7 +292,7 @@ public final class EventLoop: Sendable {
             state.watches[descriptor]?.interest = interest
             return true
         }
-        // A failure means that the descriptor was closed behind our back: it is silent from then on.
+        // A failure means that the descriptor was closed outside of this loop; there will be no more events.
         if changed { try? control(EPOLL_CTL_MOD, descriptor, interest: interest, generation: generation) }
     }
 
@@ -301,8 +301,8 @@ public final class EventLoop: Sendable {
             guard state.watches[descriptor]?.generation == generation else { return nil }
             return state.watches.removeValue(forKey: descriptor)
         }
-        // The handler's captures are released outside the lock, since they may call the loop again; and after the call: they
-        // may own the descriptor, and once that is closed its number may be another's.
+        // Release the handler's captures outside the lock, because they may call the loop again, and after the call,
+        // because they may own the descriptor, whose number can be reused once it is closed.
         withExtendedLifetime(removed) {
             if removed != nil { epoll_ctl(epoll.rawValue, EPOLL_CTL_DEL, descriptor, nil) }
         }
@@ -321,7 +321,7 @@ public final class EventLoop: Sendable {
 
     // MARK: Timers
 
-    /// How many timers there are and how many of them are armed, for tests.
+    /// The number of timers and of armed timers, for tests.
     var timerCounts: (made: Int, armed: Int) { state.withLock { ($0.timerHandlers.count, $0.timers.count) } }
 
     func makeTimer(_ name: String, _ handler: @escaping @Sendable () -> Void) -> TimerQueue.Identifier {
@@ -367,26 +367,26 @@ public final class EventLoop: Sendable {
             let index = state.wakeUpObservers.firstIndex { $0.identifier == identifier }
             return index.map { state.wakeUpObservers.remove(at: $0) }
         }
-        // Its captures are released outside the lock: they may call the loop again.
+        // Release its captures outside the lock: they may call the loop again.
         withExtendedLifetime(removed) {}
     }
 
-    /// Returns whether one of them wants the jobs run before the timers.
-    private func tell(_ observers: [(identifier: UInt64, observe: @Sendable () -> Bool)]) -> Bool {
-        var wantsJobs = false
-        for observer in observers where observer.observe() { wantsJobs = true }
+    /// Returns whether an observer requires the jobs to run before the timers.
+    private func notify(_ observers: [(identifier: UInt64, observe: @Sendable () -> Bool)]) -> Bool {
+        var mustRunJobs = false
+        for observer in observers where observer.observe() { mustRunJobs = true }
         jobWatch.jobEnded("wake-up observer")
-        return wantsJobs
+        return mustRunJobs
     }
 
     // MARK: Jobs
 
-    /// Runs a body on the loop's thread, in the loop's next turn; bodies run in the order in which they came.
+    /// Runs a closure on the loop's thread, in the next iteration; closures run in the order of the calls.
     ///
-    /// It is for what belongs to that thread alone, such as a C object that may be used from one thread only. A loop
-    /// that was stopped runs it no more.
+    /// Use it for objects that belong to that thread, such as a C object that may be used on one thread only. A stopped
+    /// loop does not run the closure.
     ///
-    /// - Parameter name: what a log calls the body if it is slow.
+    /// - Parameter name: The name of the closure in logs if it is slow.
     public func perform(named name: String = "call", _ body: @escaping @Sendable () -> Void) {
         let wake = state.withLock { state in
             if state.stopped { return false }
@@ -406,7 +406,7 @@ public final class EventLoop: Sendable {
 
     private func wakeFromOutside() {
         var one: UInt64 = 1
-        // It fails only when the counter is full, and then the loop is awake.
+        // It fails only when the counter is full; then the loop is awake.
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
 }

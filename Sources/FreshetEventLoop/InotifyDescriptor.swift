@@ -1,56 +1,56 @@
 import CLinux
 import Glibc
 
-/// What inotify(7) is asked for, and what it tells.
+/// Events and options of inotify(7).
 public struct InotifyEvents: OptionSet, Hashable, Sendable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// A file that was open for writing was closed (IN_CLOSE_WRITE).
     public static let written = InotifyEvents(rawValue: UInt32(IN_CLOSE_WRITE))
-    /// A name was made (IN_CREATE).
+    /// A name was created (IN_CREATE).
     public static let created = InotifyEvents(rawValue: UInt32(IN_CREATE))
     /// A name was removed (IN_DELETE).
     public static let removed = InotifyEvents(rawValue: UInt32(IN_DELETE))
-    /// A name left by a rename (IN_MOVED_FROM).
+    /// A name was renamed away (IN_MOVED_FROM).
     public static let movedAway = InotifyEvents(rawValue: UInt32(IN_MOVED_FROM))
-    /// A name came by a rename, maybe in place of another file (IN_MOVED_TO).
+    /// A name was renamed to this one, perhaps replacing another file (IN_MOVED_TO).
     public static let movedHere = InotifyEvents(rawValue: UInt32(IN_MOVED_TO))
-    /// What is watched was itself removed (IN_DELETE_SELF).
+    /// The watched file or directory was removed (IN_DELETE_SELF).
     public static let selfRemoved = InotifyEvents(rawValue: UInt32(IN_DELETE_SELF))
-    /// What is watched was itself renamed; it stays watched (IN_MOVE_SELF).
+    /// The watched file or directory was renamed; it stays watched (IN_MOVE_SELF).
     public static let selfMoved = InotifyEvents(rawValue: UInt32(IN_MOVE_SELF))
 
-    // Told without being asked for.
+    // Events that are always reported.
 
     /// The watch has ended (IN_IGNORED).
     public static let ended = InotifyEvents(rawValue: UInt32(IN_IGNORED))
     /// The file system was unmounted (IN_UNMOUNT).
     public static let unmounted = InotifyEvents(rawValue: UInt32(IN_UNMOUNT))
-    /// Events were lost: fs.inotify.max_queued_events waited already (IN_Q_OVERFLOW).
+    /// Events were lost: the queue was full (fs.inotify.max_queued_events; IN_Q_OVERFLOW).
     public static let overflowed = InotifyEvents(rawValue: UInt32(IN_Q_OVERFLOW))
 
-    // How it is asked.
+    // Options of a watch.
 
-    /// Only a directory may be watched (IN_ONLYDIR).
+    /// Fail if the path is not a directory (IN_ONLYDIR).
     public static let onlyDirectory = InotifyEvents(rawValue: UInt32(IN_ONLYDIR))
-    /// A path that ends in a symbolic link is not followed there (IN_DONT_FOLLOW).
+    /// Do not follow a symbolic link at the end of the path (IN_DONT_FOLLOW).
     public static let withoutFollowing = InotifyEvents(rawValue: UInt32(IN_DONT_FOLLOW))
-    /// In addition to what is watched already (IN_MASK_ADD).
+    /// Add these events to an existing watch (IN_MASK_ADD).
     public static let additionally = InotifyEvents(rawValue: UInt32(IN_MASK_ADD))
-    /// Names that are removed already say nothing more (IN_EXCL_UNLINK).
+    /// Ignore names after their removal (IN_EXCL_UNLINK).
     public static let notUnlinked = InotifyEvents(rawValue: UInt32(IN_EXCL_UNLINK))
 }
 
 /// One event of inotify(7).
 public struct InotifyEvent: Hashable, Sendable {
-    /// The number that ``InotifyDescriptor/add(_:for:)`` returned; negative for an overflow.
+    /// The number of the watch, from ``InotifyDescriptor/add(_:for:)``; negative for an overflow.
     public var watch: Int32
     public var events: InotifyEvents
-    /// The name in the directory that is watched; nil if it is about the directory itself.
+    /// The name in the watched directory; nil if the event is about the directory itself.
     public var name: String?
 
-    /// Makes an event by hand, as tests do.
+    /// Makes an event, for tests.
     public init(_ watch: Int32, _ events: InotifyEvents, name: String? = nil) {
         self.watch = watch
         self.events = events
@@ -60,7 +60,7 @@ public struct InotifyEvent: Hashable, Sendable {
     /// `struct inotify_event` without its name: watch, mask, cookie, length of the name.
     static let headerSize = 16
 
-    /// Takes apart what one read gave: whole events (inotify(7)). What follows a damaged one is left out.
+    /// Parses the result of one read: whole events (inotify(7)). Events after a damaged one are ignored.
     static func parse(_ bytes: UnsafeRawBufferPointer, _ body: (InotifyEvent) -> Void) {
         var offset = 0
         while bytes.count - offset >= headerSize {
@@ -69,7 +69,7 @@ public struct InotifyEvent: Hashable, Sendable {
             let length = Int(bytes.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
             let end = offset + headerSize + length
             guard end <= bytes.count else { return }
-            // The name is padded with NULs.
+            // The name is padded with NUL bytes.
             let name = bytes[(offset + headerSize)..<end].prefix { $0 != 0 }
             body(
                 InotifyEvent(
@@ -82,14 +82,14 @@ public struct InotifyEvent: Hashable, Sendable {
 
 /// An inotify(7) descriptor: any number of watches, one stream of events. Watch it with an ``EventLoop`` for reading.
 ///
-/// It may be used from any thread; the events belong to who reads them first.
+/// It may be used from any thread; each event is read once, by the first reader.
 public final class InotifyDescriptor: Sendable {
-    /// Bytes that one read takes: some hundred events. An event has at most 272.
+    /// The buffer size of one read: some hundred events. An event has at most 272 bytes.
     static let bufferSize = 16_384
 
     private let descriptor: OwnedDescriptor
 
-    /// - Throws: EMFILE if the user has fs.inotify.max_user_instances already, or the process no descriptor left.
+    /// - Throws: EMFILE if the user has reached fs.inotify.max_user_instances, or the process its limit of descriptors.
     public init() throws(SystemCallError) {
         descriptor = try OwnedDescriptor(inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)), of: "inotify_init1")
     }
@@ -97,10 +97,10 @@ public final class InotifyDescriptor: Sendable {
     /// The descriptor, to be watched for reading.
     public var rawValue: Int32 { descriptor.rawValue }
 
-    /// Watches what is at a path. Two paths of one file or directory have one watch.
+    /// Watches the file or directory at a path. Two paths of the same file or directory share one watch.
     ///
-    /// - Returns: the watch's number. One that has ended is not soon used again.
-    /// - Throws: EACCES if it may not be read, ENOSPC if the user has fs.inotify.max_user_watches already.
+    /// - Returns: The number of the watch. The kernel does not reuse the number of an ended watch soon.
+    /// - Throws: EACCES if the file may not be read, ENOSPC if the user has reached fs.inotify.max_user_watches.
     @discardableResult
     public func add(_ path: String, for events: InotifyEvents) throws(SystemCallError) -> Int32 {
         let watch = inotify_add_watch(descriptor.rawValue, path, events.rawValue)
@@ -108,12 +108,12 @@ public final class InotifyDescriptor: Sendable {
         return watch
     }
 
-    /// Ends a watch; of one that has ended already nothing comes.
+    /// Ends a watch. It has no effect if the watch has already ended.
     public func remove(_ watch: Int32) {
         inotify_rm_watch(descriptor.rawValue, watch)
     }
 
-    /// Reads what is there, at most as many buffers full as said; then the descriptor is ready again.
+    /// Reads available events, at most this many buffers. If there are more, the descriptor stays ready.
     public func read(atMost reads: Int, _ body: (InotifyEvent) -> Void) {
         withUnsafeTemporaryAllocation(byteCount: Self.bufferSize, alignment: 8) { buffer in
             for _ in 0..<reads {

@@ -1,14 +1,15 @@
 import CLinux
 import Glibc
 
-/// Measures the jobs of one thread in processor time, for a fraction of the cost of asking for that time after each job.
+/// Measures the processor time of the jobs of one thread, at a fraction of the cost of reading that time after each
+/// job.
 ///
-/// The processor time of a thread is a system call of 0.2 to 5 µs; the coarse clock is read from memory in some nanoseconds,
-/// and moves once in each tick of the kernel (1 to 10 ms). So the processor time is read only when the coarse clock has moved,
-/// and after every 64th job, in case that the tick is late. A job is charged with the time since the last reading: its own,
-/// and that of jobs in the same tick.
+/// Reading the processor time of a thread is a system call of 0.2 to 5 µs. Reading the coarse clock is a memory access
+/// of some nanoseconds; the clock moves once in each tick of the kernel (1 to 10 ms). So the processor time is read
+/// only when the coarse clock has moved, and after every 64th job in case the tick is late. A job is charged with the
+/// time since the last reading: its own time, and the time of earlier jobs in the same tick.
 struct JobTimer {
-    /// Where the times come from, in nanoseconds.
+    /// The sources of the times, in nanoseconds.
     struct Clocks: Sendable {
         /// Cheap and coarse, such as CLOCK_MONOTONIC_COARSE.
         var coarse: @Sendable () -> Int64
@@ -22,7 +23,7 @@ struct JobTimer {
         }
     }
 
-    /// So many jobs within one tick share a reading.
+    /// How many jobs within one tick share a reading.
     static let jobsPerReading = 64
 
     private let clocks: Clocks
@@ -31,12 +32,12 @@ struct JobTimer {
     private var coarse: Int64
     private var processor: Int64
     private var jobsSinceReading = 0
-    /// The part of the job that runs now, and when it began; nil: the job has named none yet.
+    /// The named part of the current job, and its start; nil: the job has not named a part yet.
     private var part: String?
     private var partBegan: Int64 = 0
     private var longest: (name: String?, time: Int64)?
 
-    /// - Parameter limit: the least processor time of a slow job.
+    /// - Parameter limit: The minimum processor time of a slow job.
     init(limit: Duration, clocks: Clocks = .system) {
         self.clocks = clocks
         let (seconds, attoseconds) = limit.components
@@ -45,13 +46,13 @@ struct JobTimer {
         processor = clocks.processor()
     }
 
-    /// The thread has slept: what it does from now on is the first job's.
-    mutating func turnBegins() {
+    /// The thread has slept: the following time is charged to the next job.
+    mutating func iterationBegins() {
         let now = clocks.coarse()
         if now != coarse { takeReading(at: now) }
     }
 
-    /// The job that runs now does this from here on.
+    /// Names what the current job does from here on.
     mutating func name(_ name: String) {
         let now = clocks.coarse()
         endPart(at: now)
@@ -61,13 +62,13 @@ struct JobTimer {
 
     /// A job has ended. Returns it if it was slow.
     ///
-    /// - Parameter name: the name of a job that has named no longer part.
+    /// - Parameter name: The name of a job whose longest part has no name.
     mutating func jobEnded(_ name: String) -> SlowJob? {
         let now = clocks.coarse()
         jobsSinceReading += 1
         defer { forgetParts() }
         guard now != coarse else {
-            // The job took less than a tick, or the tick is late: then nobody knows whose the time is.
+            // The job took less than a tick, or the tick is late: the time cannot be attributed to one job.
             if jobsSinceReading >= Self.jobsPerReading { takeReading(at: now) }
             return nil
         }
@@ -79,7 +80,7 @@ struct JobTimer {
     }
 
     private mutating func endPart(at now: Int64) {
-        // A job's beginning, before it names a part, counts from the last reading.
+        // The beginning of a job, before its first named part, counts from the last reading.
         let time = now - (part == nil ? coarse : partBegan)
         if time > longest?.time ?? -1 { longest = (part, time) }
     }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Measures the jobs of an ``EventLoop`` for its observer of slow jobs; without one it does nothing.
+/// Measures the jobs of an ``EventLoop`` for its observer of slow jobs; without an observer it does nothing.
 ///
-/// The loop's thread alone measures; any thread may set the observer.
+/// Only the loop's thread measures; any thread may set the observer.
 final class JobWatch: Sendable {
     private struct Measurement {
         var timer: JobTimer
@@ -10,29 +10,29 @@ final class JobWatch: Sendable {
     }
 
     private let isObserved = Atomic(false)
-    /// What is to be measured from the next turn on.
-    private let wanted = Mutex<(limit: Duration, handler: @Sendable (SlowJob) -> Void)?>(nil)
+    /// The observer for the next iteration on.
+    private let pending = Mutex<(limit: Duration, handler: @Sendable (SlowJob) -> Void)?>(nil)
     private let measurement = Mutex<Measurement?>(nil)
     private let clocks: JobTimer.Clocks
 
     init(_ clocks: JobTimer.Clocks) { self.clocks = clocks }
 
     func observe(_ limit: Duration, _ handler: @escaping @Sendable (SlowJob) -> Void) {
-        wanted.withLock { $0 = (limit, handler) }
+        pending.withLock { $0 = (limit, handler) }
         isObserved.store(true, ordering: .releasing)
     }
 
-    /// The loop's thread goes on after it has asked the kernel for events.
-    func turnBegins() {
+    /// The loop's thread continues after `epoll_wait`.
+    func iterationBegins() {
         guard isObserved.load(ordering: .acquiring) else { return }
-        let wanted = wanted.withLock { $0.take() }
+        let pending = pending.withLock { $0.take() }
         measurement.withLock { measurement in
-            if let wanted {
+            if let pending {
                 // The timer is made on the thread that it measures.
                 measurement = Measurement(
-                    timer: JobTimer(limit: wanted.limit, clocks: clocks), handler: wanted.handler)
+                    timer: JobTimer(limit: pending.limit, clocks: clocks), handler: pending.handler)
             } else {
-                measurement?.timer.turnBegins()
+                measurement?.timer.iterationBegins()
             }
         }
     }

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// Something that happens once, and that threads wait for, for a bounded time.
+/// An event that happens once, and for which threads can wait with a timeout.
 ///
-/// `@unchecked Sendable`: the mutable state is touched only between `pthread_mutex_lock` and `unlock` of `mutex`; the
+/// `@unchecked Sendable`: the mutable state is accessed only between `pthread_mutex_lock` and `unlock` of `mutex`; the
 /// two pointers are set once, before the object is shared. `Synchronization.Mutex` has no condition variable.
 package final class Latch: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -26,7 +26,7 @@ package final class Latch: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// It has happened: all who wait go on, and who comes later does not wait.
+    /// Opens the latch: all waiting threads continue, and later calls of ``wait(for:)`` return immediately.
     package func open() {
         pthread_mutex_lock(mutex)
         isOpen = true
@@ -34,13 +34,14 @@ package final class Latch: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Blocks the calling thread until it has happened, or the time is over; time that the machine sleeps does not count.
+    /// Blocks the calling thread until the latch is open or the timeout has passed; time during which the machine
+    /// sleeps does not count.
     ///
-    /// - Returns: whether it has happened.
-    package func wait(for patience: Duration) -> Bool {
+    /// - Returns: Whether the latch is open.
+    package func wait(for timeout: Duration) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
-        let (seconds, attoseconds) = patience.components
+        let (seconds, attoseconds) = timeout.components
         let nanoseconds = deadline.tv_nsec + Int(attoseconds / 1_000_000_000)
         deadline.tv_sec += Int(seconds) + nanoseconds / 1_000_000_000
         deadline.tv_nsec = nanoseconds % 1_000_000_000

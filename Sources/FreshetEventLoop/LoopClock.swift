@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A clock whose sleeps are timers of an ``EventLoop``: nothing else is woken, no other thread is started.
+/// A clock whose sleeps are timers of an ``EventLoop``: it needs no other thread.
 ///
-/// Its instants are those of `ContinuousClock`: on Linux CLOCK_BOOTTIME, which goes on while the machine sleeps.
+/// Its instants are those of `ContinuousClock`: CLOCK_BOOTTIME on Linux, which continues while the machine sleeps.
 public struct LoopClock: Clock, Sendable {
     public typealias Instant = ContinuousClock.Instant
     public typealias Duration = Swift.Duration
@@ -12,11 +12,11 @@ public struct LoopClock: Clock, Sendable {
     public var now: Instant { .now }
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends until the deadline. Throws `CancellationError` when the task is cancelled before.
+    /// Suspends until the deadline. Throws `CancellationError` if the task is cancelled before.
     ///
     /// - Parameters:
-    ///   - deadline: when to go on; one that has passed is due at once.
-    ///   - tolerance: not used; the kernel's timer slack applies.
+    ///   - deadline: When to continue; a deadline in the past is due immediately.
+    ///   - tolerance: Ignored; the kernel's timer slack applies.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let sleep = Sleep()
         let timer = LoopTimer(loop) { sleep.end(cancelled: false) }
@@ -46,7 +46,7 @@ private final class Sleep: Sendable {
             case .idle:
                 state = .sleeping(continuation)
                 return true
-            case .cancelled, .ended, .sleeping:  // begun once, and the timer is not armed: only a cancel came first
+            case .cancelled, .ended, .sleeping:  // it begins once, so only a cancellation came first
                 return false
             }
         }

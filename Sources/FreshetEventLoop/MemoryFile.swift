@@ -2,10 +2,11 @@ import CLinux
 import Glibc
 
 extension OwnedDescriptor {
-    /// A file in memory (memfd_create(2)) with these bytes, to be read from its beginning. No directory has it: as long
-    /// as this process lives, those who may look into it open `/proc/PID/fd/N`. It is closed when a program is executed.
+    /// A file in memory (memfd_create(2)) with these bytes, positioned at its beginning. It is in no directory: while
+    /// this process lives, permitted processes can open it as `/proc/PID/fd/N`. It is closed when a program is
+    /// executed.
     ///
-    /// - Parameter name: what /proc shows, at most 249 bytes.
+    /// - Parameter name: The name that /proc shows, at most 249 bytes.
     package static func memoryFile(_ name: String, _ bytes: [UInt8]) throws(SystemCallError) -> OwnedDescriptor {
         let file = try OwnedDescriptor(memfd_create(name, UInt32(MFD_CLOEXEC)), of: "memfd_create")
         var rest = bytes[...]
@@ -21,6 +22,6 @@ extension OwnedDescriptor {
         return file
     }
 
-    /// A path by which other programs of this user open the same file, as long as this process has it.
+    /// A path at which other programs of this user can open the same file while this process keeps it open.
     package var pathForOthers: String { "/proc/\(getpid())/fd/\(rawValue)" }
 }

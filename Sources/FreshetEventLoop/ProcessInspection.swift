@@ -1,9 +1,9 @@
 import CLinux
 
-/// What a process lets others of the same user do with it.
+/// Access of other processes of the same user to this process.
 public enum ProcessInspection {
-    /// Forbids other processes of the same user to trace this one, to read its memory and its environment, and to have its
-    /// core dumped (PR_SET_DUMPABLE, prctl(2)): it holds credentials, and hooks of the same user run beside it. Root still
-    /// may. A program that this one starts begins anew, without the prohibition.
+    /// Forbids other processes of the same user to trace this process, to read its memory and its environment, and to
+    /// dump its core (PR_SET_DUMPABLE, prctl(2)). The process holds credentials, and hooks run as the same user. Root
+    /// keeps access. A program that this process starts is not protected.
     public static func forbid() { _ = freshet_prctl(PR_SET_DUMPABLE, 0) }
 }

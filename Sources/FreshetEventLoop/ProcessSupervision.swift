@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// The memory that a supervisor process shares with this one: its stack, and what it reports (`supervise.h`).
+/// The memory that a supervisor process shares with this process: its stack, and its report (`supervise.h`).
 ///
-/// `@unchecked Sendable`: the supervisor alone writes between ``start(_:)`` and its end, and the status is read after the
-/// kernel has reported that end.
+/// `@unchecked Sendable`: only the supervisor writes between ``start(_:)`` and its end, and the status is read after
+/// the kernel has reported that end.
 final class ProcessSupervision: @unchecked Sendable {
     private static let size = Int(FRESHET_SUPERVISOR_STACK) + MemoryLayout<freshet_supervision>.stride
     private let memory: UnsafeMutableRawPointer
@@ -20,12 +20,12 @@ final class ProcessSupervision: @unchecked Sendable {
         record.initialize(to: freshet_supervision())
     }
 
-    // The supervisor has ended: whoever has a child reaps it before.
+    // The supervisor has ended: the owner of a child reaps it before this.
     deinit { munmap(memory, Self.size) }
 
     /// Starts the supervisor, which starts the program.
     ///
-    /// - Returns: the id of the supervisor's process, or -1.
+    /// - Returns: The supervisor's process id, or -1.
     func start(_ spawn: inout freshet_spawn) -> Int32 {
         record.pointee.spawn = spawn
         record.pointee.parent = getpid()
@@ -34,7 +34,7 @@ final class ProcessSupervision: @unchecked Sendable {
         return identifier
     }
 
-    /// How the program ended; nil: the supervisor was killed before.
+    /// The exit of the program; nil if the supervisor was killed before.
     var exit: ChildProcess.Exit? {
         let status = record.pointee.status
         guard status >= 0 else { return nil }

@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
 
-/// The processor time of the calling thread (CLOCK_THREAD_CPUTIME_ID, clock_gettime(2)). Time in which the thread waited,
-/// or in which other threads had the processor, does not count, so a busy machine does not change the measurement.
+/// The processor time of the calling thread (CLOCK_THREAD_CPUTIME_ID, clock_gettime(2)). Time in which the thread
+/// waited, or in which other threads had the processor, does not count, so other load does not change the measurement.
 package enum ProcessorTime {
     /// The time that the calling thread has used since it began.
     package static var used: Duration {

@@ -1,31 +1,31 @@
 import CLinux
 import Glibc
 
-/// Unix signals that arrive as events of a loop (signalfd(2)), instead of as interruptions.
+/// Unix signals as events of a loop (signalfd(2)), instead of interruptions.
 public final class SignalDescriptor: Sendable {
     /// One signal that arrived.
     public struct Arrival: Hashable, Sendable {
         /// The signal's number, such as `SIGHUP`.
         public let signal: Int32
-        /// The process that sent it, 0 if it came from the kernel.
+        /// The process that sent it; 0 if the kernel sent it.
         public let sender: Int32
-        /// The kernel itself sent it (`SI_KERNEL`): for SIGHUP, the controlling terminal was closed.
+        /// Whether the kernel sent it (`SI_KERNEL`): for SIGHUP, the controlling terminal was closed.
         public let isFromKernel: Bool
     }
 
     private let descriptor: OwnedDescriptor
     private let watch: DescriptorWatch
 
-    /// Blocks the signals in the calling thread, and so in all threads that it starts from now on.
+    /// Blocks the signals in the calling thread, and in all threads that it starts afterwards.
     ///
-    /// Call it at the start of `main`, before any other thread exists: a thread that does not block a signal may be
-    /// interrupted, or ended, by it.
+    /// Call it at the start of `main`, before there is another thread: a signal may interrupt, or end, a thread that
+    /// does not block it.
     public static func block(_ signals: [Int32]) {
         var set = Self.set(of: signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Hears signals that all threads block; the handler runs on the loop's thread.
+    /// Receives signals that all threads block; the handler runs on the loop's thread.
     public init(
         _ loop: EventLoop, _ signals: [Int32], _ handler: @escaping @Sendable (Arrival) -> Void
     ) throws(SystemCallError) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Two connected stream sockets (socketpair(2)), which a new program does not inherit.
+/// Two connected stream sockets (socketpair(2)) that are closed when a program is executed.
 package enum SocketPair {
     package static func make() throws(SystemCallError) -> (OwnedDescriptor, OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]

@@ -2,22 +2,22 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Ends processes of a command whose supervisor was killed, such as by the command itself.
+/// Ends the processes of a command whose supervisor was killed, for example by the command itself.
 ///
-/// A supervisor adopts what a command leaves behind (``ChildProcess``, `endsDescendants`). This process becomes a subreaper
-/// too (prctl(2), PR_SET_CHILD_SUBREAPER), so that it adopts what a killed supervisor leaves behind. Each child that is not
-/// a ``ChildProcess`` is then such a process, except those that were there before.
+/// A supervisor adopts the orphans of a command (``ChildProcess``, `endsDescendants`). This process becomes a
+/// subreaper, too (prctl(2), PR_SET_CHILD_SUBREAPER), so that it adopts the orphans of a killed supervisor. A child
+/// without a ``ChildProcess`` is then such an orphan, unless it existed before.
 public final class StrayProcessKiller: Sendable {
-    /// The kernel needs a moment for the end of a process, and each hands its own children over.
+    /// Ending a process takes the kernel a moment, and its children then become children of this process.
     private static let delays = (first: Duration.milliseconds(5), longest: Duration.seconds(1))
 
     private let children: ChildRegistry
-    /// Those that were there before: of a program that became this one.
+    /// Children that existed before: those of a program that executed this one.
     private let earlier: Set<Int32>
     private let timer = Mutex<LoopTimer?>(nil)
     private let delay = Mutex(StrayProcessKiller.delays.first)
 
-    /// To be called before the loop has any ``ChildProcess``. Not for process 1, which adopts everybody's orphans: see
+    /// Call it before the loop has a ``ChildProcess``. Do not use it in process 1, which adopts all orphans: see
     /// ``OrphanReaper``.
     public init(_ loop: EventLoop) throws(SystemCallError) {
         guard freshet_prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 else { throw SystemCallError("prctl", errno: errno) }
@@ -32,7 +32,7 @@ public final class StrayProcessKiller: Sendable {
         sweep()
     }
 
-    /// Ends those that are there, and comes back until none is.
+    /// Ends the current stray processes, and repeats this until there are none.
     private func sweep() {
         let strays = children.strays(among: Self.currentChildren().subtracting(earlier))
         for stray in strays ?? [] {
@@ -47,7 +47,8 @@ public final class StrayProcessKiller: Sendable {
         timer.withLock { $0 }?.arm(at: .now + pause)
     }
 
-    /// The children of all threads (proc(5), /proc/PID/task/TID/children). None where the kernel lists none.
+    /// The children of all threads (proc(5), /proc/PID/task/TID/children). Empty if the kernel does not provide the
+    /// list.
     private static func currentChildren() -> Set<Int32> {
         guard let threads = opendir("/proc/self/task") else { return [] }
         defer { closedir(threads) }

@@ -1,19 +1,18 @@
 import CLinux
 import Glibc
 
-/// A system call that failed: which one, on what, and the kernel's reason.
+/// A failed system call: its name, its subject, and the kernel's reason.
 ///
-/// `description` is one sentence for people, such as
-/// `open '/etc/freshet/jwks.yaml': Permission denied (EACCES)`.
+/// `description` is one sentence, such as `open '/etc/freshet/jwks.yaml': Permission denied (EACCES)`.
 public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The call's name as in its man page, such as `epoll_ctl`.
     public let call: String
     /// The value of `errno(3)` after the call.
     public let errno: Int32
-    /// What the call was about (a path, a descriptor, a command), or nil if the name says it all.
+    /// The subject of the call (a path, a descriptor, a command), or nil if the name is sufficient.
     public let subject: String?
 
-    /// Makes an error from a call's name and an error number; pass `errno` at once, before anything else runs.
+    /// Makes an error from a call's name and an error number. Pass `errno` immediately, before anything else runs.
     public init(_ call: String, errno: Int32, subject: String? = nil) {
         self.call = call
         self.errno = errno

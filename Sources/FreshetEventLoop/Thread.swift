@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A detached POSIX thread: what runs the loop beside a program's main thread, and the workers.
+/// A detached POSIX thread, for loops and workers.
 enum Thread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void

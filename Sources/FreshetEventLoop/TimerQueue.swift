@@ -1,14 +1,14 @@
-/// The pending timers of a loop: an indexed binary heap, so that arming, moving and removing a timer cost
-/// O(log n) and a timer that is moved a thousand times still takes one entry.
+/// The armed timers of a loop: an indexed binary heap. Arming, moving and removing a timer are O(log n), and a timer
+/// that is moved often still has one entry.
 ///
-/// Two timers of one deadline expire in the order in which they were armed.
+/// Timers with the same deadline expire in the order in which they were armed.
 struct TimerQueue {
     typealias Instant = ContinuousClock.Instant
     typealias Identifier = UInt64
 
     private struct Entry {
         var deadline: Instant
-        /// Breaks ties between equal deadlines: first armed, first out.
+        /// Orders equal deadlines: first armed, first out.
         var order: UInt64
         var identifier: Identifier
 
@@ -23,7 +23,7 @@ struct TimerQueue {
 
     var count: Int { heap.count }
     var earliest: Instant? { heap.first?.deadline }
-    /// For how many timers there is room, for tests.
+    /// The allocated capacity, for tests.
     var capacity: Int { max(heap.capacity, positions.capacity) }
 
     /// Sets a timer's deadline, whether or not it was armed before.
@@ -45,7 +45,7 @@ struct TimerQueue {
         if let position = positions[identifier] { remove(at: position) }
     }
 
-    /// Takes the earliest timer whose deadline is not after `now`.
+    /// Removes and returns the earliest timer whose deadline is not after `now`.
     mutating func popExpired(at now: Instant) -> Identifier? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         remove(at: 0)

@@ -4,35 +4,35 @@ import Synchronization
 
 /// A few threads for work that blocks or takes long: file system, digests, the index, a resolver.
 ///
-/// Threads start when there is work and no idle one, and end after five seconds without work: an idle program has none.
-/// Work runs in the order in which it was given.
+/// A thread starts when there is work and no idle thread, and ends after five seconds without work: an idle program has
+/// none. Work runs in the order in which it was added.
 public final class WorkerPool: Sendable {
-    /// How long a thread waits for more work before it ends: long enough to serve a burst with the same threads.
+    /// How long an idle thread waits for work before it ends: long enough to use the same threads for a burst of work.
     static let idleTime = 5
 
-    /// A piece of work under way.
+    /// Work in progress.
     public struct RunningWork: Hashable, Sendable {
-        /// What it was called when it was given.
+        /// The name of the work.
         public var name: String
-        /// When a thread began with it.
+        /// When a thread started the work.
         public var since: ContinuousClock.Instant
     }
 
     private let queue: WorkQueue
 
-    /// - Parameter threads: how many pieces of work run at once at most.
+    /// - Parameter threads: The maximum number of threads.
     public init(threads: Int = 4) {
         queue = WorkQueue(limit: max(1, threads))
     }
 
-    /// Runs blocking work on a worker and suspends the caller until it has ended.
+    /// Runs blocking work on a worker and suspends the caller until the work has ended.
     ///
-    /// Work cannot be interrupted: a cancelled caller still waits for it. Work that was not begun when the caller was
-    /// cancelled runs all the same; ask `Task.isCancelled` before you call.
+    /// Work cannot be interrupted: a cancelled caller still waits for it. Work that had not started when the caller was
+    /// cancelled still runs; check `Task.isCancelled` before the call.
     ///
     /// - Parameters:
-    ///   - name: what ``oldestRunning`` calls it, for people.
-    ///   - work: what may block. Its error is thrown to the caller.
+    ///   - name: The name of the work in ``oldestRunning``, for people.
+    ///   - work: Work that may block. Its error is thrown to the caller.
     public func run<Success: Sendable, Failure: Error>(
         _ name: StaticString = "file access", _ work: @escaping @Sendable () throws(Failure) -> Success
     ) async throws(Failure) -> Success {
@@ -51,41 +51,42 @@ public final class WorkerPool: Sendable {
         return try result.get()
     }
 
-    /// Runs blocking work on a worker, and does not wait for it.
+    /// Runs blocking work on a worker without waiting for it.
     ///
     /// - Parameters:
-    ///   - name: what ``oldestRunning`` calls it, for people.
-    ///   - work: what may block. Without a thread to be had the caller may do it, or other work, itself: call this
-    ///     without locks that work takes.
+    ///   - name: The name of the work in ``oldestRunning``, for people.
+    ///   - work: Work that may block. If no thread can be started, the caller may run it, or other work, itself: do not
+    ///     hold locks that any work takes.
     package func perform(_ name: StaticString, _ work: @escaping @Sendable () -> Void) {
         queue.add(name) { _ in work() }
     }
 
-    /// One piece of work that a thread has begun.
+    /// Identifies work that a thread has started.
     package struct Ticket: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
-    /// Runs blocking work on a worker, and does not wait for it. The work receives the ticket for ``replace(_:)``.
+    /// Runs blocking work on a worker without waiting for it. The work receives the ticket for ``replace(_:)``.
     package func perform(_ name: StaticString, withTicket work: @escaping @Sendable (Ticket) -> Void) {
         queue.add(name) { work(Ticket(number: $0)) }
     }
 
-    /// Lets the pool run one more thread for as long as this work goes on, since the work hangs. When the work ends, the
-    /// pool has its old limit again. Does nothing if the work has ended. The caller bounds how many it replaces.
+    /// Lets the pool run one more thread while this work runs, because the work hangs. When the work ends, the pool
+    /// returns to its limit. It has no effect if the work has ended. The caller has to bound how many threads it
+    /// replaces.
     package func replace(_ ticket: Ticket) { queue.replace(ticket.number) }
 
-    /// Threads that exist now.
+    /// The number of threads.
     public var threadCount: Int { queue.threadCount }
 
-    /// The work under way that has taken longest so far; nil if there is none. Work that hangs, as on a slow disk, is
-    /// found by it: asking costs a lock, and nothing wakes up for it.
+    /// The work in progress that has run longest; nil if there is none. Use it to find work that hangs, for example on
+    /// a slow disk. It only takes a lock and wakes nothing.
     public var oldestRunning: RunningWork? { queue.oldestRunning }
 }
 
 /// The pool's queue, which its threads keep alive while they run.
 ///
-/// `@unchecked Sendable`: the mutable state is touched only between `pthread_mutex_lock` and `unlock` of `mutex`; the
+/// `@unchecked Sendable`: the mutable state is accessed only between `pthread_mutex_lock` and `unlock` of `mutex`; the
 /// two pointers are set once, before the object is shared. `Synchronization.Mutex` has no condition variable.
 private final class WorkQueue: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -104,10 +105,10 @@ private final class WorkQueue: @unchecked Sendable {
     private let limit: Int
     private var work: [Item] = []
     private var head = 0
-    /// What the threads do now: as many as there are threads at most, and the oldest first.
+    /// The work of the threads, the oldest first: at most one item for each thread.
     private var running: [Running] = []
     private var lastTicket: UInt64 = 0
-    /// Work under way that hangs: each has its thread beside the limit.
+    /// Work in progress that hangs: each has an extra thread beyond the limit.
     private var replaced: Set<UInt64> = []
     private var threads = 0
     private var idle = 0
@@ -158,7 +159,7 @@ private final class WorkQueue: @unchecked Sendable {
         if starts { startThread() }
     }
 
-    /// Counts one more thread if the work that waits needs one and the limit allows it. Call with the mutex held.
+    /// Counts one more thread if waiting work needs one and the limit allows it. Call it with the mutex held.
     private func takesThread() -> Bool {
         guard idle < work.count - head, threads < limit + replaced.count else { return false }
         threads += 1
@@ -169,8 +170,8 @@ private final class WorkQueue: @unchecked Sendable {
         do {
             try Thread.start(named: "freshet-worker") { self.serve() }
         } catch {
-            // No thread to be had (EAGAIN): another one takes the work, or, if there is none, the caller does it,
-            // which is slow and right.
+            // No thread can be started (EAGAIN): another thread takes the work. If there is none, the caller runs it,
+            // which is slow but correct.
             pthread_mutex_lock(mutex)
             threads -= 1
             if threads == 0 { runNext() }
@@ -181,7 +182,7 @@ private final class WorkQueue: @unchecked Sendable {
     private func serve() {
         pthread_mutex_lock(mutex)
         while true {
-            // A replaced thread that comes back takes its place again if the limit has room for it.
+            // After hanging work has ended, there may be more threads than the limit allows.
             if threads > limit + replaced.count { break }
             if runNext() { continue }
             var deadline = timespec()
@@ -196,7 +197,8 @@ private final class WorkQueue: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Takes a piece of work and runs it; false if there is none. Call with the mutex held: it is released meanwhile.
+    /// Takes one item of work and runs it; returns false if there is none. Call it with the mutex held; the mutex is
+    /// released while the work runs.
     @discardableResult
     private func runNext() -> Bool {
         guard let item = take() else { return false }
@@ -211,7 +213,7 @@ private final class WorkQueue: @unchecked Sendable {
         return true
     }
 
-    /// Call with the mutex held.
+    /// Call it with the mutex held.
     private func take() -> Item? {
         guard head < work.count else { return nil }
         defer {

@@ -2,10 +2,9 @@ import CCrypto
 import CExpat
 import CZlib
 
-/// Looks whether contents have a form that is none of jq's. It is done in the helper, as these contents too come from
-/// anywhere.
+/// Validates contents in formats that jq cannot read. The helper does it, because these contents are untrusted too.
 enum ContentProbe {
-    /// Why a content has not the form.
+    /// Why a content is invalid in its format.
     struct ValidationError: Error, Hashable {
         var message: String
 
@@ -16,10 +15,10 @@ enum ContentProbe {
         do throws(ValidationError) {
             let count: Int?
             switch request.program {
-            case "xml": count = try passXML(request.input)
+            case "xml": count = try validateXML(request.input)
             case "pem": count = try countPEM(request.input)
-            case "gzip": count = try passGzip(request.input)
-            default: return .message(.invalidProgram, "no such form")
+            case "gzip": count = try validateGzip(request.input)
+            default: return .message(.invalidProgram, "unknown format")
             }
             return JQReply(.done, verdict: true, bytes: count.map { Array("\($0)".utf8) } ?? [])
         } catch {
@@ -27,14 +26,14 @@ enum ContentProbe {
         }
     }
 
-    /// So much is handled at once, in bytes: expat copies what it is given.
+    /// The size of the pieces in which input is parsed, in bytes: expat copies each piece.
     private static let pieceSize = 64 << 10
 
     // MARK: XML
 
-    /// Well-formed, by expat. What a document names outside of itself is not read.
-    private static func passXML(_ input: [UInt8]) throws(ValidationError) -> Int? {
-        guard let parser = XML_ParserCreate(nil) else { throw ValidationError("memory has run out") }
+    /// Checks with expat that a document is well-formed. External entities are not read.
+    private static func validateXML(_ input: [UInt8]) throws(ValidationError) -> Int? {
+        guard let parser = XML_ParserCreate(nil) else { throw ValidationError("out of memory") }
         defer { XML_ParserFree(parser) }
         var rest = input[...]
         repeat {
@@ -46,9 +45,9 @@ enum ContentProbe {
                     rest.isEmpty ? 1 : 0)
             }
             guard status == XML_STATUS_OK else {
-                let words = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
+                let reason = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
                 let (line, column) = (XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser))
-                throw ValidationError("line \(line), column \(column + 1): \(words)")
+                throw ValidationError("line \(line), column \(column + 1): \(reason)")
             }
         } while !rest.isEmpty
         return nil
@@ -56,15 +55,15 @@ enum ContentProbe {
 
     // MARK: gzip
 
-    /// All members with their checksums and lengths, by zlib. What comes out is thrown away as it comes.
-    private static func passGzip(_ input: [UInt8]) throws(ValidationError) -> Int? {
-        // zlib's state points back at its stream, which so has to stay where it is.
+    /// Checks all members, with their checksums and lengths, with zlib. The output is discarded piece by piece.
+    private static func validateGzip(_ input: [UInt8]) throws(ValidationError) -> Int? {
+        // zlib's state points back at its stream, so the stream must stay at one address.
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         defer { stream.deallocate() }
         stream.initialize(to: z_stream())
-        // 15 bits of window, the most there are; 16 more: the gzip format and no other (zlib.h).
+        // 15 is the largest window, in bits; adding 16 accepts only the gzip format (zlib.h).
         guard inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw ValidationError("memory has run out")
+            throw ValidationError("out of memory")
         }
         defer { inflateEnd(stream) }
         var output = [UInt8](repeating: 0, count: pieceSize)
@@ -92,7 +91,7 @@ enum ContentProbe {
             case Z_STREAM_END:
                 guard stream.pointee.avail_in > 0 else { return }
                 inflateReset(stream)
-            case Z_BUF_ERROR: throw ValidationError("it is cut off")
+            case Z_BUF_ERROR: throw ValidationError("the data is truncated")
             default: throw ValidationError(stream.pointee.msg.map { String(cString: $0) } ?? "the data is damaged")
             }
         }
@@ -100,27 +99,27 @@ enum ContentProbe {
 
     // MARK: PEM
 
-    /// How many texts there are between boundaries, by libcrypto. What stands around them is nobody's concern (RFC 7468,
-    /// section 2).
+    /// Counts the texts between boundaries, with libcrypto. Text around the boundaries is ignored (RFC 7468, section
+    /// 2).
     private static func countPEM(_ input: [UInt8]) throws(ValidationError) -> Int {
         // The memory is only read while the BIO lives.
         let result = input.withUnsafeBytes { bytes in
             Result { () throws(ValidationError) in
                 guard let source = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
-                    throw ValidationError("memory has run out")
+                    throw ValidationError("out of memory")
                 }
                 defer { BIO_free(source) }
                 var count = 0
-                while try passText(from: source, number: count + 1) { count += 1 }
-                guard count > 0 else { throw ValidationError("there is no '-----BEGIN …-----' in it") }
+                while try validateText(from: source, number: count + 1) { count += 1 }
+                guard count > 0 else { throw ValidationError("it contains no '-----BEGIN …-----'") }
                 return count
             }
         }
         return try result.get()
     }
 
-    /// False at the end.
-    private static func passText(from source: OpaquePointer, number: Int) throws(ValidationError) -> Bool {
+    /// Reads and validates the next text. Returns false at the end of the input.
+    private static func validateText(from source: OpaquePointer, number: Int) throws(ValidationError) -> Bool {
         var label: UnsafeMutablePointer<CChar>?
         var header: UnsafeMutablePointer<CChar>?
         var data: UnsafeMutablePointer<UInt8>?
@@ -130,7 +129,7 @@ enum ContentProbe {
             let error = ERR_peek_last_error()
             // ERR_GET_REASON of err.h, a macro: the low 23 bits.
             if error & 0x7F_FFFF == UInt(PEM_R_NO_START_LINE) { return false }
-            throw ValidationError("text \(number): \(words(of: error))")
+            throw ValidationError("text \(number): \(reason(of: error))")
         }
         defer {
             for memory in [
@@ -146,20 +145,20 @@ enum ContentProbe {
             let certificate = d2i_X509(nil, &next, length)
             X509_free(certificate)
             if certificate == nil {
-                throw ValidationError("text \(number) is no certificate: \(words(of: ERR_peek_last_error()))")
+                throw ValidationError("text \(number) is not a certificate: \(reason(of: ERR_peek_last_error()))")
             }
         case "X509 CRL":
             let list = d2i_X509_CRL(nil, &next, length)
             X509_CRL_free(list)
             if list == nil {
-                throw ValidationError("text \(number) is no revocation list: \(words(of: ERR_peek_last_error()))")
+                throw ValidationError("text \(number) is not a revocation list: \(reason(of: ERR_peek_last_error()))")
             }
         default: break
         }
         return true
     }
 
-    private static func words(of error: UInt) -> String {
-        ERR_reason_error_string(error).map { String(cString: $0) } ?? "it cannot be read"
+    private static func reason(of error: UInt) -> String {
+        ERR_reason_error_string(error).map { String(cString: $0) } ?? "the data is damaged"
     }
 }

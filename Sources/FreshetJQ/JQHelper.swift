@@ -2,29 +2,29 @@ import Glibc
 
 /// The process in which jq programs run.
 ///
-/// libjq cannot be interrupted and aborts its process when memory runs out, and a jq program is a program: it loops and
-/// it allocates. So programs and the bodies that they read, which come from anywhere, are handled in a process that has
-/// nothing to lose: no environment but UTC as its time zone, no descriptors but its own two ends, limits on memory and
-/// processor time, and a sandbox (``HelperSandbox``). Whoever started it kills it when it takes too long, and starts
-/// another.
+/// libjq cannot be interrupted, aborts its process if memory runs out, and runs programs that may loop and allocate
+/// without end. So programs and the untrusted bodies that they read are processed in a separate process with few
+/// rights: an environment that has only the time zone UTC, only the descriptors for input and output, limits on memory
+/// and processor time, and a sandbox (``HelperSandbox``). If the helper takes too long, the process that started it
+/// kills it and starts another helper.
 ///
 /// jq 1.6 keeps numbers as IEEE doubles. An integer beyond 2^53 loses its last digits: 9007199254740993 becomes
-/// 9007199254740992; a number beyond the range of doubles becomes 1.7976931348623157e+308. Who needs such numbers whole
-/// has to leave the data untransformed, or have them sent as strings.
+/// 9007199254740992; a number beyond the range of doubles becomes 1.7976931348623157e+308. To keep such numbers exact,
+/// do not transform the data, or let the origin send the numbers as strings.
 package enum JQHelper {
-    /// The argument by which a program knows that it is to be a helper.
+    /// The command-line argument that makes a program run as a helper.
     package static let argument = "--jq-helper"
     /// The address space of a helper, in bytes.
     package static let memoryLimit: UInt64 = 512 << 20
-    /// The processor time of one request, in seconds. A request that passes it ends the helper by SIGXCPU; it also ends
-    /// a helper that lost its parent in the middle of an endless program.
+    /// The most processor time of one request, in seconds. If a request exceeds the limit, SIGXCPU ends the helper. The
+    /// limit also ends a helper that lost its parent while it runs an endless program.
     package static let processorLimit: UInt64 = 60
 
-    /// The environment with which a helper is to be started. Before it does anything else it puts one in its place that
-    /// has nothing but `TZ`, so that no program sees this one.
+    /// The environment with which a helper is started. The helper first replaces this environment by one that has only
+    /// `TZ`, so that jq programs cannot read it.
     package static let environment = ["SWIFT_BACKTRACE": "enable=no"]
 
-    /// Is a helper on standard input and output, until the input ends. Call it first thing in a process of its own.
+    /// Runs a helper on standard input and output until the input ends. Call it first in a new process.
     package static func main() -> Never {
         run(
             input: STDIN_FILENO, output: STDOUT_FILENO, limitsProcessorTime: true,
@@ -32,12 +32,13 @@ package enum JQHelper {
         exit(0)
     }
 
-    /// Serves requests one after the other, until the input ends or has what is no request. Blocks.
+    /// Serves requests one after the other until the input ends or contains an invalid request. Blocks.
     ///
     /// - Parameters:
-    ///   - limitsProcessorTime: whether each request has ``processorLimit`` at most; it is the process's own.
-    ///   - confinement: how confining the process went. After a failure no request is worked on: each is answered with
-    ///     the failure.
+    ///   - limitsProcessorTime: whether each request has at most ``processorLimit``; the limit applies to the whole
+    ///     process.
+    ///   - confinement: the result of confining the process. After a failure, every request gets the failure as its
+    ///     reply, and no program runs.
     package static func run(
         input: Int32, output: Int32, limitsProcessorTime: Bool = false,
         confinement: Result<HelperSandbox.Gaps, HelperSandbox.Failure> = .success([])
@@ -59,21 +60,22 @@ package enum JQHelper {
 
     // MARK: Limits
 
-    /// Confines this process, which has one thread, for ever: its environment, its limits, and its sandbox.
+    /// Confines this process permanently: sets its environment, its limits and its sandbox. The process must have one
+    /// thread.
     ///
-    /// - Returns: what the kernel lacks.
+    /// - Returns: the parts of the sandbox that the kernel lacks.
     package static func confine() throws(HelperSandbox.Failure) -> HelperSandbox.Gaps {
         clearenv()
-        // Local time is UTC: where the zone has summer time, mktime of jq 1.6 is an hour off while it is in force, and so
-        // are fromdate and whatever else is made of it. Besides, clearenv(3) leaves no list at all, which libjq's `env`
-        // does not survive.
+        // Local time is UTC: in zones with summer time, mktime of jq 1.6 is wrong by an hour during summer time, and so
+        // are functions that use mktime, such as fromdate. TZ also makes the environment non-null: after clearenv(3)
+        // alone, libjq's `env` crashes.
         setenv("TZ", "UTC0", 1)
         tzset()
-        // Before the limit of descriptors: Landlock needs one for a moment.
+        // Before the limit on descriptors: Landlock temporarily needs a descriptor.
         let gaps = try HelperSandbox.denyObjects()
         limit(RLIMIT_AS, to: memoryLimit)
         limit(RLIMIT_CORE, to: 0)
-        // The three standard descriptors are taken: nothing can be opened any more, whatever a program finds to try.
+        // The three standard descriptors are in use, so the process cannot open anything.
         limit(RLIMIT_NOFILE, to: 3)
         return gaps.union(try HelperSandbox.filterSystemCalls())
     }
@@ -88,7 +90,7 @@ package enum JQHelper {
         setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
     }
 
-    /// Sets a soft and a hard limit; one that cannot be set, because the hard limit is below it, is stricter already.
+    /// Sets a soft and a hard limit. It fails only if the present hard limit is lower, which is stricter.
     private static func limit(_ resource: __rlimit_resource, to value: UInt64) {
         var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value))
         setrlimit(__rlimit_resource_t(resource.rawValue), &limit)
@@ -106,9 +108,9 @@ package enum JQHelper {
             isText: header.isText, maxOutput: header.maxOutput)
     }
 
-    /// Reads so many bytes, or returns nil at the end of the input.
+    /// Reads exactly `count` bytes, or returns nil at the end of the input.
     private static func read(_ count: Int, from descriptor: Int32) -> [UInt8]? {
-        // An array without capacity is one that all threads share, and this initializer writes its count.
+        // All threads share the empty array's storage, and this initializer writes its count.
         guard count > 0 else { return [] }
         var done = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in

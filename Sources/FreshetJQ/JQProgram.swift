@@ -1,8 +1,9 @@
 import CJQ
+import Glibc
 
-/// A compiled jq program: the owner of libjq's state. Not `Sendable`; one run at a time.
+/// A compiled jq program, which owns libjq's state. Not `Sendable`; one run at a time.
 final class JQProgram {
-    /// Why a program cannot be used: jq's words.
+    /// Why a program is invalid, with jq's message.
     struct Invalid: Error, Hashable {
         var message: String
     }
@@ -10,29 +11,29 @@ final class JQProgram {
     private let state: OpaquePointer
     private let errors: ErrorLog
 
-    /// Compiles a program, about 13 ms, most of it jq's own library.
+    /// Compiles a program in about 13 ms, most of it for jq's own library.
     ///
-    /// Modules are refused: `import`, `include` and `module` would read files wherever the program says.
+    /// Modules are not allowed: `import`, `include` and `module` could read any file.
     ///
-    /// - Parameter variables: names that it finds as `$name`. Their values come with each run, so that a program is
-    ///   compiled once for all.
+    /// - Parameter variables: names that the program uses as `$name`. Each run supplies the values, so that a program
+    ///   is compiled only once.
     init(_ text: String, variables: [String] = []) throws(Invalid) {
-        guard !text.utf8.contains(0) else { throw Invalid(message: "it has a NUL character") }
+        guard !text.utf8.contains(0) else { throw Invalid(message: "it contains a NUL character") }
         if let word = Self.moduleDirective(text) {
-            throw Invalid(message: "'\(word)' is not available: programs stand alone and read no files")
+            throw Invalid(message: "'\(word)' is not available: programs cannot read other files")
         }
-        guard let state = jq_init() else { throw Invalid(message: "memory has run out") }
+        guard let state = jq_init() else { throw Invalid(message: "out of memory") }
         self.state = state
         errors = ErrorLog()
-        // jq_init of 1.6 leaves the two as the memory happened to be: `input` would call anything.
+        // jq_init of 1.6 does not initialize the two callbacks: `input` would call a random address.
         jq_set_input_cb(state, nil, nil)
         jq_set_debug_cb(state, nil, nil)
         jq_set_error_cb(
             state,
             { log, message in
                 guard let log else { return jv_free(message) }
-                // The program owns its log, and libjq calls while it compiles or runs only.
-                Unmanaged<ErrorLog>.fromOpaque(log).takeUnretainedValue().add(JQValue(jq_format_error(message)).words)
+                // The program owns its log, and libjq calls this only while it compiles or runs the program.
+                Unmanaged<ErrorLog>.fromOpaque(log).takeUnretainedValue().add(JQValue(jq_format_error(message)).text)
             }, Unmanaged.passUnretained(errors).toOpaque())
         let bound = JQVariables.binding(variables) + text
         guard jq_compile_args(state, bound, jv_object()) != 0 else { throw Invalid(message: errors.summary) }
@@ -43,17 +44,18 @@ final class JQProgram {
         jq_teardown(&state)
     }
 
-    /// Runs the program over each JSON text of the input, in order; or, of a text, once over the string that it is.
-    /// For what happens to large numbers see ``JQHelper``.
+    /// Runs the program for each JSON text of the input, in order. If the input is a text, the program runs once, with
+    /// the text as one string. ``JQHelper`` describes how large numbers are rounded.
     func run(
         _ purpose: JQRequest.Purpose, over input: [UInt8], isText: Bool = false,
         with variables: borrowing JQVariables = JQVariables(),
         maxOutput: UInt64
     ) -> JQReply {
-        // libjq would put U+FFFD in the place of what it does not know, without a word.
-        if let fault = Self.encodingFault(in: input, isText: isText) { return .message(.invalidInput, fault) }
+        // libjq would silently replace invalid bytes by U+FFFD.
+        if let error = Self.encodingError(in: input, isText: isText) { return .message(.invalidInput, error) }
         if isText { return run(purpose, overText: input, with: variables, maxOutput: maxOutput) }
-        guard let parser = jv_parser_new(0) else { return .message(.failed, "memory has run out") }
+        if let error = Self.nulError(in: input) { return .message(.invalidInput, error) }
+        guard let parser = jv_parser_new(0) else { return .message(.failed, "out of memory") }
         defer { jv_parser_free(parser) }
         return input.withUnsafeBufferPointer { buffer in
             buffer.withMemoryRebound(to: CChar.self) { text in
@@ -85,16 +87,27 @@ final class JQProgram {
         return outputs.reply
     }
 
-    /// Why the input cannot be read, which has to be UTF-8, as JSON is (RFC 8259, 8.1); nil: it is UTF-8.
-    private static func encodingFault(in input: [UInt8], isText: Bool) -> String? {
+    /// Why the input is invalid: it must be UTF-8, as JSON must (RFC 8259, 8.1). Nil if it is UTF-8.
+    private static func encodingError(in input: [UInt8], isText: Bool) -> String? {
         do throws(UTF8.ValidationError) {
             _ = try UTF8Span(validating: input.span)
             return nil
         } catch {
-            return
-                "it is not UTF-8 at byte \(error.byteOffsets.lowerBound + 1), as \(isText ? "it" : "JSON") has to be; perhaps it is in "
-                + "another character set, or cut off"
+            return "\(isText ? "text" : "JSON") must be UTF-8, but the input is not UTF-8 at byte "
+                + "\(error.byteOffsets.lowerBound + 1); perhaps it is in another character set, or truncated"
         }
+    }
+
+    /// Why JSON input with a NUL byte is invalid; nil if the input has no NUL byte.
+    ///
+    /// JSON does not allow NUL bytes (RFC 8259, sections 2 and 7). libjq 1.6 handles tokens as C strings: it ignores
+    /// the rest of a token after a NUL, and reads a NUL at the end as the number 0.
+    static func nulError(in input: [UInt8]) -> String? {
+        let offset = input.withUnsafeBytes { bytes -> Int? in
+            guard let start = bytes.baseAddress, let nul = memchr(start, 0, bytes.count) else { return nil }
+            return UnsafeRawPointer(nul) - start
+        }
+        return offset.map { "byte \($0 + 1) is a NUL character, which JSON does not allow" }
     }
 
     private struct Outputs {
@@ -103,14 +116,14 @@ final class JQProgram {
         var bytes: [UInt8] = []
         var verdict = false
 
-        /// False if the limit is passed.
+        /// Adds an output. Returns false if that would exceed the limit.
         mutating func take(_ value: borrowing JQValue) -> Bool {
             verdict = value.isTruthy
             switch purpose {
             case .outputs: return value.dump(to: &bytes, limit: limit)
             case .verdict: return true
             case .values: return value.content(to: &bytes, limit: limit)
-            case .form: return true  // safe: such a request runs no program
+            case .form: return true  // not reached: such a request does not run a program
             }
         }
 
@@ -119,7 +132,7 @@ final class JQProgram {
 
     private enum End {
         case next
-        /// `halt`: no further input.
+        /// `halt` was called: the rest of the input is not read.
         case halted
         case ended(JQReply)
     }
@@ -132,14 +145,15 @@ final class JQProgram {
             guard outputs.take(value) else { return .ended(JQReply(.outputTooLarge)) }
         }
         guard jq_halted(state) != 0 else { return .next }
-        // `halt` has no exit code, `halt_error` has one and perhaps a message.
+        // `halt` sets no exit code; `halt_error` sets an exit code and perhaps a message.
         let code = JQValue(jq_get_exit_code(state))
         let message = JQValue(jq_get_error_message(state))
         guard code.isValid else { return .halted }
-        return .ended(.message(.failed, message.isValid ? message.words : "halt_error"))
+        return .ended(.message(.failed, message.isValid ? message.text : "halt_error"))
     }
 
-    /// The directive with which a program begins, if it does: jq's grammar allows them nowhere else.
+    /// The module directive at the beginning of a program; nil if there is no directive. jq's grammar allows directives
+    /// only at the beginning.
     static func moduleDirective(_ text: String) -> String? {
         var rest = text.unicodeScalars[...]
         while let first = rest.first {
@@ -158,9 +172,9 @@ final class JQProgram {
     }
 }
 
-/// What libjq reports while it compiles.
+/// The errors that libjq reports while it compiles a program.
 private final class ErrorLog {
-    /// More is noise: the first errors are those that matter.
+    /// The number of errors that are kept: the first errors are the useful ones.
     static let limit = 8
     private var messages: [String] = []
 
@@ -169,7 +183,7 @@ private final class ErrorLog {
         messages.append(message)
     }
 
-    /// The messages in one line, without jq's prefix, its hint at shells and its count.
+    /// The messages in one line, without jq's prefix, its hint about shell quoting and its count of errors.
     var summary: String {
         let prefix: [Substring] = ["jq:", "error:"]
         let hint: [Substring] = ["(Unix", "shell", "quoting", "issues?)"]
@@ -186,12 +200,13 @@ private final class ErrorLog {
     }
 }
 
-/// The programs compiled last, so that identical ones are compiled once.
+/// A cache of compiled programs, so that identical programs are compiled once. When the cache is full, it removes the
+/// least recently used program.
 struct ProgramCache: ~Copyable {
-    /// A helper lives for seconds and serves the pipelines that run in them.
+    /// The most programs. It is small, because a helper lives only for seconds and serves the pipelines that run then.
     static let limit = 16
 
-    /// The one used last comes last.
+    /// In order of use: the most recently used program is the last one.
     private var entries: [(text: String, variables: [String], program: JQProgram)] = []
 
     var count: Int { entries.count }

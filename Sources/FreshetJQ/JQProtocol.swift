@@ -1,38 +1,39 @@
-/// What a client asks of a jq helper: one program over one input.
+/// A client's request to a jq helper: to run one program over one input.
 ///
-/// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, one that is 1 if
-/// the input is a text (``isText``), two zero bytes, the lengths of the program and of the variables (4 bytes each), the input's length and the output's limit
-/// (8 bytes each); then the program, the variables and the input.
+/// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, one byte
+/// that is 1 if the input is a text (``isText``), two zero bytes, the lengths of the program and of the variables (4
+/// bytes each), the input's length and the output's limit (8 bytes each); then the program, the variables and the
+/// input.
 package struct JQRequest: Hashable, Sendable {
-    /// What the client wants to know.
+    /// The kind of result that the client needs.
     package enum Purpose: UInt8, Sendable {
         /// All outputs.
         case outputs = 0
         /// Whether the last output is neither `false` nor `null`.
         case verdict = 1
-        /// All outputs, each by itself: see ``JQReply/values``.
+        /// All outputs as separate values: see ``JQReply/values``.
         case values = 2
-        /// Whether the input has the form that the program's text names (``ContentProbe``): no jq program. The reply's
-        /// bytes are the number of its items in decimal digits, or nothing.
+        /// Whether the input is valid in the format that ``JQRequest/program`` names; ``ContentProbe`` checks it, and
+        /// no jq program runs. The reply's bytes are the number of items in decimal digits, or empty.
         case form = 3
     }
 
-    /// The longest program, in bytes: far more than a person writes.
+    /// The most bytes of a program: far more than a person writes.
     package static let maxProgram = 64 << 10
-    /// The longest input, in bytes: more would not fit into the helper's memory once parsed.
+    /// The most bytes of an input: a longer input would not fit into the helper's memory after parsing.
     package static let maxInput = 256 << 20
-    /// The longest variables, in bytes: single items of a list, not lists.
+    /// The most bytes of the variables, which are single items of a list, not lists.
     package static let maxVariables = 16 << 20
 
     package var purpose: Purpose
     package var program: String
-    /// What the program finds as `$name`: one JSON object with a member for each, or nothing. The names are jq's: letters,
-    /// digits and `_`, no digit first.
+    /// The values of the program's variables (`$name`): one JSON object with a member for each variable, or empty. The
+    /// names have jq's syntax: letters, digits and `_`, no digit first.
     package var variables: [UInt8]
-    /// JSON texts, one or more; or one text.
+    /// JSON texts, or one text if ``isText`` is true.
     package var input: [UInt8]
-    /// The input is no JSON: all of it is one text in UTF-8, and to the program one string, without the byte order mark with
-    /// which it may begin.
+    /// Whether the input is one text in UTF-8 instead of JSON. The program gets it as one string, without a byte order
+    /// mark at its beginning.
     package var isText: Bool
     /// The most bytes of output.
     package var maxOutput: UInt64
@@ -49,7 +50,7 @@ package struct JQRequest: Hashable, Sendable {
         self.maxOutput = maxOutput
     }
 
-    /// Header, program and variables on the wire; the input follows as it is, uncopied.
+    /// Header, program and variables on the wire. The input follows; it is not included here, so that it is not copied.
     package var head: [UInt8] {
         let program = Array(program.utf8)
         var bytes = JQFrame.requestMagic + [purpose.rawValue, isText ? 1 : 0, 0, 0]
@@ -60,7 +61,7 @@ package struct JQRequest: Hashable, Sendable {
         return bytes + program + variables
     }
 
-    /// A request's header, taken apart and within its limits.
+    /// The parsed header of a request, whose lengths are within the limits.
     struct Header: Hashable {
         static let size = 32
         var purpose: Purpose
@@ -70,7 +71,7 @@ package struct JQRequest: Hashable, Sendable {
         var input: Int
         var maxOutput: UInt64
 
-        /// Returns nil for what is no header of this version, or asks for more than is allowed.
+        /// Returns nil if the bytes are not a header of this version, or if a length exceeds its limit.
         init?(_ bytes: [UInt8]) {
             guard bytes.count == Self.size, Array(bytes[..<4]) == JQFrame.requestMagic,
                 let purpose = Purpose(rawValue: bytes[4])
@@ -90,39 +91,39 @@ package struct JQRequest: Hashable, Sendable {
     }
 }
 
-/// What a jq helper answers.
+/// A jq helper's reply to a request.
 ///
 /// On the wire: the four bytes `FJR` and the version, one byte of ``Status``, one byte of the verdict, one byte of
-/// ``gaps``, one zero byte, the length of what follows (8 bytes, little-endian); then outputs or a message.
+/// ``gaps``, one zero byte, the length of the rest (8 bytes, little-endian); then outputs or a message.
 package struct JQReply: Hashable, Sendable {
     /// How the program ended.
     package enum Status: UInt8, Sendable {
         /// `bytes` are the outputs, each compact and with a newline.
         case done = 0
-        /// It does not compile; `bytes` are jq's words.
+        /// The program does not compile; `bytes` are jq's message.
         case invalidProgram = 1
-        /// It raised an error; `bytes` are jq's words.
+        /// The program raised an error; `bytes` are jq's message.
         case failed = 2
-        /// The input is no JSON; `bytes` are the parser's words.
+        /// The input is invalid in its format; `bytes` are the parser's message.
         case invalidInput = 3
-        /// Its outputs are longer than the request allows.
+        /// The program's outputs are longer than the request allows.
         case outputTooLarge = 4
-        /// The helper could not confine itself, and so has not looked at the request; `bytes` are the system's words.
+        /// The helper could not confine itself and did not process the request; `bytes` are the system's message.
         case notConfined = 5
     }
 
-    /// The longest message, in bytes; longer ones are cut.
+    /// The most bytes of a message; longer messages are truncated.
     package static let maxMessage = 4_096
 
     package var status: Status
     /// Whether there was an output and the last one was neither `false` nor `null`.
     package var verdict: Bool
-    /// What the helper's sandbox lacks, as the kernel does.
+    /// The parts of the sandbox that the helper lacks, because the kernel does not support them.
     package var gaps: HelperSandbox.Gaps = []
     package var bytes: [UInt8]
 
-    /// The outputs where they were asked for by themselves (``JQRequest/Purpose/values``): a string's content, anything
-    /// else as compact JSON. Nil if the bytes are not so. On the wire each has its length before it (4 bytes,
+    /// The outputs in a reply to a request with ``JQRequest/Purpose/values``: a string's content, anything else as
+    /// compact JSON. Nil if the bytes are malformed. On the wire the length precedes each output (4 bytes,
     /// little-endian).
     package var values: [[UInt8]]? {
         var values: [[UInt8]] = []
@@ -155,10 +156,10 @@ package struct JQReply: Hashable, Sendable {
         return head
     }
 
-    /// Puts a reply together from pieces as they arrive.
+    /// Assembles a reply from pieces as they arrive.
     package struct Decoder: Sendable {
-        /// Why bytes are no reply.
-        package struct NoReply: Error, Hashable {}
+        /// The bytes are not a valid reply.
+        package struct InvalidReply: Error, Hashable {}
 
         static let headerSize = 16
         private let limit: UInt64
@@ -166,29 +167,29 @@ package struct JQReply: Hashable, Sendable {
         private var bytes: [UInt8] = []
         private var expected: Int?
 
-        /// - Parameter maxOutput: what the request allowed.
+        /// - Parameter maxOutput: the most bytes of output that the request allows.
         package init(maxOutput: UInt64) {
             limit = max(maxOutput, UInt64(JQReply.maxMessage))
         }
 
-        /// Takes a piece. Returns the reply when it is whole; more bytes than its own are an error.
-        package mutating func take(_ piece: some Collection<UInt8>) throws(NoReply) -> JQReply? {
+        /// Takes a piece. Returns the reply when it is complete. Bytes after the reply are an error.
+        package mutating func take(_ piece: some Collection<UInt8>) throws(InvalidReply) -> JQReply? {
             let rest = piece.dropFirst(Self.headerSize - header.count)
             header.append(contentsOf: piece.prefix(Self.headerSize - header.count))
             guard header.count == Self.headerSize else { return nil }
             if expected == nil {
                 guard Array(header[..<4]) == JQFrame.replyMagic, Status(rawValue: header[4]) != nil else {
-                    throw NoReply()
+                    throw InvalidReply()
                 }
                 let length = header.number(at: 8, bytes: 8)
-                guard length <= limit else { throw NoReply() }
+                guard length <= limit else { throw InvalidReply() }
                 expected = Int(length)
-                // Once, so that nothing is copied when it grows: memory comes with the bytes.
+                // Reserved once, so that nothing is copied later. The kernel commits memory as bytes arrive.
                 bytes.reserveCapacity(Int(length))
             }
             bytes.append(contentsOf: rest)
             guard let expected, bytes.count >= expected else { return nil }
-            guard bytes.count == expected, let status = Status(rawValue: header[4]) else { throw NoReply() }
+            guard bytes.count == expected, let status = Status(rawValue: header[4]) else { throw InvalidReply() }
             var reply = JQReply(status, verdict: header[5] == 1, bytes: bytes)
             reply.gaps = HelperSandbox.Gaps(rawValue: header[6])
             return reply
@@ -196,8 +197,8 @@ package struct JQReply: Hashable, Sendable {
     }
 }
 
-/// What both directions share. The fourth byte is the version; both ends are the same binary, and the byte tells when,
-/// by mistake, they are not.
+/// The first four bytes of requests and replies. The fourth byte is the version. Both ends are the same binary; the
+/// version detects a helper that is, by mistake, another binary.
 enum JQFrame {
     static let requestMagic = Array("FJQ".utf8) + [2]
     static let replyMagic = Array("FJR".utf8) + [2]
@@ -208,7 +209,7 @@ extension [UInt8] {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }
 
-    /// Little-endian. The bytes have to be there.
+    /// The little-endian number in `bytes` bytes from the offset. The array must contain these bytes.
     func number(at offset: Int, bytes: Int) -> UInt64 {
         self[offset..<(offset + bytes)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }

@@ -1,14 +1,14 @@
 /// Whether programs compile.
 package enum JQSyntax {
-    /// What is wrong with a program, in jq's words; nil if it compiles.
+    /// jq's message about an error in a program; nil if the program compiles.
     ///
-    /// Compiles it in this very process, about 13 ms: for a process that does nothing else. A daemon has its helper
-    /// do it.
+    /// Compiles the program in the calling process, in about 13 ms, so it is for short-lived processes. The daemon lets
+    /// a helper compile programs.
     ///
-    /// - Parameter variables: the names of those that it may use.
-    package static func fault(in program: String, variables: [String] = []) -> String? {
+    /// - Parameter variables: the names of the variables that the program may use.
+    package static func error(in program: String, variables: [String] = []) -> String? {
         guard program.utf8.count <= JQRequest.maxProgram else {
-            return "it has more than the \(JQRequest.maxProgram) bytes that are possible"
+            return "it exceeds the limit of \(JQRequest.maxProgram) bytes"
         }
         do throws(JQProgram.Invalid) {
             _ = try JQProgram(program, variables: variables)

@@ -1,41 +1,41 @@
 import CJQ
 
-/// The owner of one value of libjq's, which counts references by hand: nearly every function of its consumes what it is
-/// given.
+/// The owner of one libjq value. libjq counts references manually: nearly every libjq function consumes the values that
+/// it gets.
 struct JQValue: ~Copyable {
     private let raw: jv
 
-    /// Takes a value over.
+    /// Takes ownership of a value.
     init(_ raw: jv) { self.raw = raw }
 
-    /// A string of these bytes, which are UTF-8.
+    /// Makes a string of these bytes, which must be UTF-8.
     init(text: ArraySlice<UInt8>) {
         raw = text.withUnsafeBytes { jv_string_sized($0.bindMemory(to: CChar.self).baseAddress, Int32($0.count)) }
     }
 
     deinit { jv_free(raw) }
 
-    /// A reference of the callee's own.
+    /// An additional reference, for a callee that consumes it.
     var consumed: jv { jv_copy(raw) }
 
     var kind: jv_kind { jv_get_kind(raw) }
     var isValid: Bool { kind != JV_KIND_INVALID }
 
-    /// Neither `false` nor `null`, as jq's own conditions see it.
+    /// Whether the value is neither `false` nor `null`: jq's definition of a true condition.
     var isTruthy: Bool { isValid && kind != JV_KIND_FALSE && kind != JV_KIND_NULL }
 
-    /// What an invalid value says about itself; nil if there is nothing, as at the plain end of outputs.
+    /// The error message of an invalid value; nil without a message, as at the normal end of outputs.
     var error: String? {
         guard !isValid, jv_invalid_has_msg(consumed) != 0 else { return nil }
-        return JQValue(jv_invalid_get_msg(consumed)).words
+        return JQValue(jv_invalid_get_msg(consumed)).text
     }
 
-    /// A string as it is, anything else as JSON.
-    var words: String {
+    /// A string's content, anything else as JSON.
+    var text: String {
         kind == JV_KIND_STRING ? string : JQValue(jv_dump_string(consumed, 0)).string
     }
 
-    /// Appends the value as compact JSON and a newline; false, and nothing appended, if that passes the limit.
+    /// Appends the value as compact JSON and a newline. If that exceeds the limit, returns false and appends nothing.
     func dump(to output: inout [UInt8], limit: UInt64) -> Bool {
         let text = JQValue(jv_dump_string(consumed, 0))
         let length = Int(jv_string_length_bytes(text.consumed))
@@ -45,8 +45,8 @@ struct JQValue: ~Copyable {
         return true
     }
 
-    /// Appends a string's content, or anything else as compact JSON, with its length before it (4 bytes,
-    /// little-endian); false, and nothing appended, if that passes the limit.
+    /// Appends a string's content, or anything else as compact JSON, after its length (4 bytes, little-endian). If that
+    /// exceeds the limit, returns false and appends nothing.
     func content(to output: inout [UInt8], limit: UInt64) -> Bool {
         let text = JQValue(kind == JV_KIND_STRING ? consumed : jv_dump_string(consumed, 0))
         let length = Int(jv_string_length_bytes(text.consumed))
@@ -58,6 +58,6 @@ struct JQValue: ~Copyable {
         return true
     }
 
-    /// The content of what is a string.
+    /// The content of a string; the value must be a string.
     private var string: String { String(cString: jv_string_value(raw)) }
 }

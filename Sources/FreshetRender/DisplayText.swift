@@ -1,7 +1,7 @@
-/// Text as a terminal shows it: made harmless, measured in columns, and cut to a width.
+/// Text for a terminal: made harmless, measured in columns, and cut to a width.
 package enum DisplayText {
-    /// One line that does nothing to a terminal: control characters, line feeds and what changes the direction of
-    /// writing become `\u{…}`. What comes from the network or the kernel goes through here.
+    /// One line without effects on a terminal: control characters, line feeds and characters that change the writing
+    /// direction become `\u{…}`. All text from the network or the kernel has to pass through here.
     package static func harmless(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isHarmful) else { return text }
         var result = ""
@@ -15,14 +15,14 @@ package enum DisplayText {
         return result
     }
 
-    /// How many columns a terminal uses for the text.
+    /// The number of columns of the text on a terminal.
     package static func width(of text: String) -> Int {
-        // ASCII is its own width: the usual case, without a look at properties.
+        // The usual case: the width of ASCII text is its length.
         if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
         return text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// The text, cut to so many columns; what was cut is an ellipsis, if there is room for one.
+    /// The text, cut to a number of columns; a cut text ends with an ellipsis if that fits.
     package static func truncated(_ text: String, to columns: Int, ellipsis: String = "…") -> String {
         guard width(of: text) > columns else { return text }
         guard columns > 0 else { return "" }
@@ -47,7 +47,7 @@ package enum DisplayText {
     package static func width(of character: Character) -> Int {
         let scalars = character.unicodeScalars
         guard let first = scalars.first else { return 0 }
-        // An emoji that asks for its colourful form is as wide as an ideograph.
+        // An emoji with the variation selector for its coloured form is as wide as an ideograph.
         if scalars.contains(where: { $0.value == 0xFE0F }) && first.properties.isEmoji { return 2 }
         switch first.properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format, .control: return 0
@@ -55,7 +55,7 @@ package enum DisplayText {
         }
     }
 
-    /// The blocks whose characters are of East Asian width W or F (Unicode Annex 11), taken whole.
+    /// Whether a character is in a block of East Asian width W or F (Unicode Annex 11); blocks count as a whole.
     private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x1100...0x115F,  // Hangul initial consonants

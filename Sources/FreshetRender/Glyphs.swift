@@ -1,4 +1,4 @@
-/// The characters that pictures on a terminal are made of: those of Unicode, or of ASCII where the locale has no more.
+/// The characters of pictures on a terminal, in Unicode or in ASCII.
 package struct Glyphs: Hashable, Sendable {
     package let charset: Charset
 
@@ -8,44 +8,44 @@ package struct Glyphs: Hashable, Sendable {
     package let upLeft: Character
     package let upRight: Character
     package let verticalRight: Character
-    /// Where a wire is connected.
+    /// A connection to a wire.
     package let dot: Character
-    /// Where all wires of a row become one.
+    /// The point at which all wires of a row become one.
     package let gather: Character
     package let arrow: Character
-    /// A lane on which nothing happens.
-    package let quiet: Character
+    /// A lane without events.
+    package let idle: Character
     package let waiting: Character
     package let offline: Character
     package let asleep: Character
-    /// Nobody was there to see what happened.
+    /// A time without known events.
     package let unseen: Character
     /// A firing.
     package let fired: Character
     package let changed: Character
     package let unchanged: Character
-    package let underWay: Character
+    package let inProgress: Character
     package let held: Character
     package let tick: Character
 
     package static let unicode = Glyphs(
         isUnicode: true, horizontal: "─", vertical: "│", downRight: "┌", upLeft: "┘", upRight: "└", verticalRight: "├",
-        dot: "●", gather: "◆", arrow: "▶", quiet: "─", waiting: "┄", offline: "░", asleep: "▒", unseen: " ", fired: "•",
-        changed: "█", unchanged: "▄", underWay: "▸", held: "‖", tick: "│")
+        dot: "●", gather: "◆", arrow: "▶", idle: "─", waiting: "┄", offline: "░", asleep: "▒", unseen: " ", fired: "•",
+        changed: "█", unchanged: "▄", inProgress: "▸", held: "‖", tick: "│")
 
     package static let ascii = Glyphs(
         isUnicode: false, horizontal: "-", vertical: "|", downRight: "+", upLeft: "+", upRight: "`", verticalRight: "|",
-        dot: "o", gather: "*", arrow: ">", quiet: "-", waiting: ".", offline: "~", asleep: "z", unseen: " ", fired: "o",
-        changed: "#", unchanged: "=", underWay: ">", held: "H", tick: "|")
+        dot: "o", gather: "*", arrow: ">", idle: "-", waiting: ".", offline: "~", asleep: "z", unseen: " ", fired: "o",
+        changed: "#", unchanged: "=", inProgress: ">", held: "H", tick: "|")
 
-    /// Those that a terminal has.
+    /// The characters that a terminal can show.
     package init(_ charset: Charset) { self = charset == .ascii ? .ascii : .unicode }
 
     private init(
         isUnicode: Bool, horizontal: Character, vertical: Character, downRight: Character, upLeft: Character,
         upRight: Character, verticalRight: Character, dot: Character, gather: Character, arrow: Character,
-        quiet: Character, waiting: Character, offline: Character, asleep: Character, unseen: Character,
-        fired: Character, changed: Character, unchanged: Character, underWay: Character, held: Character,
+        idle: Character, waiting: Character, offline: Character, asleep: Character, unseen: Character,
+        fired: Character, changed: Character, unchanged: Character, inProgress: Character, held: Character,
         tick: Character
     ) {
         charset = isUnicode ? .unicode : .ascii
@@ -58,7 +58,7 @@ package struct Glyphs: Hashable, Sendable {
         self.dot = dot
         self.gather = gather
         self.arrow = arrow
-        self.quiet = quiet
+        self.idle = idle
         self.waiting = waiting
         self.offline = offline
         self.asleep = asleep
@@ -66,15 +66,15 @@ package struct Glyphs: Hashable, Sendable {
         self.fired = fired
         self.changed = changed
         self.unchanged = unchanged
-        self.underWay = underWay
+        self.inProgress = inProgress
         self.held = held
         self.tick = tick
     }
 
-    /// Text of others as these characters can show it: harmless to a terminal.
+    /// The text in these characters, harmless for a terminal.
     package func text(_ text: String) -> String { charset.text(DisplayText.harmless(text)) }
 
-    /// The same, cut to so many columns.
+    /// The same text, cut to a number of columns.
     package func text(_ text: String, columns: Int) -> String {
         DisplayText.truncated(self.text(text), to: columns, ellipsis: charset.ellipsis)
     }

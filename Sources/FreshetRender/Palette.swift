@@ -16,7 +16,7 @@ package struct Palette: Hashable, Sendable {
     }
 
     package var isColourful: Bool
-    /// Which characters there are.
+    /// The characters that the terminal can show.
     package var charset: Charset
 
     package init(isColourful: Bool, charset: Charset = .unicode) {
@@ -29,8 +29,8 @@ package struct Palette: Hashable, Sendable {
         return "\(style.sequence)\(text)\u{1B}[0m"
     }
 
-    /// Decides as systemd's tools do: `SYSTEMD_COLORS` decides if it is set to a yes or a no; then `NO_COLOR`, if it is
-    /// not empty, and `TERM=dumb` forbid; otherwise a terminal gets colours.
+    /// Chooses as systemd's tools do: `SYSTEMD_COLORS` decides if it is a boolean; else a non-empty `NO_COLOR` and
+    /// `TERM=dumb` disable colours; else a terminal gets colours.
     package static func choose(environment: [String: String], isTerminal: Bool) -> Palette {
         Palette(
             isColourful: hasColours(environment: environment, isTerminal: isTerminal),

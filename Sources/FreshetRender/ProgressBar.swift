@@ -1,15 +1,15 @@
-/// How far something is, drawn.
+/// A progress bar.
 package enum ProgressBar {
-    /// Such as `[======>      ]`, in characters that every terminal has.
+    /// Such as `[======>      ]`, in ASCII.
     ///
     /// - Parameters:
-    ///   - fraction: from 0 to 1; what is outside is cut off.
-    ///   - columns: of the whole, its brackets included; at least 3.
+    ///   - fraction: from 0 to 1; other values are clamped.
+    ///   - columns: the width, including the brackets; at least 3.
     package static func text(_ fraction: Double, columns: Int) -> String {
-        let room = max(1, columns - 2)
-        let full = fraction >= 1 ? room : Int(max(0, fraction) * Double(room))
-        let head = full < room ? ">" : ""
+        let inner = max(1, columns - 2)
+        let full = fraction >= 1 ? inner : Int(max(0, fraction) * Double(inner))
+        let head = full < inner ? ">" : ""
         return "[" + String(repeating: "=", count: full) + head
-            + String(repeating: " ", count: room - full - head.count) + "]"
+            + String(repeating: " ", count: inner - full - head.count) + "]"
     }
 }

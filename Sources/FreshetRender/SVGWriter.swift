@@ -1,17 +1,17 @@
-/// Writes an SVG 1.1 document: a picture for a browser, a page, or a printer.
+/// Writes an SVG 1.1 document.
 ///
-/// It depends on nothing: no script, no font of its own, no other file. It has a background, so that it can be read
-/// wherever it is put, and its colours are those of a light page, or of a dark one where the viewer prefers that.
+/// The document needs no script, font or other file. It has a background, so that it is readable on every page; its
+/// colours are light, or dark if the viewer prefers that.
 package struct SVGWriter: Sendable {
-    /// The roles of what is drawn; each is a class of the style sheet.
+    /// The roles of shapes; each is a class of the style sheet.
     package enum Role: String, Sendable, CaseIterable {
-        /// Lines and words of the picture itself.
+        /// Lines and text.
         case ink
         case faint
         case good, busy, bad, plain
         /// The head of an arrow.
         case arrow
-        /// Times in which something was not there.
+        /// Backgrounds of times: without network, asleep, without known events.
         case offline, asleep, unseen
     }
 
@@ -23,8 +23,9 @@ package struct SVGWriter: Sendable {
     private let title: String
 
     /// - Parameters:
-    ///   - width: in pixels, as the height.
-    ///   - title: for those who hear the picture, or point at it.
+    ///   - width: the width in pixels.
+    ///   - height: the height in pixels.
+    ///   - title: the title for screen readers and tooltips.
     package init(width: Double, height: Double, title: String) {
         self.width = width
         self.height = height
@@ -81,8 +82,8 @@ package struct SVGWriter: Sendable {
     }
 
     /// - Parameters:
-    ///   - data: as the attribute `d` has it.
-    ///   - dashes: as `stroke-dasharray` has them.
+    ///   - data: the attribute `d`.
+    ///   - dashes: the attribute `stroke-dasharray`.
     package mutating func path(_ data: String, _ role: Role = .ink, width: Double = 1.2, dashes: String? = nil) {
         let dashed = dashes.map { " stroke-dasharray=\"\($0)\"" } ?? ""
         body +=
@@ -92,8 +93,8 @@ package struct SVGWriter: Sendable {
     /// A box.
     ///
     /// - Parameters:
-    ///   - hint: what is shown to whoever points at it.
-    ///   - isPale: so that words can be read on it.
+    ///   - isPale: whether the fill is pale, for text on it.
+    ///   - hint: the tooltip.
     package mutating func box(
         _ x: Double, _ y: Double, _ width: Double, _ height: Double, _ role: Role, radius: Double = 0,
         isPale: Bool = false, hint: String? = nil
@@ -105,7 +106,7 @@ package struct SVGWriter: Sendable {
         element("rect", "class=\"\(role.rawValue)\(pale)\" \(place)", hint)
     }
 
-    /// What hides the lines below it.
+    /// A filled area that hides the lines below it.
     package mutating func paper(_ x: Double, _ y: Double, _ width: Double, _ height: Double, radius: Double = 0) {
         element(
             "rect",
@@ -129,8 +130,8 @@ package struct SVGWriter: Sendable {
     }
 
     /// - Parameters:
-    ///   - y: of the line that the letters stand on.
-    ///   - turned: by how many degrees, clockwise.
+    ///   - y: the y coordinate of the baseline.
+    ///   - turned: the rotation in degrees, clockwise.
     package mutating func words(
         _ text: String, _ x: Double, _ y: Double, _ role: Role = .ink, _ anchor: Anchor = .start, size: Double = 12,
         isBold: Bool = false, turned: Double = 0, hint: String? = nil
@@ -155,17 +156,17 @@ package struct SVGWriter: Sendable {
         }
     }
 
-    /// How many pixels a text takes, about: nobody knows the viewer's font.
+    /// The approximate width of a text, in pixels: the viewer's font is unknown.
     package static func width(of text: String, size: Double = 12) -> Double {
         Double(DisplayText.width(of: text)) * size * 0.6
     }
 
-    /// A text, cut to so many pixels, about.
+    /// A text, cut to an approximate width in pixels.
     package static func cut(_ text: String, to pixels: Double, size: Double = 12) -> String {
         DisplayText.truncated(DisplayText.harmless(text), to: max(1, Int(pixels / (size * 0.6))))
     }
 
-    /// Text of others as XML has it; what XML cannot hold is spelled out.
+    /// Escapes text for XML; characters that XML cannot contain become `\u{…}`.
     package static func escaped(_ text: String) -> String {
         var result = ""
         for character in DisplayText.harmless(text).unicodeScalars {
@@ -181,7 +182,7 @@ package struct SVGWriter: Sendable {
         return result
     }
 
-    /// A number as SVG has it, with two decimals at most.
+    /// A number in the syntax of SVG, with at most two decimals.
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "0" }
         let hundredths = (max(-1e9, min(1e9, value)) * 100).rounded()

@@ -3,7 +3,7 @@ package enum SizeText {
     /// Such as `117 B`, `1.2 KiB`, `64 MiB`: one decimal below ten, none where it would be zero.
     package static func bytes(_ count: Int64) -> String {
         let names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
-        // Unsigned, as ten times an EiB does not fit otherwise.
+        // Unsigned: ten times an EiB does not fit into Int64.
         let count = UInt64(max(0, count))
         var unit = 0
         var scale: UInt64 = 1

@@ -1,15 +1,16 @@
-/// A table of text in aligned columns, as systemctl prints it.
+/// A table of text in aligned columns, in the format of systemctl.
 package struct Table: Sendable {
     package enum Alignment: Sendable { case left, right }
 
     package struct Column: Sendable {
         package var title: String
         package var alignment: Alignment
-        /// Whether it gives way when the terminal is too narrow, and then to how many columns at least.
+        /// The least width to which the column shrinks on a narrow terminal; nil if it does not shrink.
         package var shrinksTo: Int?
-        /// Where that is not enough, columns are left out: first the one with the highest number here; nil: this one is not.
+        /// The order in which columns are omitted if shrinking is not enough: the highest number first; nil for a
+        /// column that is never omitted.
         package var goes: Int?
-        /// How wide it is at least, unless it has to give way.
+        /// The least width on a terminal that is wide enough.
         package var least = 0
 
         package init(_ title: String, _ alignment: Alignment = .left, shrinksTo: Int? = nil, goes: Int? = nil) {
@@ -24,7 +25,7 @@ package struct Table: Sendable {
         package var text: String
         package var style: Palette.Style
 
-        /// - Parameter text: is made harmless for terminals.
+        /// - Parameter text: made harmless for terminals here.
         package init(_ text: String, _ style: Palette.Style = .plain) {
             self.text = DisplayText.harmless(text)
             self.style = style
@@ -44,12 +45,12 @@ package struct Table: Sendable {
     /// The lines, without line feeds and without space at their ends.
     ///
     /// - Parameters:
-    ///   - width: the terminal's columns; nil: as wide as it takes.
+    ///   - width: the width of the terminal; nil for no limit.
     ///   - legend: whether the titles are the first line.
     package func lines(width: Int?, legend: Bool, palette: Palette) -> [String] {
         var table = self
         if palette.charset != .unicode {
-            // Likenesses first, since they decide how wide a column is.
+            // Replace characters first: the replacements decide the widths.
             table.rows = rows.map { row in row.map { Cell(palette.charset.text($0.text), $0.style) } }
         }
         return table.shownLines(width: width, legend: legend, palette: palette)
@@ -64,7 +65,7 @@ package struct Table: Sendable {
                 let excess = table.shrink(&widths, to: width)
                 guard excess > 0 else { break }
                 guard let first = table.nextToGo else {
-                    // What is left is what has to be seen, though not all of it.
+                    // All other columns are omitted already: cut the rest.
                     if mayGo { table.cut(&widths, by: excess) }
                     break
                 }
@@ -78,7 +79,7 @@ package struct Table: Sendable {
         return lines
     }
 
-    /// The column that is left out before all others.
+    /// The column that is omitted next.
     private var nextToGo: Int? {
         columns.indices.filter { columns[$0].goes != nil }
             .max { (columns[$0].goes ?? 0) < (columns[$1].goes ?? 0) }
@@ -114,10 +115,10 @@ package struct Table: Sendable {
         }
     }
 
-    /// Has columns give way that may; returns by how much they are still too wide together.
+    /// Shrinks columns that may shrink; returns the remaining excess width.
     private func shrink(_ widths: inout [Int], to width: Int) -> Int {
         var excess = widths.reduce(columns.count - 1, +) - width
-        // The widest that may shrink gives first, so that short columns stay whole as long as possible.
+        // The widest column shrinks first, so that short columns stay complete as long as possible.
         while excess > 0 {
             let candidates = columns.indices.filter { widths[$0] > columns[$0].shrinksTo ?? .max }
             guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
@@ -127,7 +128,7 @@ package struct Table: Sendable {
         return excess
     }
 
-    /// Takes more from those that may shrink than they would give, as long as something is to be seen of each.
+    /// Shrinks columns below their least width, to at least one column each.
     private func cut(_ widths: inout [Int], by excess: Int) {
         for _ in 0..<excess {
             let candidates = columns.indices.filter { columns[$0].shrinksTo != nil && widths[$0] > 1 }

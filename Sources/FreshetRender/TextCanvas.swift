@@ -1,21 +1,21 @@
-/// A sheet of character cells to draw on, each with a style, which becomes lines of a terminal.
+/// A grid of styled characters, which becomes lines of a terminal.
 package struct TextCanvas: Sendable {
     private struct Cell {
-        /// Nil: the right half of a wide character.
+        /// Nil for the right half of a wide character.
         var character: Character?
         var style: Palette.Style
     }
 
-    /// How many columns there are; what lies beyond is not drawn.
+    /// The number of columns; text beyond is not drawn.
     package let columns: Int
     private var rows: [[Cell]] = []
 
     package init(columns: Int) { self.columns = max(0, columns) }
 
-    /// How many rows have been drawn on.
+    /// The number of rows so far.
     package var rowCount: Int { rows.count }
 
-    /// Draws a text, which has to be harmless, from a cell to the right.
+    /// Draws a text to the right of a cell. The text has to be harmless.
     package mutating func put(_ text: String, row: Int, column: Int, _ style: Palette.Style = .plain) {
         var column = column
         for character in text {
@@ -30,7 +30,7 @@ package struct TextCanvas: Sendable {
         while rows.count <= row { rows.append([]) }
         while rows[row].count < column + width { rows[row].append(Cell(character: " ", style: .plain)) }
         guard width > 0 else {
-            // A mark belongs to the character before it.
+            // A combining mark belongs to the character before it.
             if column > 0, let before = rows[row][column - 1].character {
                 rows[row][column - 1].character = Character(String(before) + String(character))
             }
@@ -40,7 +40,7 @@ package struct TextCanvas: Sendable {
         for place in 1..<max(1, width) { rows[row][column + place] = Cell(character: nil, style: style) }
     }
 
-    /// Draws one character again and again, over so many columns.
+    /// Fills a range of columns with a character.
     package mutating func fill(
         _ character: Character, row: Int, from first: Int, to end: Int, _ style: Palette.Style = .plain
     ) {
@@ -61,7 +61,7 @@ package struct TextCanvas: Sendable {
             let end = row.lastIndex { $0.character != " " }.map { $0 + 1 } ?? 0
             for cell in row[..<end] {
                 guard let character = cell.character else { continue }
-                // Space has no colour, but a line below it may.
+                // A space has no colour, but may be underlined.
                 if cell.style != style, character != " " || style == .heading || cell.style == .heading {
                     line += palette.paint(run, style)
                     (run, style) = ("", cell.style)

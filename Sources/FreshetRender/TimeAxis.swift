@@ -1,4 +1,4 @@
-/// Where a picture over time says what time it is: round instants at a distance that leaves room for their labels.
+/// The labelled ticks of a time axis: round instants, with enough distance for their labels.
 package struct TimeAxis: Hashable, Sendable {
     package struct Tick: Hashable, Sendable {
         /// Microseconds since 1970.
@@ -8,10 +8,10 @@ package struct TimeAxis: Hashable, Sendable {
     }
 
     package var ticks: [Tick]
-    /// Between two of them, in microseconds.
+    /// The distance between two ticks, in microseconds.
     package var step: Int64
 
-    /// Lengths that people count in, in microseconds.
+    /// Round lengths, in microseconds.
     package static let steps: [Int64] =
         [1, 2, 5, 10, 20, 50, 100, 200, 500].map { $0 * 1_000 }
         + [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200].map {
@@ -19,18 +19,18 @@ package struct TimeAxis: Hashable, Sendable {
         }
         + [1, 2, 7, 14, 28, 56, 182, 364, 1_820, 3_640, 36_400].map { $0 * 86_400_000_000 }
 
-    /// The last instant before another one, or this itself, that is round where so much time is shown.
+    /// Rounds an instant down, to a length that suits a picture of the time until `last`.
     ///
     /// - Parameter offset: seconds east of UTC at an instant.
     package static func round(_ instant: Int64, before last: Int64, offset: (Int64) -> Int64) -> Int64 {
-        // Fine enough that what is before it takes little of the picture.
+        // At most about a tenth of the picture.
         let step = steps.first { $0 >= max(1, last - instant) / 10 } ?? 1
         let local = instant + offset(instant) * 1_000_000
         return instant - ((local % step) + step) % step
     }
 
     /// - Parameters:
-    ///   - most: how many labels there is room for.
+    ///   - most: the number of labels that fit.
     ///   - offset: seconds east of UTC at an instant.
     package init(from first: Int64, to last: Int64, most: Int, offset: (Int64) -> Int64) {
         let (difference, overflow) = last.subtractingReportingOverflow(first)
@@ -38,7 +38,7 @@ package struct TimeAxis: Hashable, Sendable {
         let needed = span / Int64(max(1, most))
         step = Self.steps.first { $0 >= needed } ?? max(needed, Self.steps.last ?? 1)
         ticks = []
-        // Ticks are round by the clock on the wall: its offset counts, which may be another one at the next tick.
+        // Ticks are round in local time; the offset can differ at the next tick.
         var instant = Self.rounded(first, step: step, since: first, offset: offset)
         while instant <= last, ticks.count <= max(1, most) {
             ticks.append(Tick(at: instant, label: TimeText.tick(instant, step: step, offset: offset(instant))))
@@ -48,22 +48,22 @@ package struct TimeAxis: Hashable, Sendable {
         }
     }
 
-    /// An instant nearby that is round: the last one before it, or else the next one.
+    /// A round instant nearby: the last one before the instant, else the next one.
     ///
-    /// - Parameter least: none before this one.
+    /// - Parameter least: the earliest result.
     private static func rounded(_ instant: Int64, step: Int64, since least: Int64, offset: (Int64) -> Int64) -> Int64 {
         let shift = offset(instant)
         let local = instant &+ shift &* 1_000_000
         let rest = ((local % step) + step) % step
         let before = instant &- rest
-        // Not over a change of the offset: there it would be round no more.
+        // Not across a change of the offset: the result would not be round.
         if before >= least, offset(before) == shift { return before }
         guard rest != 0 else { return instant }
         let after = before &+ step
         let change = (offset(after) &- shift) &* 1_000_000
         if change % step == 0 { return after }
         let round = after &- change
-        // That time of day may have been passed over.
+        // The change of the clocks may have skipped that time of day.
         let next = offset(round) == offset(after) ? round : round &+ step
         return next >= instant ? next : next &+ step
     }

@@ -1,7 +1,6 @@
-/// Instants and durations for people. Instants are microseconds since 1970 by the wall clock; the present is a
-/// parameter.
+/// Formats instants and durations. Instants are microseconds since 1970 by the wall clock; the present is a parameter.
 package enum TimeText {
-    /// Such as `3min 2s ago`, `in 12min`, `now`: the two largest units, as systemctl shows them.
+    /// Such as `3min 2s ago`, `in 12min`, `now`: the two largest units, as in systemctl.
     package static func relative(_ instant: Int64, now: Int64) -> String {
         let distance = instant > now ? difference(instant, now) : difference(now, instant)
         guard distance >= 1_000_000 else { return "now" }
@@ -56,9 +55,9 @@ package enum TimeText {
         return clock(floorDivide(milliseconds, 1_000) &+ offset) + "." + padded(floorModulo(milliseconds, 1_000), 3)
     }
 
-    /// What stands at a tick of an axis: as exact as its step, and the date at midnight.
+    /// The label of a tick: as exact as the step, and the date at midnight.
     ///
-    /// - Parameter step: in microseconds, as the instant.
+    /// - Parameter step: the distance between ticks, in microseconds.
     static func tick(_ instant: Int64, step: Int64, offset: Int64) -> String {
         let seconds = floorDivide(instant, 1_000_000) &+ offset
         if floorModulo(seconds, 86_400) == 0, step >= 1_000_000 {
@@ -69,12 +68,12 @@ package enum TimeText {
         return step % 60_000_000 == 0 ? String(clock(seconds).prefix(5)) : clock(seconds)
     }
 
-    /// The instant of a date and a time of day, in microseconds since 1970, without an offset; nil: there is no such day.
+    /// The instant of a date and a time of day, in microseconds since 1970, in UTC; nil if there is no such day.
     ///
     /// - Parameter seconds: since midnight.
     package static func instant(year: Int64, month: Int64, day: Int64, seconds: Int64) -> Int64? {
         guard (1...9_999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
-        // Counted from March, as above.
+        // Years are counted from March, as in `civil`.
         let shifted = month > 2 ? year : year - 1
         let cycle = floorDivide(shifted, 400)
         let yearOfCycle = floorModulo(shifted, 400)
@@ -84,7 +83,7 @@ package enum TimeText {
         return (days * 86_400 + seconds) * 1_000_000
     }
 
-    /// The date of an instant, which has been shifted by its offset.
+    /// The date of an instant in local time (with its offset added).
     package static func date(of instant: Int64) -> (year: Int64, month: Int64, day: Int64) {
         civil(floorDivide(floorDivide(instant, 1_000_000), 86_400))
     }
@@ -93,7 +92,7 @@ package enum TimeText {
 
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    /// Seconds of each unit. A month and a year are the mean ones of systemd.time(7).
+    /// The seconds of each unit. Months and years have the mean lengths of systemd.time(7).
     private static let units: [(name: String, plural: String, seconds: Int64)] = [
         (" year", " years", 31_557_600), (" month", " months", 2_629_800), (" week", " weeks", 604_800),
         (" day", " days", 86_400), ("h", "h", 3_600), ("min", "min", 60), ("s", "s", 1),
@@ -116,8 +115,8 @@ package enum TimeText {
         return "\(padded(time / 3_600)):\(padded(time / 60 % 60)):\(padded(time % 60))"
     }
 
-    /// The Gregorian date of a day counted from 1970-01-01: years are counted from March, so that the leap day is the
-    /// last of a year, in cycles of 400 years, which are 146,097 days.
+    /// The Gregorian date of a day counted from 1970-01-01. Years are counted from March, so that the leap day is the
+    /// last day of a year, in cycles of 400 years (146,097 days).
     private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468  // from 0000-03-01
         let cycle = floorDivide(shifted, 146_097)
@@ -137,7 +136,7 @@ package enum TimeText {
 
     private static func tenths(_ count: Int64) -> String { "\(count / 10).\(count % 10)" }
 
-    /// Of two instants from a socket, which may be any numbers.
+    /// The difference of two instants, clamped: instants from a socket can be any numbers.
     private static func difference(_ later: Int64, _ earlier: Int64) -> Int64 {
         let (result, overflow) = later.subtractingReportingOverflow(earlier)
         return overflow ? .max : result

@@ -1,11 +1,11 @@
-/// Text for people, broken at spaces.
+/// Text that is wrapped at spaces.
 package enum WrappedText {
-    /// Lines of at most so many columns, but for a word that is longer: a path or a URL stays whole.
+    /// Lines of at most this width, except for longer words: a path or a URL is not split.
     package static func lines(_ text: String, columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""
         var used = 0
-        // Further spaces between two words stay, for they may be a part of what is told, such as a path.
+        // Repeated spaces stay: they may be a part of a path.
         for (index, word) in text.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
             let width = DisplayText.width(of: String(word))
             if index == 0 {
@@ -21,7 +21,7 @@ package enum WrappedText {
         return line.isEmpty ? lines : lines + [trimmed(line)]
     }
 
-    /// Without the spaces at its end, for which there may be no room.
+    /// The line without spaces at its end, which may not fit.
     private static func trimmed(_ line: String) -> String {
         var line = line[...]
         while line.last == " " { line.removeLast() }

@@ -1,13 +1,13 @@
 public import FreshetSignals
 
-/// The signals that a daemon fires itself, at the moments that only it knows.
+/// The signals that a daemon fires itself.
 public struct StandardSignals: Sendable {
     /// The daemon is ready.
     public let start: SignalSource
-    /// A reload was asked for, and the configuration that was read is in force.
+    /// A reload was requested, and its configuration is active.
     public let reload: SignalSource
 
-    /// - Parameter now: the clock that occurrences are stamped by.
+    /// - Parameter now: The clock for the instants of occurrences.
     public init(now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         start = SignalSource("start", now: now)
         reload = SignalSource("reload", now: now)

@@ -2,8 +2,8 @@ internal import FreshetSignals
 
 /// A clock that stands still until a test moves it.
 ///
-/// Its instants are `ContinuousClock.Instant`, so it also drives what takes its time as such a parameter: state
-/// machines by ``now``, sources by `now: { clock.now }`, and operators with a clock as the clock itself.
+/// Its instants are `ContinuousClock.Instant`. Use it wherever time is a parameter: pass ``now`` to state machines,
+/// `now: { clock.now }` to sources, and the clock itself to operators.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -20,25 +20,25 @@ public final class ManualClock: Clock {
     public let start: Instant
     private let state: Lock<ManualClockStateMachine<CheckedContinuation<Bool, Never>>>
 
-    /// Makes a clock that shows `start`.
+    /// Makes a clock whose current instant is `start`.
     public init(start: Instant = .now) {
         self.start = start
         state = Lock(ManualClockStateMachine(now: start))
     }
 
-    /// What the clock shows.
+    /// The current instant of the clock.
     public var now: Instant { state.withLock { $0.now } }
 
-    /// How far it was moved since it was made.
+    /// How far the clock was moved since it was made.
     public var elapsed: Duration { start.duration(to: now) }
 
-    /// Zero: it can be moved by any amount.
+    /// Zero: the clock can be moved by any amount.
     public var minimumResolution: Duration { .zero }
 
-    /// How many tasks sleep on this clock, for tests of who holds a timer.
+    /// The number of tasks that sleep on this clock, to test which timers exist.
     public var sleeperCount: Int { state.withLock { $0.sleeperCount } }
 
-    /// When the first of them is due, or nil if none sleeps.
+    /// The earliest deadline of a sleeping task, or nil if no task sleeps.
     public var nextDeadline: Instant? { state.withLock { $0.nextDeadline } }
 
     /// Suspends until the clock shows `deadline` or later.
@@ -58,21 +58,22 @@ public final class ManualClock: Clock {
         guard isDue else { throw CancellationError() }
     }
 
-    /// Moves the clock and wakes who is due on the way, each at its deadline, in the order of the deadlines.
+    /// Moves the clock and wakes the tasks that are due on the way, each at its deadline, in the order of the
+    /// deadlines.
     ///
-    /// Those that it wakes run when their executor gets to it. A sleep that one of them begins for less than what is
-    /// left of the way is due when the clock has arrived; to have it due on the way, use one of the other two.
+    /// The woken tasks run when their executor runs them. If such a task starts another sleep within the remaining
+    /// time, that sleep is due at the end of the move. To make it due on the way, use one of the other two methods.
     ///
-    /// - Parameter duration: At least zero: a clock never goes back.
+    /// - Parameter duration: Zero or more: a clock never goes back.
     public func advance(by duration: Duration) {
         let target = now.advanced(by: duration)
         while wakeNext(until: target) {}
     }
 
-    /// Moves the clock, and at each deadline on the way, before the first and after the last lets the executor run
-    /// until it is idle.
+    /// Moves the clock. The executor runs until it is idle before the move, at each deadline on the way, and after the
+    /// move.
     ///
-    /// For tests that are not themselves a task on the executor.
+    /// For tests that do not run as a task on the executor.
     ///
     /// - Throws: ``LivelockError`` if the executor does not become idle.
     public func advance(by duration: Duration, draining executor: SerialTestExecutor) throws(LivelockError) {
@@ -83,10 +84,10 @@ public final class ManualClock: Clock {
         try executor.runUntilIdle()
     }
 
-    /// Moves the clock, and at each deadline on the way, before the first and after the last waits until the executor
-    /// is idle.
+    /// Moves the clock. It waits until the executor is idle before the move, at each deadline on the way, and after the
+    /// move.
     ///
-    /// For tests that are a task on the executor.
+    /// For tests that run as a task on the executor.
     public func advance(by duration: Duration, awaitingIdle executor: SerialTestExecutor) async {
         let target = now.advanced(by: duration)
         repeat {
@@ -95,18 +96,18 @@ public final class ManualClock: Clock {
         await executor.idle()
     }
 
-    /// Moves the clock without waking those that are due then; ``wakeDue()`` does that.
+    /// Moves the clock without waking the tasks that are due then; ``wakeDue()`` does that.
     func show(_ instant: Instant) {
         state.withLock { $0.show(instant) }
     }
 
-    /// Wakes all that are due.
+    /// Wakes all tasks that are due.
     func wakeDue() {
         let target = now
         while wakeNext(until: target) {}
     }
 
-    /// Moves to the next deadline and wakes who is due then, or to the target and returns false.
+    /// Moves the clock to the next deadline and wakes its task; or moves it to the target and returns false.
     func wakeNext(until target: Instant) -> Bool {
         guard let sleeper = state.withLock({ $0.advance(until: target) }) else { return false }
         sleeper.resume(returning: true)
@@ -114,7 +115,7 @@ public final class ManualClock: Clock {
     }
 }
 
-/// What a manual clock shows, and who sleeps until when.
+/// The instant of a manual clock, and its sleeping tasks with their deadlines.
 struct ManualClockStateMachine<Sleeper> {
     struct Key: Hashable {
         fileprivate let number: UInt64
@@ -127,9 +128,9 @@ struct ManualClockStateMachine<Sleeper> {
     }
 
     private(set) var now: ContinuousClock.Instant
-    /// By deadline, then by arrival.
+    /// Sorted by deadline, then by arrival.
     private var entries: [Entry] = []
-    /// Cancelled before they slept.
+    /// Sleepers that were cancelled before they slept.
     private var cancelled: Set<Key> = []
     private var lastNumber: UInt64 = 0
 
@@ -145,30 +146,30 @@ struct ManualClockStateMachine<Sleeper> {
         return Key(number: lastNumber)
     }
 
-    /// Begins a sleep. Returns how it ends, if it ends at once: true when due, false when cancelled.
+    /// Begins a sleep. Returns a result if the sleep ends immediately: true when due, false when cancelled.
     mutating func sleep(_ key: Key, until deadline: ContinuousClock.Instant, _ sleeper: Sleeper) -> Bool? {
         if cancelled.remove(key) != nil { return false }
         if deadline <= now { return true }
-        let place = entries.firstIndex { $0.deadline > deadline } ?? entries.endIndex
-        entries.insert(Entry(key: key, deadline: deadline, sleeper: sleeper), at: place)
+        let index = entries.firstIndex { $0.deadline > deadline } ?? entries.endIndex
+        entries.insert(Entry(key: key, deadline: deadline, sleeper: sleeper), at: index)
         return nil
     }
 
-    /// Ends a sleep before its time.
+    /// Ends a sleep before its deadline.
     mutating func cancel(_ key: Key) -> Sleeper? {
-        guard let place = entries.firstIndex(where: { $0.key == key }) else {
+        guard let index = entries.firstIndex(where: { $0.key == key }) else {
             cancelled.insert(key)
             return nil
         }
-        return entries.remove(at: place).sleeper
+        return entries.remove(at: index).sleeper
     }
 
-    /// A sleep is over: a cancellation that came too late is forgotten.
+    /// A sleep has ended: discards a cancellation that came too late.
     mutating func forget(_ key: Key) {
         cancelled.remove(key)
     }
 
-    /// Shows the first deadline until `target` and returns who is due then; or shows `target` and returns nil.
+    /// Moves to the first deadline until `target` and returns its sleeper; or moves to `target` and returns nil.
     mutating func advance(until target: ContinuousClock.Instant) -> Sleeper? {
         guard let first = entries.first, first.deadline <= target else {
             show(target)
@@ -178,7 +179,7 @@ struct ManualClockStateMachine<Sleeper> {
         return entries.removeFirst().sleeper
     }
 
-    /// Shows an instant, unless it has passed.
+    /// Moves to an instant, unless that instant has passed.
     mutating func show(_ instant: ContinuousClock.Instant) {
         now = max(now, instant)
     }

@@ -1,7 +1,7 @@
 public import FreshetSignals
 
-/// Where marble diagrams are played: sources that do what a diagram says, a manual clock, a serial executor, and an
-/// observer that writes down what came out as a diagram.
+/// Plays marble diagrams: it has sources that follow a diagram, a manual clock, a serial executor, and an observer that
+/// records the result as a diagram.
 ///
 /// ```swift
 /// let stage = MarbleStage()
@@ -10,23 +10,23 @@ public import FreshetSignals
 /// try stage.expect(Signal.merge(a, b), "-o-o-o--|")
 /// ```
 ///
-/// In each frame the inputs do what their diagrams say, in the order in which they were made; then all runs until it
-/// is idle; then the timers that are due in this frame wake their sleepers, and all runs until it is idle. So at one
-/// instant elements come before timers, and two plays take the same course. A stage plays once: make one for each
-/// observation.
+/// In each frame the inputs do what their diagrams contain, in the order in which they were made; then all tasks run
+/// until the executor is idle; then the timers of this frame wake their sleepers, and all tasks run again until the
+/// executor is idle. So at the same instant elements come before timers, and each play has the same result. A stage
+/// plays once: make one for each observation.
 public final class MarbleStage: Sendable {
-    /// Runs whatever is observed.
+    /// Runs the observed sequence.
     public let executor = SerialTestExecutor()
-    /// What timers of the observed sequence are to use.
+    /// The clock for the timers of the observed sequence.
     public let clock = ManualClock()
-    /// How long a frame lasts on the clock.
+    /// The duration of a frame on the clock.
     public let frame: Duration
 
     private struct State {
         var actions: [(frame: Int, act: @Sendable () -> Void)] = []
         var frames = 0
         var marks: [Marbles.Mark] = []
-        var presentFrame = 0
+        var currentFrame = 0
     }
 
     private let state = Lock(State())
@@ -38,11 +38,11 @@ public final class MarbleStage: Sendable {
 
     // MARK: Inputs
 
-    /// A signal that fires for each element of the diagram, the element's name being the detail, and finishes at its
-    /// end.
+    /// A signal that fires for each element of the diagram, with the element's name as the detail, and finishes at the
+    /// end of the diagram.
     ///
     /// - Parameters:
-    ///   - diagram: When it fires.
+    ///   - diagram: The frames in which it fires.
     ///   - name: The name of its source.
     public func signal(_ diagram: Marbles, named name: String = "signal") -> Signal {
         let source = SignalSource(name, now: { [clock] in clock.now })
@@ -50,33 +50,35 @@ public final class MarbleStage: Sendable {
             switch event {
             case .element(let detail): source.fire(detail)
             case .end: source.finish()
-            case .failure, .ask, .cancel: preconditionFailure("a signal cannot do this: \(diagram)")  // safe: in a test
+            case .failure, .request, .cancel:
+                preconditionFailure("a signal cannot do this: \(diagram)")  // safe: in a test
             }
         }
         return source.signal
     }
 
-    /// A value that is set to the name of each element of the diagram, and finishes at its end.
+    /// A value that is set to the name of each element of the diagram, and finishes at the end of the diagram.
     public func currentValue(_ initial: String, _ diagram: Marbles) -> CurrentValue<String> {
         let current = CurrentValue(initial)
         play(diagram) { event in
             switch event {
             case .element(let name): current.value = name
             case .end: current.finish()
-            case .failure, .ask, .cancel: preconditionFailure("a value cannot do this: \(diagram)")  // safe: in a test
+            case .failure, .request, .cancel:
+                preconditionFailure("a value cannot do this: \(diagram)")  // safe: in a test
             }
         }
         return current
     }
 
-    /// A sequence that plays the diagram for each iteration anew, frame 0 being that of the first `next()`. A failure
-    /// is a ``MarbleFailure``.
+    /// A sequence that plays the diagram for each iteration; frame 0 is the frame of the iteration's first `next()`.
+    /// Its failure is a ``MarbleFailure``.
     public func emitter(_ diagram: Marbles) -> Emitter<String, any Error> {
         state.withLock { $0.frames = max($0.frames, diagram.frames) }
         return Emitter(ColdMarbles(diagram: diagram, clock: clock, frame: frame))
     }
 
-    /// Does something in a frame, in the order of the calls.
+    /// Runs a closure in a frame, in the order of the calls.
     public func at(frame: Int, _ act: @escaping @Sendable () -> Void) {
         state.withLock { state in
             state.actions.append((frame, act))
@@ -93,35 +95,37 @@ public final class MarbleStage: Sendable {
 
     // MARK: The observer
 
-    /// Plays all inputs and returns what the sequence did.
+    /// Plays all inputs and returns the result of the sequence as a diagram.
     ///
     /// The iterator is made before frame 0.
     ///
     /// - Parameters:
-    ///   - sequence: What is observed.
-    ///   - consumer: What the consumer does. `^` is a call of `next()`, so a diagram with any makes a consumer that
-    ///     asks only then (and when it has its answer); without any it asks on and on. `!` cancels its task.
-    ///   - frames: How many frames are played at least; by default as many as the longest diagram has.
-    ///   - name: The name of an element in the result. By default a `Void` is `o` and everything else is as printed.
-    /// - Returns: The elements, the end or failure, in the frames in which the consumer got them. A cancelled consumer
-    ///   gets the end when `next()` has returned. What the consumer does is not part of it.
+    ///   - sequence: The sequence to observe.
+    ///   - consumer: The actions of the consumer. `^` is a call of `next()`: if the diagram has one, the consumer only
+    ///     calls `next()` in those frames, after it has the previous element. Otherwise it always calls `next()` again
+    ///     immediately. `!` cancels the consumer's task.
+    ///   - frames: The minimum number of frames to play; by default the length of the longest diagram.
+    ///   - name: The name of an element in the result. By default a `Void` is `o`, and every other element is its
+    ///     description.
+    /// - Returns: The elements, the end or the failure, in the frames in which the consumer got them. A cancelled
+    ///   consumer gets the end when `next()` has returned. The actions of the consumer are not part of it.
     /// - Throws: ``LivelockError``.
     public func observe<S: AsyncSequence & Sendable>(
         _ sequence: S, consumer: Marbles = "", frames: Int = 0,
         name: @escaping @Sendable (S.Element) -> String = { $0 is Void ? "o" : "\($0)" }
     ) throws -> Marbles {
-        // What was played is let go of: it may hold the stage.
-        defer { forgetActions() }
-        let asks = SignalSource("asks")
-        let asksByDiagram = consumer.marks.contains { $0.event == .ask }
+        // Release the actions: they may hold the stage.
+        defer { releaseActions() }
+        let requestSource = SignalSource("requests")
+        let requestsByDiagram = consumer.marks.contains { $0.event == .request }
         let started = SignalSource("started")
         let task = Task(executorPreference: executor) { [self] in
-            var asking = asks.signal.makeAsyncIterator()
+            var requests = requestSource.signal.makeAsyncIterator()
             var iterator = sequence.makeAsyncIterator()
             var starting = started.signal.makeAsyncIterator()
             await starting.next()
             while true {
-                if asksByDiagram, await asking.next() == nil { return }
+                if requestsByDiagram, await requests.next() == nil { return }
                 do {
                     guard let element = try await iterator.next(isolation: nil) else {
                         record(.end)
@@ -138,7 +142,7 @@ public final class MarbleStage: Sendable {
         started.fire()
         play(consumer) { event in
             switch event {
-            case .ask: asks.fire()
+            case .request: requestSource.fire()
             case .cancel: task.cancel()
             case .element, .end, .failure: preconditionFailure("a consumer cannot do this: \(consumer)")  // safe: ditto
             }
@@ -156,7 +160,7 @@ public final class MarbleStage: Sendable {
         return result
     }
 
-    /// Plays all inputs and throws if the sequence did not do what the diagram says.
+    /// Plays all inputs and throws if the result differs from the diagram.
     ///
     /// The parameters are those of ``observe(_:consumer:frames:name:)``.
     ///
@@ -174,13 +178,13 @@ public final class MarbleStage: Sendable {
 
     private func play(frame number: Int) throws(LivelockError) {
         let instant = clock.start.advanced(by: frame * number)
-        // Timers that are due between the frames.
+        // Fire timers that are due between the frames.
         while let deadline = clock.nextDeadline, deadline < instant, clock.wakeNext(until: deadline) {
             try executor.runUntilIdle()
         }
         clock.show(instant)
         let actions = state.withLock { state in
-            state.presentFrame = number
+            state.currentFrame = number
             return state.actions.filter { $0.frame == number }.map(\.act)
         }
         for act in actions {
@@ -192,8 +196,8 @@ public final class MarbleStage: Sendable {
         }
     }
 
-    private func forgetActions() {
-        // They are released after the lock: their release may come back here.
+    private func releaseActions() {
+        // Release them after the lock: their deinitializers may call this stage.
         _ = state.withLock { state in
             defer { state.actions = [] }
             return state.actions
@@ -201,15 +205,15 @@ public final class MarbleStage: Sendable {
     }
 
     private func record(_ event: Marbles.Event) {
-        state.withLock { $0.marks.append(Marbles.Mark(frame: $0.presentFrame, event: event)) }
+        state.withLock { $0.marks.append(Marbles.Mark(frame: $0.currentFrame, event: event)) }
     }
 }
 
-/// A sequence did not do what a diagram says.
+/// The result of a sequence differs from the expected diagram.
 public struct MarbleMismatch: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What it should have done.
+    /// The expected diagram.
     public let expected: Marbles
-    /// What it did.
+    /// The result.
     public let observed: Marbles
 
     /// Both diagrams, with a caret below the first frame in which they differ.
@@ -217,12 +221,12 @@ public struct MarbleMismatch: Error, Sendable, Equatable, CustomStringConvertibl
         let left = Array(expected.description)
         let right = Array(observed.description)
         var same = zip(left, right).prefix { $0 == $1 }.count
-        // A group is one frame: the caret stands at its beginning.
+        // A group is one frame: put the caret at its beginning.
         while same > 0, left.prefix(same).filter({ $0 == "(" }).count > left.prefix(same).filter({ $0 == ")" }).count {
             same -= 1
         }
         return """
-            not what the diagram says
+            the result differs from the diagram
             expected  \(expected)
             observed  \(observed)
                       \(String(repeating: " ", count: same))^
@@ -230,13 +234,13 @@ public struct MarbleMismatch: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// The failure that a diagram's `x` stands for.
+/// The failure of an `x` in a diagram.
 public struct MarbleFailure: Error, Hashable {
-    /// All of them are equal.
+    /// All failures are equal.
     public init() {}
 }
 
-/// A diagram, played for each iteration by itself.
+/// A sequence that plays a diagram for each iteration.
 private struct ColdMarbles: AsyncSequence, Sendable {
     let diagram: Marbles
     let clock: ManualClock
@@ -258,7 +262,7 @@ private struct ColdMarbles: AsyncSequence, Sendable {
             let start = self.start ?? clock.now
             self.start = start
             let mark = rest.popFirst()
-            // A diagram without an end goes on in silence; so far no test looks into the future.
+            // A diagram without an end continues without events; no test moves the clock that far.
             let due = mark.map { frame * $0.frame } ?? .seconds(1_000_000_000)
             do {
                 try await clock.sleep(until: start.advanced(by: due))
@@ -275,8 +279,8 @@ private struct ColdMarbles: AsyncSequence, Sendable {
             case .end, nil:
                 isOver = true
                 return nil
-            case .ask, .cancel:
-                preconditionFailure("a sequence neither asks nor cancels")  // safe: a diagram in the test itself
+            case .request, .cancel:
+                preconditionFailure("a sequence cannot request or cancel")  // safe: a diagram in the test itself
             }
         }
     }

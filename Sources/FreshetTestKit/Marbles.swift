@@ -1,24 +1,23 @@
-/// A marble diagram: what happens on a time line, in characters.
+/// A marble diagram: the events of a time line, as characters.
 ///
-/// One notation for tests, documentation and commands. A diagram is read from left to right, and each of these takes
+/// Tests, documentation and commands use the same notation. A diagram is read from left to right. Each of these takes
 /// one frame of time:
-///
 /// | text | meaning |
 /// | --- | --- |
 /// | `-` | nothing happens in this frame |
-/// | `a` | an element with this name: a letter or a digit, but `x` |
-/// | `{name}` | an element with a longer name: anything but braces |
+/// | `a` | an element with this name: a letter or a digit, except `x` |
+/// | `{name}` | an element with a longer name; the name may have any character except braces |
 /// | `\|` | the end |
 /// | `x` | the end with a failure |
-/// | `^` | the consumer begins, or asks |
+/// | `^` | the consumer calls `next()` |
 /// | `!` | the consumer is cancelled |
-/// | `(ab\|)` | all of these in one frame, in this order |
-/// | ` ` | nothing, not even time: to align diagrams below one another |
+/// | `(ab\|)` | all these events in one frame, in this order |
+/// | ` ` | nothing, takes no time: to align diagrams |
 ///
-/// The first frame is number 0. So `-a(bc)|` is: `a` in frame 1, `b` and `c` in frame 2, the end in frame 3. Two
-/// diagrams are equal if the same happens in the same frames; quiet frames at the end are of no concern.
+/// The first frame is number 0. So `-a(bc)|` means: `a` in frame 1, `b` and `c` in frame 2, the end in frame 3. Two
+/// diagrams are equal if they have the same events in the same frames; empty frames at the end are ignored.
 public struct Marbles: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
-    /// What can happen in a frame.
+    /// An event in a frame.
     public enum Event: Sendable, Hashable {
         /// An element.
         case element(String)
@@ -26,17 +25,17 @@ public struct Marbles: Sendable, Hashable, CustomStringConvertible, ExpressibleB
         case end
         /// The end with a failure.
         case failure
-        /// The consumer begins, or asks.
-        case ask
+        /// The consumer calls `next()`.
+        case request
         /// The consumer is cancelled.
         case cancel
     }
 
-    /// An event and its frame.
+    /// An event with its frame.
     public struct Mark: Sendable, Hashable {
         /// The number of the frame, from 0.
         public let frame: Int
-        /// What happens in it.
+        /// The event.
         public let event: Event
 
         /// Makes a mark.
@@ -46,31 +45,30 @@ public struct Marbles: Sendable, Hashable, CustomStringConvertible, ExpressibleB
         }
     }
 
-    /// What happens, in order.
+    /// The events, in order.
     public let marks: [Mark]
-    /// How many frames the diagram was written with; quiet ones at the end included.
+    /// The number of frames, including empty frames at the end.
     public let frames: Int
 
-    /// Makes a diagram from what happened.
+    /// Makes a diagram from events.
     ///
     /// - Parameters:
-    ///   - marks: In the order of their frames.
-    ///   - frames: How many frames it has at least.
+    ///   - marks: The events, in the order of their frames.
+    ///   - frames: The minimum number of frames.
     public init(marks: [Mark], frames: Int = 0) {
         self.marks = marks
         self.frames = max(frames, (marks.last?.frame ?? -1) + 1)
     }
 
-    /// Reads a diagram.
+    /// Parses a diagram.
     ///
-    /// - Throws: ``MarbleSyntaxError``, which says where and why.
+    /// - Throws: ``MarbleSyntaxError``, with the position and the reason.
     public init(_ text: String) throws(MarbleSyntaxError) {
         var parser = MarbleParser(text)
         self = try parser.parse()
     }
 
-    /// A diagram that stands in the source of a test. A wrong one traps: like a wrong literal of any other type it is
-    /// an error of who wrote it.
+    /// A diagram as a literal in the source of a test. An invalid one traps, like an invalid literal of any other type.
     public init(stringLiteral text: String) {
         do {
             try self.init(text)
@@ -79,17 +77,17 @@ public struct Marbles: Sendable, Hashable, CustomStringConvertible, ExpressibleB
         }
     }
 
-    /// Two diagrams are equal if the same happens in the same frames.
+    /// Two diagrams are equal if they have the same events in the same frames.
     public static func == (left: Marbles, right: Marbles) -> Bool {
         left.marks == right.marks
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the events.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(marks)
     }
 
-    /// The diagram, as it would be written.
+    /// The diagram as text.
     public var description: String {
         var text = ""
         var rest = marks[...]
@@ -113,7 +111,7 @@ extension Marbles.Event {
             if let only = name.first, name.count == 1, only.isMarbleName { name } else { "{\(name)}" }
         case .end: "|"
         case .failure: "x"
-        case .ask: "^"
+        case .request: "^"
         case .cancel: "!"
         }
     }
@@ -125,22 +123,22 @@ extension Character {
     }
 }
 
-/// A text is not a marble diagram.
+/// A text that is not a marble diagram.
 public struct MarbleSyntaxError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The text.
     public let text: String
-    /// Where it is wrong: the number of characters before that place.
+    /// The position of the error: the number of characters before it.
     public let offset: Int
-    /// What is wrong, and what would be right.
+    /// The error, and how to correct it.
     public let reason: String
 
-    /// The diagram with a caret below the place, and the reason.
+    /// The diagram with a caret below the position, and the reason.
     public var description: String {
         "not a marble diagram: \(reason)\n\(text)\n\(String(repeating: " ", count: offset))^"
     }
 }
 
-/// Reads one diagram.
+/// Parses one diagram.
 private struct MarbleParser {
     private let text: String
     private let characters: [Character]
@@ -184,9 +182,9 @@ private struct MarbleParser {
             case " ":
                 position += 1
             case "-":
-                throw error(at: position, "a group is one frame, no time passes in it; put '-' outside of it")
+                throw error(at: position, "a group is one frame; put '-' outside the group")
             case "(":
-                throw error(at: position, "a group cannot hold a group; write their events in one")
+                throw error(at: position, "a group cannot contain a group; write all events in one group")
             default:
                 try parseEvent()
             }
@@ -199,7 +197,7 @@ private struct MarbleParser {
         switch character {
         case "|": event = .end
         case "x": event = .failure
-        case "^": event = .ask
+        case "^": event = .request
         case "!": event = .cancel
         case "{":
             let start = position
@@ -208,14 +206,14 @@ private struct MarbleParser {
             }
             let name = String(characters[(start + 1)..<close])
             guard !name.isEmpty, !name.contains("{") else {
-                throw error(at: start, "a name between braces is not empty and has no brace")
+                throw error(at: start, "a name in braces must not be empty or contain a brace")
             }
             position = close
             event = .element(name)
         case _ where character.isMarbleName:
             event = .element(String(character))
         default:
-            throw error(at: position, "'\(character)' has no meaning; longer names stand between braces")
+            throw error(at: position, "'\(character)' has no meaning; write longer names in braces")
         }
         position += 1
         marks.append(Marbles.Mark(frame: frame, event: event))

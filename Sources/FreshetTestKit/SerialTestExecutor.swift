@@ -1,10 +1,9 @@
 internal import FreshetSignals
 
-/// An executor that runs nothing until a test says so, and then everything, one job after the other, on the thread
-/// that says so.
+/// An executor that runs jobs only when a test requests it: all jobs, one after the other, on the thread of the test.
 ///
-/// Tasks that prefer it take their turns in the order in which they became ready. Two runs of a test take the same
-/// course, and "now nothing more can happen" is a moment that a test can wait for:
+/// Tasks that prefer it run in the order in which they became ready. So each run of a test has the same order of
+/// events, and a test can wait for the moment at which no task is ready:
 ///
 /// ```swift
 /// let executor = SerialTestExecutor()
@@ -14,32 +13,32 @@ internal import FreshetSignals
 /// try executor.runUntilIdle()      // the task has ended
 /// ```
 ///
-/// It sees the jobs that are handed to it. What a test starts elsewhere, on other threads, comes when it comes.
+/// It only runs the jobs that are enqueued on it. Work that a test starts on other threads is not synchronised with it.
 public final class SerialTestExecutor: TaskExecutor {
-    /// More jobs without an idle moment than this are taken for tasks that wake one another for ever.
+    /// The default limit of jobs without an idle moment; above it, tasks are assumed to wake one another for ever.
     public static let defaultJobLimit = 1_000_000
 
     private struct State {
         var jobs: [UnownedJob] = []
-        /// Tasks that continue when nothing else is ready, first come, first served.
+        /// Tasks that continue when no other task is ready, first in, first out.
         var idlers: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Lock(State())
 
-    /// Makes an executor with nothing to do.
+    /// Makes an executor without jobs.
     public init() {}
 
-    /// Adds a job; called by the runtime, from any thread.
+    /// Adds a job; the runtime calls this from any thread.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         state.withLock { $0.jobs.append(job) }
     }
 
-    /// Runs all that is ready, and what becomes ready meanwhile, on the calling thread.
+    /// Runs all ready jobs, and the jobs that become ready in the meantime, on the calling thread.
     ///
-    /// - Parameter jobLimit: How many jobs may run before it gives up.
-    /// - Returns: How many jobs ran.
+    /// - Parameter jobLimit: The maximum number of jobs.
+    /// - Returns: The number of jobs that ran.
     /// - Throws: ``LivelockError`` if the limit was reached.
     @discardableResult
     public func runUntilIdle(jobLimit: Int = SerialTestExecutor.defaultJobLimit) throws(LivelockError) -> Int {
@@ -65,7 +64,7 @@ public final class SerialTestExecutor: TaskExecutor {
         }
     }
 
-    /// Suspends the calling task, which must run on this executor, until nothing else is ready.
+    /// Suspends the calling task, which must run on this executor, until no other task is ready.
     public func idle() async {
         await withCheckedContinuation { continuation in
             state.withLock { $0.idlers.append(continuation) }
@@ -74,8 +73,8 @@ public final class SerialTestExecutor: TaskExecutor {
 
     /// Runs an asynchronous test body as a task on this executor, on the calling thread, until it has returned.
     ///
-    /// - Throws: What the body throws; ``StallError`` if it waits for something that nobody is going to do (it is
-    ///   cancelled then); ``LivelockError``.
+    /// - Throws: The error of the body; ``StallError`` if the body waits for an event that no task will cause (the body
+    ///   is then cancelled); ``LivelockError``.
     public func run<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         let outcome = Outcome<Value>()
         let task = Task(executorPreference: self) {
@@ -99,7 +98,7 @@ public final class SerialTestExecutor: TaskExecutor {
     }
 }
 
-/// Where a body's result waits for the thread that runs it.
+/// Holds a body's result for the thread that runs it.
 private final class Outcome<Value: Sendable>: Sendable {
     private let result = Lock<Result<Value, any Error>?>(nil)
 
@@ -114,18 +113,18 @@ private final class Outcome<Value: Sendable>: Sendable {
 
 /// Tasks woke one another without an end.
 public struct LivelockError: Error, CustomStringConvertible {
-    /// How many jobs had run by then.
+    /// The number of jobs that had run.
     public let jobs: Int
 
-    /// One sentence for people.
+    /// The error as one sentence.
     public var description: String {
         "after \(jobs) jobs still not idle: look for tasks that yield or wake one another in a loop"
     }
 }
 
-/// A test body waits for something that nobody is going to do.
+/// A test body waits for an event that no task will cause.
 public struct StallError: Error, CustomStringConvertible {
-    /// One sentence for people.
+    /// The error as one sentence.
     public var description: String {
         "the body did not return although nothing is left to run: it waits for an event that no task will cause"
     }

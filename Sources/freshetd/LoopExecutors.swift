@@ -1,12 +1,12 @@
 import FreshetEventLoop
 @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) import _Concurrency
 
-/// The loop as the main and the global executor of this process, so that whatever a dependency starts stays on its
-/// one thread, and an idle daemon has nothing that wakes up: libdispatch's executor would, once a second.
+/// Makes the event loop the main and the global executor of this process. So all tasks, also those of dependencies, run
+/// on the loop's thread, and an idle daemon does not wake up; libdispatch's executor would wake it once a second.
 ///
 /// This is the only file that uses the experimental entry point.
 enum LoopExecutors: ExecutorFactory {
-    /// The loop of the process, or why there is none.
+    /// The loop of the process, or the error of its creation.
     private static let adapter = Result { () throws(SystemCallError) in LoopExecutor(loop: try EventLoop()) }
 
     static var mainExecutor: any MainExecutor { installed }
@@ -15,12 +15,12 @@ enum LoopExecutors: ExecutorFactory {
     private static var installed: LoopExecutor {
         switch adapter {
         case .success(let adapter): return adapter
-        // safe: `install()` asks the runtime for executors only if there is a loop.
+        // safe: `install()` registers this factory only if there is a loop.
         case .failure(let error): preconditionFailure("installed without a loop: \(error)")
         }
     }
 
-    /// Makes a loop the executor of everything in this process. Call it first of all in `main`.
+    /// Makes a loop the executor of all tasks in this process. Call it in `main` before any task starts.
     ///
     /// - Returns: the loop, for `main` to run.
     static func install() throws(SystemCallError) -> EventLoop {
@@ -30,8 +30,8 @@ enum LoopExecutors: ExecutorFactory {
     }
 }
 
-/// What the runtime asks of a process's executor and ``EventLoop``, as a public class, cannot promise: the protocols
-/// are not public yet.
+/// The executor protocols that the runtime needs. ``EventLoop`` is a public class and cannot conform to them, because
+/// they are not public yet.
 private final class LoopExecutor: MainExecutor, TaskExecutor, SchedulingExecutor {
     let loop: EventLoop
 
@@ -47,7 +47,7 @@ private final class LoopExecutor: MainExecutor, TaskExecutor, SchedulingExecutor
     func enqueue<C: Clock>(
         _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
     ) {
-        // The standard library's clocks measure in `Duration`; another one's sleeps are not for the executor.
+        // The clocks of the standard library use `Duration`; the executor does not support other clocks.
         loop.enqueue(job, after: delay as? Duration ?? .zero)
     }
 

@@ -8,9 +8,9 @@ import Glibc
 struct Main {
     static func main() {
         StandardDescriptors.occupy()
-        // The daemon holds credentials, and the jq helper what origins sent.
+        // The daemon's memory contains credentials, and that of the jq helper contains responses of origins.
         ProcessInspection.forbid()
-        // The helper process for jq is this very binary; it needs nothing of the rest.
+        // The jq helper process is the same binary, and does not use the following code.
         if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
         ProcessMemory.returnLargeBlocks()
         FreshetDaemonCommand.main()
@@ -21,98 +21,104 @@ struct Main {
 struct FreshetDaemonCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "freshetd",
-        abstract: "Keeps local copies of remote data fresh.",
+        abstract: "Keep local copies of remote data fresh.",
         discussion: """
-            Directories are those that systemd names (STATE_DIRECTORY and its like), else those of the system for root \
-            and of the XDG base directories for others. Talk to it with freshetctl.
+            The directories are those in systemd's variables, such as STATE_DIRECTORY; otherwise the system's \
+            directories for root and the XDG base directories for other users. Control freshetd with freshetctl.
             """,
         version: DaemonEntry.version)
 
     @Option(
-        name: .customLong("config-dir"), help: "A configuration directory; may be repeated, the first is the highest.")
+        name: .customLong("config-dir"),
+        help: "Read the configuration from this directory; may be repeated, the first one takes precedence.")
     var configurationDirectories: [String] = []
-    @Option(name: .customLong("state-dir"), help: "Where the index is kept.")
+    @Option(name: .customLong("state-dir"), help: "Keep the index in this directory.")
     var stateDirectory: String?
-    @Option(name: .customLong("cache-dir"), help: "Where the copies are; people read DIR/current/FILE.")
+    @Option(name: .customLong("cache-dir"), help: "Keep the copies in this directory; readers open DIR/current/FILE.")
     var cacheDirectory: String?
-    @Option(name: .customLong("runtime-dir"), help: "Where the control socket is made.")
+    @Option(name: .customLong("runtime-dir"), help: "Create the control socket in this directory.")
     var runtimeDirectory: String?
-    @Option(name: .customLong("socket"), help: "The control socket itself.")
+    @Option(name: .customLong("socket"), help: "Use this path for the control socket.")
     var socket: String?
-    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+    @Option(
+        name: .customLong("log-level"),
+        help: "Set the log level: trace, debug, info, notice, warning, error or critical.")
     var logLevel: String = "info"
-    @Flag(name: .customLong("check"), help: "Name all faults of the configuration, and end: 0, or 78 if there are any.")
+    @Flag(
+        name: .customLong("check"),
+        help: "Print all errors of the configuration, and exit with 0, or with 78 if there are errors.")
     var check = false
     @Option(
         name: .customLong("user"),
-        help: "As root: become this user. By default the owner of the state directory, else freshet.")
+        help: "If root starts freshetd: run as this user (default: the owner of the state directory, or freshet).")
     var user: String?
     @Option(
         name: .customLong("instead"), parsing: .singleValue,
         help: ArgumentHelp(
-            "With --check: read a file of the configuration, which may not be there yet, from a copy.",
+            "With --check: read a configuration file, which need not exist yet, from a copy.",
             valueName: "file=copy"))
     var copies: [String] = []
     @Flag(
         name: .customLong("cat"),
-        help: "Print the files of the configuration that count, of all or of the named pipelines, and end.")
+        help: "Print the configuration files that take effect, of all or of the named pipelines, and exit.")
     var cat = false
     @Option(
         name: .customLong("dry-run"),
         help: ArgumentHelp(
-            "Run one pipeline beside the daemon, print what would change, commit nothing, and end.",
+            "Run one pipeline without the daemon, print what would change, commit nothing, and exit.",
             valueName: "pipeline"))
     var dryRun: String?
     @Option(
         name: .customLong("set"), parsing: .singleValue,
-        help: ArgumentHelp("With --dry-run: a parameter's value.", valueName: "name=value"))
+        help: ArgumentHelp("With --dry-run: set a parameter.", valueName: "name=value"))
     var settings: [String] = []
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("With --dry-run: where the content goes; - is standard output.", valueName: "file"))
+        help: ArgumentHelp(
+            "With --dry-run: write the content to this file, or to standard output for '-'.", valueName: "file"))
     var output: String?
     @Flag(
         name: .customLong("fsck"),
-        help: "Examine the cache of a daemon that does not run, and end: 0, or 1 if there are faults.")
+        help: "Examine the cache while no daemon runs, and exit with 0, or with 1 if errors are left.")
     var fsck = false
     @Flag(name: .customLong("repair"), help: "With --fsck: repair what can be repaired.")
     var repair = false
-    @Flag(name: .customLong("detailed-exitcode"), help: "With --dry-run: end with 2 if the copy would change.")
+    @Flag(name: .customLong("detailed-exitcode"), help: "With --dry-run: exit with 2 if the copy would change.")
     var detailedExitCode = false
-    @Flag(name: .shortAndLong, help: "With --dry-run and --fsck: say nothing but errors.")
+    @Flag(name: .shortAndLong, help: "With --dry-run and --fsck: print only errors.")
     var quiet = false
     @Flag(name: .customLong("json"), help: "With --check, --cat, --dry-run and --fsck: print JSON.")
     var json = false
     @Flag(
         name: .customLong("once"),
         help: """
-            Run every pipeline once, or those that are named, and end: 0, 1 if one failed, 75 if an origin or a budget \
-            asks for patience, 78 if one is faulty.
+            Run all or the named pipelines once, and exit with 0, with 1 if a pipeline failed, with 75 if an origin or \
+            a budget permits no request yet, or with 78 if a pipeline is invalid.
             """)
     var once = false
-    @Argument(help: ArgumentHelp("With --once and --cat: the pipelines.", valueName: "pipeline"))
+    @Argument(help: ArgumentHelp("With --once and --cat: use only these pipelines.", valueName: "pipeline"))
     var names: [String] = []
 
     func validate() throws {
         guard [check, once, dryRun != nil, fsck, cat].count(where: { $0 }) <= 1 else {
-            throw ValidationError("--check, --cat, --once, --dry-run and --fsck exclude each other")
+            throw ValidationError("use only one of --check, --cat, --once, --dry-run and --fsck")
         }
         if let name = names.first, !once, !cat {
-            throw ValidationError("'\(name)' is one argument too many; names of pipelines belong to --once and --cat")
+            throw ValidationError("unexpected argument '\(name)'; only --once and --cat accept names of pipelines")
         }
-        guard check || copies.isEmpty else { throw ValidationError("--instead belongs to --check") }
+        guard check || copies.isEmpty else { throw ValidationError("--instead needs --check") }
         for copy in copies where copy.split(separator: "=", maxSplits: 1).count != 2 {
-            throw ValidationError("--instead wants FILE=COPY, and not '\(copy)'")
+            throw ValidationError("--instead needs FILE=COPY, not '\(copy)'")
         }
         if dryRun == nil {
             guard settings.isEmpty, output == nil, !detailedExitCode, !quiet || fsck else {
-                throw ValidationError("--set, --output, --detailed-exitcode and --quiet belong to --dry-run")
+                throw ValidationError("--set, --output, --detailed-exitcode and --quiet need --dry-run")
             }
         }
-        guard fsck || !repair else { throw ValidationError("--repair belongs to --fsck") }
+        guard fsck || !repair else { throw ValidationError("--repair needs --fsck") }
         guard DaemonEntry.isLogLevel(logLevel) else {
             throw ValidationError(
-                "'\(logLevel)' is no log level; use trace, debug, info, notice, warning, error or critical")
+                "'\(logLevel)' is not a log level; use trace, debug, info, notice, warning, error or critical")
         }
     }
 
@@ -132,7 +138,7 @@ struct FreshetDaemonCommand: ParsableCommand {
             let parts = copy.split(separator: "=", maxSplits: 1).map(String.init)
             if parts.count == 2 { options.copies[parts[0]] = parts[1] }
         }
-        if let failure = DaemonEntry.leaveRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
+        if let failure = DaemonEntry.dropRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
         if cat { throw ExitCode(DaemonEntry.cat(names, options, json: json).rawValue) }
         if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }
@@ -178,12 +184,12 @@ struct FreshetDaemonCommand: ParsableCommand {
         request.output = output
         request.json = json
         request.isQuiet = quiet
-        request.tellsChange = detailedExitCode
+        request.usesDetailedExit = detailedExitCode
         return request
     }
 }
 
-/// How the daemon ended.
+/// The exit status of the daemon.
 ///
 /// `@unchecked Sendable`: written by the task on the loop's thread, and read there after the loop has returned.
 private final class ExitStatus: @unchecked Sendable {

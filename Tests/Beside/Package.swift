@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// Freshet's signals beside swift-async-algorithms in one file. A package of its own, so that nobody who uses Freshet
-// has to fetch that one.
+// Tests Freshet's signals together with swift-async-algorithms in one file. It is a separate package, so that users of
+// Freshet do not have to fetch swift-async-algorithms.
 import PackageDescription
 
 let package = Package(

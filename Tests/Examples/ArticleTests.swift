@@ -1,14 +1,14 @@
 import Glibc
 import Testing
 
-/// What an article shows of a file is in that file, line for line.
-@Suite("The articles show the examples as they are")
+/// The code blocks of an article are in the example's source, line for line.
+@Suite("Code blocks of the articles")
 struct ArticleTests {
     static let articles = "Sources/FreshetSignals/FreshetSignals.docc"
 
-    /// Sources are given with blanks between them.
+    /// A test case may have several sources, separated by spaces.
     @Test(
-        "each code block of the page stands in its source",
+        "each code block of the page is in its source",
         arguments: [
             ("\(articles)/GettingStarted.md", "Examples/Signals/Rates.swift"),
             ("\(articles)/ExampleHomePage.md", "Examples/Signals/HomePage.swift"),
@@ -28,11 +28,11 @@ struct ArticleTests {
         let blocks = codeBlocks(in: try lines(of: page))
         #expect(!blocks.isEmpty, "\(page) shows no code")
         for block in blocks {
-            #expect(source.contains(block: block), "\(page) shows what is not there:\n\(block.joined(separator: "\n"))")
+            #expect(source.contains(block: block), "\(page) shows other code:\n\(block.joined(separator: "\n"))")
         }
     }
 
-    @Test("a block that differs is found, and one that is only indented is not")
+    @Test("a block that differs is found, and a block that is only indented differently is accepted")
     func comparison() {
         let source = ["struct A {", "    var b: Int {", "        1", "    }", "}"]
         #expect(source.contains(block: ["var b: Int {", "    1", "}"]))
@@ -69,7 +69,7 @@ struct ArticleTests {
 }
 
 extension [String] {
-    /// Whether these lines follow one another here, all indented by the same amount.
+    /// Whether these lines are here one after the other, all indented by the same amount.
     fileprivate func contains(block: [String]) -> Bool {
         guard let first = block.first, count >= block.count else { return false }
         return (0...(count - block.count)).contains { start in

@@ -3,7 +3,7 @@ import FreshetTestKit
 import SignalExamples
 import Testing
 
-/// The quiet is three frames, asking for a name takes two. `n` is no account; an account reads as its name.
+/// The quiet period is three frames, a server request takes two. `n` is no account; an account is shown as its name.
 @Suite("Example: form")
 struct FormTests {
     let stage = MarbleStage()
@@ -33,40 +33,40 @@ struct FormTests {
     func expect(_ expected: Marbles, consumer: Marbles = "") throws {
         let account = form.account(quiet: stage.frame * 3, clock: stage.clock)
         try stage.expect(account, expected, consumer: consumer) { $0?.name ?? "n" }
-        #expect(stage.clock.sleeperCount == 0, "something is still under way")
+        #expect(stage.clock.sleeperCount == 0, "a sleeper is left")
     }
 
-    @Test("there is an account when all fields are right, and none as soon as one is wrong")
+    @Test("there is an account while all fields are valid")
     func allRight() throws {
         enterPassword("long enough", repeated: "long enough", at: 1)
         enter("ada", at: 2)
         enterPassword("long enough", repeated: "other", at: 9)
         enterPassword("long enough", repeated: "long enough", at: 11)
         try expect("n------{ada}-n-{ada}---")
-        #expect(origin.notes == ["ada"], "passwords are no reason to ask again")
+        #expect(origin.log == ["ada"], "a change of the password must not send a request")
     }
 
-    @Test("from a change of the name on there is no account until the new name was found to be free")
+    @Test("after a change of the name there is no account until the new name is known to be free")
     func newName() throws {
         enterPassword("long enough", repeated: "long enough", at: 0)
         enter("ada", at: 0)
         enter("adal", at: 7)
         enter("taken", at: 14)
         try expect("n----{ada}-n----{adal}-n--------")
-        #expect(origin.notes == ["ada", "adal", "taken"])
+        #expect(origin.log == ["ada", "adal", "taken"])
     }
 
-    @Test("a check under way is cancelled by the next name, and a name too short is not asked for")
+    @Test("the next name cancels a check in progress, and a name that is too short is not checked")
     func cancelledCheck() throws {
         enterPassword("long enough", repeated: "long enough", at: 0)
         enter("ada", at: 0)
         enter("ad", at: 4)
         enter("ada", at: 10)
         try expect("n--------------{ada}")
-        #expect(origin.notes == ["ada", "ada cancelled", "ada"])
+        #expect(origin.log == ["ada", "ada cancelled", "ada"])
     }
 
-    @Test("a check that fails makes no account, and the next name is checked")
+    @Test("a failed check makes no account, and the next name is checked")
     func failedCheck() throws {
         enterPassword("long enough", repeated: "long enough", at: 0)
         origin.takeDown("ada")
@@ -75,20 +75,20 @@ struct FormTests {
         try expect("n-----------{bob}")
     }
 
-    @Test("a storm of changes is one check")
-    func storm() throws {
+    @Test("a burst of changes is one check")
+    func burst() throws {
         enterPassword("long enough", repeated: "long enough", at: 0)
         stage.at(frame: 1) {
             for number in 0..<1_000 { form.name.value = "name\(number)" }
         }
         try expect("n-----{name999}---")
-        #expect(origin.notes == ["name999"])
+        #expect(origin.log == ["name999"])
     }
 
-    @Test("cancelled, it ends when its check has")
+    @Test("a cancelled consumer gets the end when the check has ended")
     func cancelled() throws {
         enter("ada", at: 0)
         try expect("n---|", consumer: "----!")
-        #expect(origin.notes == ["ada", "ada cancelled"])
+        #expect(origin.log == ["ada", "ada cancelled"])
     }
 }

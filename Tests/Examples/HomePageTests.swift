@@ -3,8 +3,9 @@ import FreshetTestKit
 import SignalExamples
 import Testing
 
-/// Topics take two frames, pages of `a` one and pages of `b` three; each topic has three pages of one medium. A state
-/// reads `a12 b?`: two media of `a`, none of `b`; `L` before it is loading, `F` failed, `*` marks a faulty row.
+/// Topics take two frames to load, pages of `a` one and pages of `b` three; each topic has three pages of one medium. A
+/// state is shown as `a12 b?`: two media of `a`, none of `b`. A leading `L` means loading, `F` failed; `*` marks a row
+/// with an error.
 @Suite("Example: home page")
 struct HomePageTests {
     let stage = MarbleStage()
@@ -34,7 +35,7 @@ struct HomePageTests {
             appeared: appeared.signal, networkChanged: networkChanged.signal, pulled: pulled.signal)
         try stage.expect(states, expected, consumer: consumer) { state in
             let rows = state.rows.map {
-                $0.topic + ($0.media?.joined() ?? "?") + ($0.fault == nil ? "" : "*")
+                $0.topic + ($0.media?.joined() ?? "?") + ($0.error == nil ? "" : "*")
             }
             switch state {
             case .loading: return "L" + rows.joined(separator: " ")
@@ -42,38 +43,38 @@ struct HomePageTests {
             case .failed: return "F" + rows.joined(separator: " ")
             }
         }
-        #expect(stage.clock.sleeperCount == 0, "something is still under way")
+        #expect(stage.clock.sleeperCount == 0, "a sleeper is left")
     }
 
-    @Test("rows stand in order as placeholders and fill in as they come; a row gets a page each time it is asked for")
+    @Test("rows begin as placeholders, in order, and fill in as they load; each request loads one page of a row")
     func fillingIn() throws {
         stage.at(frame: 7) { home.loadMore(of: "a") }
         stage.at(frame: 9) { home.loadMore(of: "b") }
         try expect("L-{a? b?}{a1 b?}-{a1 b1}--{a12 b1}---{a12 b12}")
     }
 
-    @Test("each of the three signals reloads and cancels all that is in flight")
+    @Test("each of the three signals reloads and cancels all loads in progress")
     func reload() throws {
         stage.at(frame: 1) { networkChanged.fire() }
         stage.at(frame: 5) { appeared.fire() }
         stage.at(frame: 6) { pulled.fire() }
         try expect("L--{a? b?}{a1 b?}{La1 b?}--{a1 b?}--{a1 b1}")
         #expect(
-            origin.notes == [
+            origin.log == [
                 "topics", "topics cancelled", "topics", "a1", "b1", "b1 cancelled", "topics", "topics cancelled",
                 "topics", "a1", "b1",
             ])
     }
 
-    @Test("a page that was asked for is cancelled by a reload too")
+    @Test("a reload also cancels a requested page")
     func reloadDuringPage() throws {
         stage.at(frame: 6) { home.loadMore(of: "b") }
         stage.at(frame: 7) { pulled.fire() }
         try expect("L-{a? b?}{a1 b?}-{a1 b1}-{La1 b1}-{a1 b1}---")
-        #expect(origin.notes.contains("b2 cancelled"))
+        #expect(origin.log.contains("b2 cancelled"))
     }
 
-    @Test("a failing row keeps its last good media, and is well again after the next reload")
+    @Test("a failing row keeps its last media, and recovers with the next reload")
     func failingRow() throws {
         stage.at(frame: 6) { origin.takeDown("b1") }
         stage.at(frame: 7) { pulled.fire() }
@@ -82,7 +83,7 @@ struct HomePageTests {
         try expect("L-{a? b?}{a1 b?}-{a1 b1}-{La1 b1}-{a1 b1}--{a1 b1*}-{La1 b1*}-{a1 b1}---")
     }
 
-    @Test("a further page that fails leaves the row as it is and can be asked for again")
+    @Test("a failed further page leaves the row unchanged and can be requested again")
     func failingPage() throws {
         origin.takeDown("a2")
         stage.at(frame: 6) { home.loadMore(of: "a") }
@@ -91,13 +92,13 @@ struct HomePageTests {
         try expect("L-{a? b?}{a1 b?}-{a1 b1}----{a12 b1}")
     }
 
-    @Test("a row that never had media is a fault and no placeholder, and disturbs no other")
-    func faultyFromTheStart() throws {
+    @Test("a row that never had media shows its error instead of a placeholder, without effect on other rows")
+    func invalidFromTheStart() throws {
         origin.takeDown("a1")
         try expect("L-{a? b?}{a?* b?}-{a?* b1}")
     }
 
-    @Test("a failure of the topics is a state that keeps the rows, and not the end")
+    @Test("a failure of the topics is a state that keeps the rows, and does not end the sequence")
     func failingTopics() throws {
         origin.takeDown("topics")
         stage.at(frame: 3) { origin.bringUp("topics") }
@@ -107,8 +108,8 @@ struct HomePageTests {
         try expect("L-F-L-{a? b?}{a1 b?}-{a1 b1}-{La1 b1}-{Fa1 b1}---")
     }
 
-    @Test("a storm of signals in one instant is one reload")
-    func storm() throws {
+    @Test("a burst of signals at one instant is one reload")
+    func burst() throws {
         stage.at(frame: 3) {
             for _ in 0..<1_000 {
                 appeared.fire()
@@ -117,12 +118,12 @@ struct HomePageTests {
             }
         }
         try expect("L-{a? b?}{La? b?}-{a? b?}{a1 b?}-{a1 b1}---")
-        #expect(origin.notes.count { $0 == "topics" } == 2)
+        #expect(origin.log.count { $0 == "topics" } == 2)
     }
 
-    @Test("cancelled, it ends when all loads have ended")
+    @Test("a cancelled consumer gets the end when all loads have ended")
     func cancelled() throws {
         try expect("L-{a? b?}{a1 b?}|", consumer: "----!")
-        #expect(origin.notes.last == "b1 cancelled")
+        #expect(origin.log.last == "b1 cancelled")
     }
 }

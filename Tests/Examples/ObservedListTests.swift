@@ -23,7 +23,7 @@ struct ObservedListTests {
         }
     }
 
-    @Test("a slow observer gets what several changes come to")
+    @Test("a slow observer gets several changes as one difference")
     func slow() throws {
         try executor.run { [list] in
             var changes = list.changes.makeAsyncIterator()
@@ -37,7 +37,7 @@ struct ObservedListTests {
         }
     }
 
-    @Test("an edit that changes nothing is told to nobody")
+    @Test("an edit without a change emits nothing")
     func nothing() throws {
         try executor.run { [list] in
             var changes = list.changes.makeAsyncIterator()
@@ -49,8 +49,8 @@ struct ObservedListTests {
         }
     }
 
-    @Test("two observers that begin at different times, and a storm: both end with the list as it is")
-    func storm() throws {
+    @Test("two observers that begin at different times, and a burst: both end with the current list")
+    func burst() throws {
         try executor.run { [list] in
             await withTaskGroup(of: Void.self) { group in
                 for observer in 0..<2 {
@@ -73,7 +73,7 @@ struct ObservedListTests {
         }
     }
 
-    @Test("a difference to other items is refused")
+    @Test("a difference to other items cannot be applied")
     func wrongItems() throws {
         let removed = try #require(CollectionDifference([.remove(offset: 3, element: "milk", associatedWith: nil)]))
         #expect(ObservedList.Change.difference(removed).applied(to: ["tea"]) == nil)

@@ -1,8 +1,8 @@
 import FreshetTestKit
 import Synchronization
 
-/// A server as a script: each load takes some frames, those that are down fail at their end, and all that begins or is
-/// cancelled is noted.
+/// A scripted server: each load takes some frames and fails at its end if its name is down. The start and the
+/// cancellation of each load are logged.
 final class Origin: Sendable {
     struct Down: Error, CustomStringConvertible {
         let description = "down"
@@ -10,7 +10,7 @@ final class Origin: Sendable {
 
     private struct State {
         var down: Set<String> = []
-        var notes: [String] = []
+        var log: [String] = []
     }
 
     private let stage: MarbleStage
@@ -20,8 +20,8 @@ final class Origin: Sendable {
         self.stage = stage
     }
 
-    /// What began and was cancelled, in order.
-    var notes: [String] { state.withLock { $0.notes } }
+    /// The loads that began and were cancelled, in order.
+    var log: [String] { state.withLock { $0.log } }
 
     func takeDown(_ name: String) {
         state.withLock { _ = $0.down.insert(name) }
@@ -32,11 +32,11 @@ final class Origin: Sendable {
     }
 
     func load(_ name: String, frames: Int) async throws {
-        state.withLock { $0.notes.append(name) }
+        state.withLock { $0.log.append(name) }
         do {
             try await stage.clock.sleep(for: stage.frame * frames)
         } catch {
-            state.withLock { $0.notes.append("\(name) cancelled") }
+            state.withLock { $0.log.append("\(name) cancelled") }
             throw error
         }
         if state.withLock({ $0.down.contains(name) }) { throw Down() }

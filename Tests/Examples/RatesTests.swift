@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Example: rates")
 struct RatesTests {
-    /// `L` is loading, `F` failed, everything else what was loaded.
+    /// `L` is loading, `F` failed, everything else is the loaded rates.
     static func name(_ state: Rates.State) -> String {
         switch state {
         case .loading: "L"
@@ -14,20 +14,20 @@ struct RatesTests {
         }
     }
 
-    @Test("a signal cancels the attempt under way and begins another")
+    @Test("a signal cancels the attempt in progress and begins another")
     func reload() throws {
         let stage = MarbleStage()
         let network = stage.signal("-n-------")
-        let asked = stage.signal("  ------a--")
+        let reload = stage.signal(" ------a--")
         let rates = Rates {
             try await stage.clock.sleep(for: stage.frame * 3)
             return ["r"]
         }
-        let states = rates.states(networkChanged: network, asked: asked)
+        let states = rates.states(networkChanged: network, reload: reload)
         try stage.expect(states, " LL--r-L--r", name: Self.name)
     }
 
-    @Test("a failure is a state, and the next signal tries again")
+    @Test("a failure is a state, and the next signal retries")
     func failure() throws {
         let stage = MarbleStage()
         let origin = Origin(on: stage)
@@ -37,21 +37,21 @@ struct RatesTests {
             try await origin.load("rates", frames: 2)
             return ["r"]
         }
-        let states = rates.states(networkChanged: stage.signal("----n---"), asked: .never)
+        let states = rates.states(networkChanged: stage.signal("----n---"), reload: .never)
         try stage.expect(states, "L-F-L-r-", name: Self.name)
     }
 
-    @Test("a link that flaps costs two attempts; one that is asked for comes at once")
+    @Test("an unstable link costs two attempts; a reload passes immediately")
     func flapping() throws {
         let stage = MarbleStage(frame: .seconds(1))
         let network = stage.signal("-nnnnn------")
-        let asked = stage.signal("  ----------a-")
+        let reload = stage.signal(" ----------a-")
         let rates = Rates { ["r"] }
-        let states = rates.calmStates(networkChanged: network, asked: asked, clock: stage.clock)
+        let states = rates.debouncedStates(networkChanged: network, reload: reload, clock: stage.clock)
         try stage.expect(states, "(Lr)(Lr)-----(Lr)--(Lr)-", name: Self.name)
     }
 
-    @Test("it is shown until its task is cancelled")
+    @Test("run shows the states until its task is cancelled")
     func shown() throws {
         let executor = SerialTestExecutor()
         let network = SignalSource("network")
@@ -59,7 +59,7 @@ struct RatesTests {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     var shown: [String] = []
-                    await Rates { ["r"] }.run(networkChanged: network.signal, asked: .never) {
+                    await Rates { ["r"] }.run(networkChanged: network.signal, reload: .never) {
                         shown.append(Self.name($0))
                     }
                     #expect(shown == ["L", "r", "L", "r"])
@@ -72,7 +72,7 @@ struct RatesTests {
         }
     }
 
-    @Test("sequences that fail in different ways are combined when the one that cannot fail is said to")
+    @Test("sequences with different failure types are combined after the failure type of one was set")
     func differentFailures() throws {
         let stage = MarbleStage()
         let failing = stage.emitter("-a-x")

@@ -14,21 +14,21 @@ struct RefreshControlTests {
         }
     }
 
-    @Test("each value is shown when it comes, and the latest again at each pull, also after the last")
+    @Test("each value is shown when it arrives, and the latest again at each pull, also after the last value")
     func pulls() throws {
         pull(at: 3, 4, 7, 11)
         let values = stage.emitter("-a---b---|")
         try stage.expect(control.shown(values), "-a-aab-b---b-")
     }
 
-    @Test("a pull before the first value shows nothing")
+    @Test("a pull before the first value has no effect")
     func early() throws {
         pull(at: 0, 1)
         let values = stage.emitter("---a---|")
         try stage.expect(control.shown(values), "---a----")
     }
 
-    @Test("the stream runs once for both")
+    @Test("the stream runs once for both uses")
     func once() throws {
         let origin = Origin(on: stage)
         let values = Emitter<String, any Error>.once {
@@ -37,11 +37,11 @@ struct RefreshControlTests {
         }
         pull(at: 4)
         try stage.expect(control.shown(values), "--v-v-")
-        #expect(origin.notes == ["v"])
+        #expect(origin.log == ["v"])
     }
 
-    @Test("a storm of pulls shows the value once")
-    func storm() throws {
+    @Test("a burst of pulls shows the value once")
+    func burst() throws {
         let values = stage.emitter("-a------|")
         stage.at(frame: 3) {
             for _ in 0..<1_000 { control.pull() }
@@ -49,14 +49,14 @@ struct RefreshControlTests {
         try stage.expect(control.shown(values), "-a-a----")
     }
 
-    @Test("the stream's failure is the result's")
+    @Test("a failure of the stream fails the result")
     func failure() throws {
         pull(at: 2, 5)
         let values = stage.emitter("-a-x")
         try stage.expect(control.shown(values), "-aax--")
     }
 
-    @Test("cancelled, it ends, and the stream with it")
+    @Test("a cancelled consumer gets the end, and the stream ends, too")
     func cancelled() throws {
         let values = stage.emitter("-a---b-")
         try stage.expect(control.shown(values), "-a-|", consumer: "---!")

@@ -3,7 +3,7 @@ import FreshetTestKit
 import SignalExamples
 import Testing
 
-/// The quiet is three frames, a search takes two. `L` is loading, `F` failed, the rest is what was found.
+/// The quiet period is three frames, a search takes two. `L` is loading, `F` failed, everything else is the result.
 @Suite("Example: search")
 struct SearchTests {
     let stage = MarbleStage()
@@ -33,40 +33,40 @@ struct SearchTests {
             case .failed: "F"
             }
         }
-        #expect(stage.clock.sleeperCount == 0, "something is still under way")
+        #expect(stage.clock.sleeperCount == 0, "a sleeper is left")
     }
 
-    @Test("it searches when both parameters have come to rest")
+    @Test("the search runs when both parameters have not changed for the quiet period")
     func rest() throws {
         type("c", at: 1)
         type("ca", at: 2)
         type("cat", at: 3)
         stage.at(frame: 5) { search.shelf.value = "new" }
         try expect("--------L-{cat/new}---")
-        #expect(origin.notes == ["cat/new"])
+        #expect(origin.log == ["cat/new"])
     }
 
-    @Test("what did not change, or was changed back, is not searched again")
+    @Test("a query that is unchanged, or was changed back, does not run again")
     func repetition() throws {
         type("cat", at: 0)
         type("cat", at: 2)
         type("cats", at: 7)
         type("cat", at: 8)
         try expect("---L-{cat/all}-----------")
-        #expect(origin.notes == ["cat/all"])
+        #expect(origin.log == ["cat/all"])
     }
 
-    @Test("the search under way is cancelled by the next")
+    @Test("the next query cancels the search in progress")
     func cancelledByNext() throws {
         type("cat", at: 0)
         type("dog", at: 1)
         stage.at(frame: 2) { search.shelf.value = "new" }
         stage.at(frame: 6) { reload.fire() }
         try expect("-----LL-{dog/new}---")
-        #expect(origin.notes == ["dog/new", "dog/new cancelled", "dog/new"])
+        #expect(origin.log == ["dog/new", "dog/new cancelled", "dog/new"])
     }
 
-    @Test("a query that comes to rest while the one before is searched replaces it")
+    @Test("a query that becomes stable during the search of the previous one replaces it")
     func replaced() throws {
         type("cat", at: 0)
         stage.at(frame: 1) { search.shelf.value = "new" }
@@ -75,7 +75,7 @@ struct SearchTests {
         try expect("----  -  -L-{dog/new}")
     }
 
-    @Test("a failed attempt is a state, and the next query and the next reload are heard")
+    @Test("a failed attempt is a state, and the next query and the next reload still run")
     func failure() throws {
         origin.takeDown("cat/all")
         type("cat", at: 0)
@@ -87,26 +87,26 @@ struct SearchTests {
         try expect("---L-F-L-{cat/all}-L-F---L-{dog/all}")
     }
 
-    @Test("a reload runs at once, with the query as it was searched last")
+    @Test("a reload runs immediately, with the last query")
     func reloadAtOnce() throws {
         type("cat", at: 0)
         stage.at(frame: 8) { reload.fire() }
         try expect("---L-{cat/all}--L-{cat/all}")
     }
 
-    @Test("a storm of changes is one search")
-    func storm() throws {
+    @Test("a burst of changes is one search")
+    func burst() throws {
         stage.at(frame: 1) {
             for number in 0...1_000 { search.text.value = "\(number)" }
         }
         try expect("----L-{1000/all}---")
-        #expect(origin.notes == ["1000/all"])
+        #expect(origin.log == ["1000/all"])
     }
 
-    @Test("cancelled, it ends when its search has")
+    @Test("a cancelled consumer gets the end when the search has ended")
     func cancelled() throws {
         type("cat", at: 0)
         try expect("---L|", consumer: "----!")
-        #expect(origin.notes == ["cat/all", "cat/all cancelled"])
+        #expect(origin.log == ["cat/all", "cat/all cancelled"])
     }
 }

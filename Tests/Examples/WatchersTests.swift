@@ -8,25 +8,25 @@ import SystemExamples
 import TestSupport
 import Testing
 
-/// With this machine's own kernel: loopback needs no privileges and no network.
-@Suite("Examples: what the system says", .hangLimit)
+/// Uses this machine's own kernel: loopback needs no privileges and no network.
+@Suite("Examples: system facts and signals", .hangLimit)
 struct WatchersTests {
-    @Test("the network is told at once, until the task is cancelled")
+    @Test("the network is reported immediately, until the task is cancelled")
     func network() async {
-        #expect(await first { say in await tellNetwork(say) }.isEmpty == false)
+        #expect(await first { report in await reportNetwork(report) }.isEmpty == false)
     }
 
-    @Test("so is the way to a host, on the program's own loop")
+    @Test("the route to a host is reported on the program's own loop")
     func route() async throws {
         let loop = try EventLoop()
         try loop.runInThread()
         defer { loop.stop() }
         let host = try #require(IPAddress("127.0.0.1"))
-        let said = await first { say in await tellRoute(to: host, on: loop, say) }
-        #expect(said == "127.0.0.1: on lo from 127.0.0.1")
+        let reported = await first { report in await reportRoute(to: host, on: loop, report) }
+        #expect(reported == "127.0.0.1: on lo from 127.0.0.1")
     }
 
-    @Test("a file is read at once, and after it was written")
+    @Test("a file is read immediately, and again after a write")
     func file() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("a")
@@ -44,12 +44,12 @@ struct WatchersTests {
         #expect(await lines.next(isolation: nil) == ["2", path])
     }
 
-    @Test("what is missing is said, and waiting for it takes no bus")
+    @Test("missing services are reported, and the test needs no bus")
     func missing() async {
         #expect(await missingParts().count <= 2)
     }
 
-    @Test("a forecast is loaded at once, and again for a reason; a failure is a text")
+    @Test("a forecast is loaded immediately, and again for a reason; a failure becomes a text")
     func forecast() throws {
         let stage = MarbleStage()
         let reasons = stage.signal("--r--r--")
@@ -64,17 +64,17 @@ struct WatchersTests {
         try stage.expect(forecast.texts(reloadedOn: reasons), "1-2--n--") { String($0.prefix(1)) }
     }
 
-    @Test("the reasons of the system are listened to while somebody iterates")
+    @Test("the signals of the system are subscribed while there is an iteration")
     func reasons() async {
         let text = await Forecast { "sunny" }.texts().first { _ in true }
         #expect(text == "sunny")
     }
 
-    /// The first thing that is said; then the task that says it is cancelled, and has ended.
+    /// Returns the first text of a reporting task; then that task is cancelled, and has ended.
     private func first(_ run: @escaping @Sendable ((String) -> Void) async -> Void) async -> String {
-        let (said, saying) = AsyncStream.makeStream(of: String.self)
-        let task = Task { await run { saying.yield($0) } }
-        let first = await said.first { _ in true }
+        let (reported, reports) = AsyncStream.makeStream(of: String.self)
+        let task = Task { await run { reports.yield($0) } }
+        let first = await reported.first { _ in true }
         task.cancel()
         await task.value
         return first ?? ""

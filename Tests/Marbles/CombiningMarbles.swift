@@ -6,7 +6,7 @@ import Testing
 struct MergeMarbles {
     let stage = MarbleStage()
 
-    @Test("elements come as they come, to the end of the last")
+    @Test("elements are delivered as they arrive, until the last sequence has ended")
     func merged() throws {
         let a = stage.emitter(" --a-----b--|")
         let b = stage.emitter(" ----1---2------|")
@@ -14,12 +14,12 @@ struct MergeMarbles {
         try stage.expect(merge([a, b]), ab)
     }
 
-    @Test("of none it ends at once")
+    @Test("a merge of no sequences ends immediately")
     func none() throws {
         try stage.expect(merge([Emitter<Int, Never>]()), "|")
     }
 
-    @Test("a failure of one fails it at once")
+    @Test("a failure of one sequence fails the merge immediately")
     func failure() throws {
         let a = stage.emitter(" --a--x")
         let b = stage.emitter(" ---1---2---|")
@@ -27,12 +27,12 @@ struct MergeMarbles {
         try stage.expect(merge([a, b]), ab)
     }
 
-    @Test("what waits for a slow consumer is dropped by a failure of another")
+    @Test("a failure of one sequence drops elements that wait for a slow consumer")
     func failureDrops() throws {
         let a = stage.emitter("    --a------")
         let b = stage.emitter("    ----x----")
         let consumer: Marbles = "  ^-----^--"
-        // Asked in frame 0, it gets the element; the next time it asks there is nothing but the failure.
+        // The consumer gets the element for its call in frame 0. At its next call there is only the failure.
         try stage.expect(merge([a, b]), "--a---x", consumer: consumer)
         let again = MarbleStage()
         let c = again.emitter("    (ac)-----")
@@ -40,7 +40,7 @@ struct MergeMarbles {
         try again.expect(merge([c, d]), "a-----x", consumer: consumer)
     }
 
-    @Test("of each one element waits, first come, first served")
+    @Test("one element of each sequence waits, first come, first served")
     func backPressure() throws {
         let a = stage.emitter("   (ab)-------|")
         let b = stage.emitter("   (12)-------|")
@@ -49,7 +49,7 @@ struct MergeMarbles {
         try stage.expect(merge([a, b]), result, consumer: consumer)
     }
 
-    @Test("signals are merged as one signal")
+    @Test("signals are merged to one signal")
     func signals() throws {
         let a = stage.signal("  --s---s|")
         let b = stage.signal("  ---t--t----|")
@@ -77,7 +77,7 @@ struct MergeMarbles {
 struct CombineLatestMarbles {
     let stage = MarbleStage()
 
-    @Test("one tuple for each element, once both have delivered")
+    @Test("there is one tuple for each element, once both sequences have delivered")
     func two() throws {
         let a = stage.emitter(" --a-----b------|")
         let b = stage.emitter(" ----1-------2-|")
@@ -85,7 +85,7 @@ struct CombineLatestMarbles {
         try stage.expect(combineLatest(a, b).map { $0 + $1 }, ab)
     }
 
-    @Test("three, as two")
+    @Test("three sequences are combined like two")
     func three() throws {
         let a = stage.emitter(" --a-----b------|")
         let b = stage.emitter(" ----1-------2-|")
@@ -94,21 +94,21 @@ struct CombineLatestMarbles {
         try stage.expect(combineLatest(a, b, c).map { $0 + $1 + $2 }, abc)
     }
 
-    @Test("until each has delivered only the latest of the others is kept")
+    @Test("until each sequence has delivered, only the latest elements of the others are kept")
     func latestOnly() throws {
         let a = stage.emitter(" abc-----|")
         let b = stage.emitter(" ----1---|")
         try stage.expect(combineLatest(a, b).map { $0 + $1 }, "----{c1}---|")
     }
 
-    @Test("one that ends without an element ends it at once")
+    @Test("a sequence that ends without an element ends the result immediately")
     func empty() throws {
         let a = stage.emitter(" -a-----b------|")
         let b = stage.emitter(" ---|")
         try stage.expect(combineLatest(a, b).map { $0 + $1 }, "---|")
     }
 
-    @Test("a failure of either fails it at once")
+    @Test("a failure of either sequence fails the result immediately")
     func failure() throws {
         let a = stage.emitter(" -a-----b------|")
         let b = stage.emitter(" -1--x")
@@ -119,7 +119,7 @@ struct CombineLatestMarbles {
         try again.expect(combineLatest(c, d, d).map { $0 + $1 + $2 }, "-x")
     }
 
-    @Test("values of a form: the present ones, then one tuple a change")
+    @Test("current values give the current ones first, then one tuple for each change")
     func values() throws {
         let a = stage.currentValue("a", " --b----|")
         let b = stage.currentValue("1", " ----2--|")
@@ -131,7 +131,7 @@ struct CombineLatestMarbles {
 struct AccumulateLatestManyMarbles {
     let stage = MarbleStage()
 
-    @Test("one array for each element, in the order given, once each has delivered")
+    @Test("there is one array for each element, in the given order, once each sequence has delivered")
     func arrays() throws {
         let a = stage.emitter(" --a-----b--------|")
         let b = stage.emitter(" ----1-------2-|")
@@ -140,20 +140,20 @@ struct AccumulateLatestManyMarbles {
         try stage.expect(accumulateLatestMany([a, b, c]).map { $0.joined() }, result)
     }
 
-    @Test("of none one empty array, then the end")
+    @Test("no sequences give one empty array, then the end")
     func none() throws {
         let result = accumulateLatestMany([Emitter<Int, Never>]())
         try stage.expect(result, "(n|)", name: { $0.isEmpty ? "n" : "?" })
     }
 
-    @Test("until each has delivered only the latest of the others is kept")
+    @Test("until each sequence has delivered, only the latest elements of the others are kept")
     func latestOnly() throws {
         let a = stage.emitter(" abc-----|")
         let b = stage.emitter(" ----1---|")
         try stage.expect(accumulateLatestMany([a, b]).map { $0.joined() }, "----{c1}---|")
     }
 
-    @Test("elements in one instant are one array each")
+    @Test("each element of one instant gives one array")
     func atOnce() throws {
         let a = stage.emitter(" a--(bc)-|")
         let b = stage.emitter(" 1--2----|")
@@ -161,14 +161,14 @@ struct AccumulateLatestManyMarbles {
         try stage.expect(accumulateLatestMany([a, b]).map { $0.joined() }, result, name: { $0 })
     }
 
-    @Test("a branch that ends without an element ends it at once, also if all others have delivered")
+    @Test("a sequence that ends without an element ends the result immediately, even if all others have delivered")
     func empty() throws {
         let a = stage.emitter(" -a-----b------|")
         let b = stage.emitter(" ---|")
         try stage.expect(accumulateLatestMany([a, b]).map { $0.joined() }, "---|")
     }
 
-    @Test("a failure of one fails it at once, before or after the first array")
+    @Test("a failure of one sequence fails the result immediately, before or after the first array")
     func failure() throws {
         let a = stage.emitter(" -a-----b------|")
         let b = stage.emitter(" -1--x")
@@ -179,12 +179,12 @@ struct AccumulateLatestManyMarbles {
         try again.expect(accumulateLatestMany([c, d]).map { $0.joined() }, "-x")
     }
 
-    @Test("a branch is read again only when the array of its last element was taken")
+    @Test("a sequence is read again only when the array with its last element was taken")
     func backPressure() throws {
         let a = stage.emitter("   (abc)------|")
         let b = stage.emitter("   --1--------|")
         let consumer: Marbles = " ^------^"
-        // Until b delivers a is read on; its end is no element.
+        // Until b delivers, a is read continuously; its end is not an element.
         try stage.expect(accumulateLatestMany([a, b]).map { $0.joined() }, "--{c1}--------|", consumer: consumer)
         let again = MarbleStage()
         let c = again.emitter("   a--bcd-----|")
@@ -206,7 +206,7 @@ struct AccumulateLatestManyMarbles {
 struct WithLatestFromMarbles {
     let stage = MarbleStage()
 
-    @Test("each element with the latest of the other; those before its first are dropped; it alone emits nothing")
+    @Test("each element is paired with the latest of the other; elements before the other's first are dropped")
     func pairs() throws {
         let a = stage.emitter(" --a---b-----c--d-|")
         let b = stage.emitter(" ----1----2-----")
@@ -214,14 +214,14 @@ struct WithLatestFromMarbles {
         try stage.expect(a.withLatestFrom(b).map { $0 + $1 }, ab)
     }
 
-    @Test("what the other has at the start is the first element's partner")
+    @Test("the other sequence's element at the start is paired with the first element")
     func presentValue() throws {
         let value = stage.currentValue("v", "--w---")
         let signal = stage.signal("         s--s-|")
         try stage.expect(signal.withLatestFrom(value).map(\.1), "v--w-|")
     }
 
-    @Test("so it is if the other is itself made of operators")
+    @Test("the same holds if the other sequence is made by operators")
     func presentValueOfOperator() throws {
         let v = stage.currentValue("v", "--w---")
         let x = stage.currentValue("1", "------")
@@ -230,28 +230,28 @@ struct WithLatestFromMarbles {
         try stage.expect(signal.withLatestFrom(other).map(\.1), "{v1}--{w1}-|")
     }
 
-    @Test("the upstream's end is the result's, at once")
+    @Test("the end of the upstream ends the result immediately")
     func upstreamEnds() throws {
         let a = stage.emitter(" --a-|")
         let b = stage.emitter(" 1---2---3---")
         try stage.expect(a.withLatestFrom(b).map { $0 + $1 }, "--{a1}-|")
     }
 
-    @Test("the other's end keeps its last value")
+    @Test("the end of the other sequence keeps its last value")
     func otherEnds() throws {
         let a = stage.emitter(" --a----b-|")
         let b = stage.emitter(" 1--2|")
         try stage.expect(a.withLatestFrom(b).map { $0 + $1 }, "--{a1}----{b2}-|")
     }
 
-    @Test("the other's end without a value is the result's, at once")
+    @Test("the end of the other sequence without a value ends the result immediately")
     func otherEndsEmpty() throws {
         let a = stage.emitter(" --a----b-|")
         let b = stage.emitter(" ----|")
         try stage.expect(a.withLatestFrom(b).map { $0 + $1 }, "----|")
     }
 
-    @Test("a failure of either fails it")
+    @Test("a failure of either sequence fails the result")
     func failures() throws {
         let a = stage.emitter(" --a----b-|")
         let b = stage.emitter(" 1---x")
@@ -262,12 +262,12 @@ struct WithLatestFromMarbles {
         try again.expect(c.withLatestFrom(d).map { $0 + $1 }, "--{a1}--x")
     }
 
-    @Test("the value is that at the moment when the element is taken from the upstream; one pair is held")
+    @Test("the value is the latest when the element is received from the upstream; one pair is held")
     func sampled() throws {
         let signal = stage.signal("        s--s--s-------|")
         let value = stage.currentValue("v", "-w--y--z-------")
         let consumer: Marbles = "           ^--------^^^^^"
-        // The second firing is taken in frame 3 and its pair is held; the third waits in the signal until then.
+        // The second firing is received in frame 3 and its pair is held; the third waits in the signal until then.
         let result: Marbles = "             v--------wz---|"
         try stage.expect(signal.withLatestFrom(value).map(\.1), result, consumer: consumer)
     }
@@ -277,7 +277,7 @@ struct WithLatestFromMarbles {
 struct SwitchToLatestMarbles {
     let stage = MarbleStage()
 
-    @Test("from a new sequence on nothing of the one before it is delivered")
+    @Test("after a new inner sequence no element of the previous one is delivered")
     func switching() throws {
         let outer = stage.emitter("  --p-----q-----|")
         let p = stage.emitter("        -a-b-c-d-|")
@@ -286,7 +286,7 @@ struct SwitchToLatestMarbles {
         try stage.expect(outer.map { $0 == "p" ? p : q }.switchToLatest(), result)
     }
 
-    @Test("the end of an inner sequence is not the end; that of the upstream lets the latest finish")
+    @Test("the end of an inner sequence does not end the result; after the upstream's end the latest can finish")
     func ends() throws {
         let outer = stage.emitter("  p------p-|")
         let p = stage.emitter("      -a-|")
@@ -295,14 +295,14 @@ struct SwitchToLatestMarbles {
         try MarbleStage().expect(merge([Emitter<Emitter<Int, Never>, Never>]()).switchToLatest(), "|")
     }
 
-    @Test("the upstream ends later than the last inner sequence: the result ends with it")
+    @Test("the result ends with the upstream if that ends after the last inner sequence")
     func upstreamEndsLater() throws {
         let outer = stage.emitter("  p--------|")
         let p = stage.emitter("      -a-|")
         try stage.expect(outer.map { _ in p }.switchToLatest(), "-a-------|")
     }
 
-    @Test("a failure of the upstream or of the latest fails it; one of a sequence that was replaced is no news")
+    @Test("a failure of the upstream or of the latest fails the result; a failure of a replaced sequence is ignored")
     func failures() throws {
         let outer = stage.emitter("  p---q------")
         let p = stage.emitter("      -a---x")
@@ -315,7 +315,7 @@ struct SwitchToLatestMarbles {
         try again.expect(failing.map { _ in r }.switchToLatest(), "-ax")
     }
 
-    @Test("either side may be one that cannot fail")
+    @Test("either side may be a sequence that cannot fail")
     func overloads() throws {
         let value = stage.currentValue("p", "---q-|")
         let p = stage.emitter("              -a-b-|")
@@ -325,7 +325,7 @@ struct SwitchToLatestMarbles {
         try again.expect(outer.map { _ in Emitter<Int, Never>.once { 1 } }.switchToLatest(), "1--x")
     }
 
-    @Test("what the latest holds for a slow consumer is dropped when it is replaced")
+    @Test("an element that the latest holds for a slow consumer is dropped when it is replaced")
     func drops() throws {
         let outer = stage.emitter("   p----q----")
         let inner = stage.emitter("   (abc)-----")
@@ -339,7 +339,7 @@ struct ShareMarbles {
     let stage = MarbleStage()
 
     @Test(
-        "a new subscriber gets the last elements, then the live ones",
+        "a new subscriber gets the last elements, then the following ones",
         arguments: [
             (0, "-----c-d-|" as Marbles), (1, "----bc-d-|"), (2, "----(ab)c-d-|"), (9, "----(ab)c-d-|"),
         ])
@@ -352,7 +352,7 @@ struct ShareMarbles {
         #expect(Marbles(marks: marks) == second)
     }
 
-    @Test("with the last subscriber a connected one stops and forgets; the next begins anew")
+    @Test("a connected share stops with its last subscriber; the next one begins a new iteration")
     func connected() throws {
         let shared = stage.emitter("        -a-b-c-d-|").share(replaying: 2)
         let signal = stage.signal("         ----s----------|")
@@ -360,7 +360,7 @@ struct ShareMarbles {
         try stage.expect(result, "          -a-b-a-b-c-d---|")
     }
 
-    @Test("one for ever keeps its elements and its end")
+    @Test("a share for ever keeps its elements and its end")
     func forever() throws {
         let shared = stage.emitter("        -a-b-c-d-|").share(replaying: 2, while: .forever)
         let signal = stage.signal("         ----s---------s|")
@@ -368,7 +368,7 @@ struct ShareMarbles {
         try stage.expect(result, "          -a-b(ab)c-d------(cd)|")
     }
 
-    @Test("one for ever keeps its failure")
+    @Test("a share for ever keeps its failure")
     func foreverFailure() throws {
         let shared = stage.emitter("        -a-x").share(replaying: 1, while: .forever)
         let signal = stage.signal("         -----s")
@@ -377,14 +377,14 @@ struct ShareMarbles {
     }
 
     @Test(
-        "a slow subscriber loses its oldest, as the fast one sets the pace",
+        "a slow subscriber loses its oldest elements, because the fast one sets the pace",
         arguments: [
             (0, "a-------e" as Marbles), (1, "a-------e"), (2, "a-------d"), (3, "a-------c"), (9, "a-------b"),
         ])
     func slow(_ count: Int, _ expected: Marbles) throws {
         let shared = stage.emitter("abcde---|").share(replaying: count)
         let log = Attempts()
-        // The fast one.
+        // The fast subscriber.
         let task = Task(executorPreference: stage.executor) { for try await _ in shared { _ = log.next() } }
         try stage.expect(shared, expected, consumer: "^-------^", name: { $0 })
         task.cancel()
@@ -393,7 +393,7 @@ struct ShareMarbles {
     }
 }
 
-/// A sequence that subscribes its base when a signal fires.
+/// A sequence that subscribes to its base when a signal fires.
 private struct Late<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     typealias Element = Base.Element
     typealias Failure = Base.Failure

@@ -14,63 +14,63 @@ struct DebounceMarbles {
             for: stage.frames(quiet), atMost: atMost.map { stage.frames($0) }, leading: leading, clock: stage.clock)
     }
 
-    @Test("the last element is delivered when it has been quiet")
+    @Test("the last element is delivered when a quiet period has passed")
     func trailing() throws {
         let upstream = stage.hot(" a-bc-------d-------")
         let expected: Marbles = "  ------c-------d----"
         try stage.expect(debounce(upstream, 3), expected)
     }
 
-    @Test("in calm the element that begins a storm passes at once, if it leads")
+    @Test("with leading, the first element of a burst passes immediately")
     func leading() throws {
         let upstream = stage.hot(" a-bc-------d-------")
         let expected: Marbles = "  a-----c----d-------"
         try stage.expect(debounce(upstream, 3, leading: true), expected)
     }
 
-    @Test("a storm of one leading element delivers nothing more")
+    @Test("a burst of one leading element delivers nothing more")
     func lonely() throws {
         let upstream = stage.hot(" a------b----")
         try stage.expect(debounce(upstream, 3, leading: true), "a------b----")
     }
 
-    @Test("after what was held is delivered it is calm")
-    func calmAgain() throws {
+    @Test("after the held element was delivered, the burst has ended")
+    func quietAgain() throws {
         let upstream = stage.hot(" ab---c---")
         let expected: Marbles = "  a---bc---"
         try stage.expect(debounce(upstream, 3, leading: true), expected)
     }
 
-    @Test("it is calm when the quiet has passed, and not at that instant")
-    func calmBegins() throws {
+    @Test("the burst ends after the quiet period, not at its last instant")
+    func quietBegins() throws {
         let upstream = stage.hot(" a--b---c----")
         let expected: Marbles = "  a-----bc----"
         try stage.expect(debounce(upstream, 3, leading: true), expected)
     }
 
-    @Test("a storm without an end is interrupted by atMost after the first that was held, and goes on")
+    @Test("an endless burst is delivered atMost after the first held element, and continues")
     func atMost() throws {
         let upstream = stage.hot(" abcdefgh--------")
         let expected: Marbles = "  -----f----h-----"
         try stage.expect(debounce(upstream, 3, atMost: 5), expected)
     }
 
-    @Test("after atMost it is still a storm: nothing passes at once")
+    @Test("after atMost the burst continues: no element passes immediately")
     func atMostLeading() throws {
         let upstream = stage.hot(" abcdefghi-------")
-        // b is the first that is held: after 4 frames f is the last; then g is the first.
+        // b is the first held element: after 4 frames f is the last; then g is the first.
         let expected: Marbles = "  a----f----i-----"
         try stage.expect(debounce(upstream, 3, atMost: 4, leading: true), expected)
     }
 
-    @Test("atMost that is shorter than the quiet holds each for no longer")
+    @Test("an atMost that is shorter than the quiet period limits the delay")
     func shortAtMost() throws {
         let upstream = stage.hot(" a----b------")
         let expected: Marbles = "  --a----b----"
         try stage.expect(debounce(upstream, 4, atMost: 2), expected)
     }
 
-    @Test("at one instant elements come before the timer: the quiet begins anew")
+    @Test("at one instant elements come before the timer: the quiet period starts again")
     func elementsFirst() throws {
         let upstream = stage.hot(" a--b------")
         let expected: Marbles = "  ------b---"
@@ -84,13 +84,13 @@ struct DebounceMarbles {
         try stage.expect(debounce(upstream, 3, atMost: 4), expected)
     }
 
-    @Test("elements of one instant: the first passes, the last is held")
+    @Test("of the elements of one instant the first passes, and the last is held")
     func burst() throws {
         let upstream = stage.hot(" (abc)------")
         try stage.expect(debounce(upstream, 3, leading: true), "a--c----")
     }
 
-    @Test("at the end what is held is delivered at once, then the end")
+    @Test("at the end a held element is delivered immediately, then the result ends")
     func end() throws {
         let upstream = stage.hot("            ab-|---")
         try stage.expect(debounce(upstream, 3), "   ---(b|)")
@@ -98,7 +98,7 @@ struct DebounceMarbles {
         try other.stage.expect(other.debounce(other.stage.hot("a----|"), 3, leading: true), "a----|")
     }
 
-    @Test("a failure comes at once; what is held is dropped, what has passed is not")
+    @Test("a failure is thrown immediately; a held element is dropped, a passed one is not")
     func failure() throws {
         let upstream = stage.hot("                            ab-x---")
         try stage.expect(debounce(upstream, 3), "                   ---x---")
@@ -107,21 +107,21 @@ struct DebounceMarbles {
         try other.stage.expect(burst, "(ax)")
     }
 
-    @Test("the firings of a signal are one")
+    @Test("the firings of a burst are delivered as one")
     func signal() throws {
         let signal = stage.signal("s-(ss)------s|   ")
         let expected: Marbles = "  --- --o----(o|)"
         try stage.expect(debounce(signal, 3), expected)
     }
 
-    @Test("the firings of a signal in a storm: one at once, one afterwards")
+    @Test("with leading, a burst of a signal is one firing immediately and one afterwards")
     func leadingSignal() throws {
         let signal = stage.signal("s-(ss)------s-----|")
         let expected: Marbles = "  o- ---o---o-----|"
         try stage.expect(debounce(signal, 3, leading: true), expected)
     }
 
-    @Test("no wait: each is due at once, before the end of its instant")
+    @Test("with a duration of zero each element is delivered immediately, before the end of its instant")
     func zero() throws {
         for (quiet, atMost) in [(0, nil), (-5, nil), (3, 0), (3, -1), (-1, -1)] as [(Int, Int?)] {
             let marbles = DebounceMarbles()
@@ -130,7 +130,7 @@ struct DebounceMarbles {
         }
     }
 
-    @Test("no wait, and a slow consumer: it gets the newest")
+    @Test("with a duration of zero a slow consumer gets the newest element")
     func zeroAndSlow() throws {
         let upstream = stage.hot(" a-bcd---e-|  ")
         let consumer: Marbles = "  ^----^------^^"
@@ -138,27 +138,27 @@ struct DebounceMarbles {
         try stage.expect(debounce(upstream, 0), expected, consumer: consumer)
     }
 
-    @Test("a quiet time beyond all measure lasts until the end")
+    @Test("a quiet period without bounds lasts until the end")
     func forEver() throws {
         let upstream = stage.hot("a-b---|")
         let sequence = upstream.debounce(for: .seconds(Int64.max), atMost: .seconds(Int64.max), clock: stage.clock)
         try stage.expect(sequence, "------(b|)")
     }
 
-    @Test("while nobody asks a newer element takes the place of what is held, due or not")
+    @Test("without a waiting next() a newer element replaces the held one, due or not")
     func slow() throws {
         let upstream = stage.hot(" a-----b--------")
-        // The first answer is a; b is asked for before it has been quiet.
+        // The first call gets a; the second call comes before the quiet period has passed.
         let consumer: Marbles = "  ^^-----^-------"
         let expected: Marbles = "  ---a-----b-----"
         try stage.expect(debounce(upstream, 3), expected, consumer: consumer)
         let late = DebounceMarbles()
         let sequence = late.debounce(late.stage.hot("(aa)b----c-----"), 3, leading: true)
-        // b was due at frame 4; c has come when it is asked for, and passes, as it began a storm.
+        // b was due at frame 4; c has arrived when it is requested, and passes, as it began a burst.
         try late.stage.expect(sequence, "            a   ------c---", consumer: "^   ------^---")
     }
 
-    @Test("what is due waits for the consumer")
+    @Test("a due element waits for the consumer")
     func due() throws {
         let upstream = stage.hot(" a--------------")
         let consumer: Marbles = "  ^------^-------"
@@ -169,8 +169,8 @@ struct DebounceMarbles {
         try late.stage.expect(sequence, "a------b", consumer: "^------^")
     }
 
-    @Test("in a storm that nobody asks in, atMost is counted from the first that was held")
-    func slowInStorm() throws {
+    @Test("during a burst without a waiting next(), atMost counts from the first held element")
+    func slowInBurst() throws {
         let upstream = stage.hot(" (aa)bcdefghij---")
         let consumer: Marbles = "  ^   ------^-----"
         let expected: Marbles = "  a   ------h-----"
@@ -185,29 +185,29 @@ struct DebounceMarbles {
         #expect(stage.clock.sleeperCount == 0)
     }
 
-    @Test("in calm there is no timer")
-    func calm() throws {
+    @Test("in a quiet period there is no timer")
+    func quiet() throws {
         let signal = stage.signal("s----")
         let sleepers = Sleepers(stage.clock)
-        stage.at(frame: 1) { sleepers.note() }
-        stage.at(frame: 4) { sleepers.note() }
+        stage.at(frame: 1) { sleepers.record() }
+        stage.at(frame: 4) { sleepers.record() }
         try stage.expect(debounce(signal, 3, leading: true), "o---")
         #expect(sleepers.counts == [0, 0])
     }
 }
 
-/// How many tasks slept at some moments.
+/// The numbers of sleeping tasks at some moments.
 final class Sleepers: Sendable {
     private let clock: ManualClock
-    private let noted = Lock<[Int]>([])
+    private let recorded = Lock<[Int]>([])
 
     init(_ clock: ManualClock) {
         self.clock = clock
     }
 
-    var counts: [Int] { noted.withLock { $0 } }
+    var counts: [Int] { recorded.withLock { $0 } }
 
-    func note() {
-        noted.withLock { $0.append(clock.sleeperCount) }
+    func record() {
+        recorded.withLock { $0.append(clock.sleeperCount) }
     }
 }

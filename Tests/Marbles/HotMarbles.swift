@@ -1,8 +1,8 @@
 import FreshetTestKit
 
 extension MarbleStage {
-    /// A sequence that plays the diagram from frame 0 on whether anybody listens or not, for one iteration. Its elements
-    /// come before the timers of their frame. A failure is a ``MarbleFailure``.
+    /// A sequence that plays the diagram from frame 0 on, whether there is a subscriber or not, for one iteration. Its
+    /// elements come before the timers of their frame. Its failure is a ``MarbleFailure``.
     func hot(_ diagram: Marbles) -> AsyncThrowingStream<String, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: String.self)
         for mark in diagram.marks {
@@ -11,13 +11,13 @@ extension MarbleStage {
                 case .element(let name): continuation.yield(name)
                 case .end: continuation.finish()
                 case .failure: continuation.finish(throwing: MarbleFailure())
-                case .ask, .cancel: preconditionFailure("a sequence cannot do this: \(diagram)")  // safe: in a test
+                case .request, .cancel: preconditionFailure("a sequence cannot do this: \(diagram)")  // safe: in a test
                 }
             }
         }
         return stream
     }
 
-    /// So many frames of time.
+    /// The duration of this many frames.
     func frames(_ count: Int) -> Duration { frame * count }
 }

@@ -10,17 +10,17 @@ struct PaginatedMarbles {
     /// Pages named `1`, `2`, … up to the last, each of which takes `frames` frames to load.
     ///
     /// - Parameters:
-    ///   - faults: Which loads fail, counted from 1 over all pages.
-    ///   - repeats: The page whose cursor is that of the second page.
+    ///   - errors: Which loads fail, counted from 1 over all pages.
+    ///   - repeats: The page whose cursor is the one of the second page.
     func pages(
-        by signal: Signal?, initially: Int = 1, last: Int = 100, frames: Int = 2, faults: Set<Int> = [],
+        by signal: Signal?, initially: Int = 1, last: Int = 100, frames: Int = 2, errors: Set<Int> = [],
         empty: Set<Int> = [], repeats: Int? = nil
     ) -> some AsyncSequence<[Int], any Error> & Sendable {
         let loads = Attempts()
         let load: @Sendable (Int) async throws -> Page<Int, Int> = { [stage] number in
             let load = loads.next()
             try await stage.clock.sleep(for: stage.frames(frames))
-            if faults.contains(load) { throw MarbleFailure() }
+            if errors.contains(load) { throw MarbleFailure() }
             let next = number == repeats ? 2 : number + 1
             return Page(empty.contains(number) ? [] : [number], next: number == last ? nil : next)
         }
@@ -36,7 +36,7 @@ struct PaginatedMarbles {
         }
     }
 
-    @Test("the first page by itself, then one at each output, until the last")
+    @Test("the first page is loaded immediately, then one page at each output, until the last")
     func demand() throws {
         let signal = stage.signal("----s---s---")
         let expected: Marbles = "  --1---2---(3|)"
@@ -54,7 +54,7 @@ struct PaginatedMarbles {
         try expect(pages(by: signal, initially: 3), expected)
     }
 
-    @Test("all at once")
+    @Test("all pages are loaded at the start")
     func all() throws {
         try expect(pages(by: nil, initially: .max, last: 4), "--1-2-3-(4|)")
     }
@@ -79,7 +79,7 @@ struct PaginatedMarbles {
         try expect(pages(by: signal), expected)
     }
 
-    @Test("delivery is when the consumer takes the page: outputs before that are dropped")
+    @Test("a page is delivered when the consumer takes it: outputs before that are dropped")
     func taken() throws {
         let signal = stage.signal("-----s---s---")
         let consumer: Marbles = "  ^------^^----"
@@ -87,7 +87,7 @@ struct PaginatedMarbles {
         try expect(pages(by: signal, initially: 2), expected, consumer: consumer)
     }
 
-    @Test("a page that an output asked for is loaded although nobody asks")
+    @Test("an output loads a page although no next() is waiting")
     func ahead() throws {
         let signal = stage.signal("----s--------")
         let consumer: Marbles = "  ^-------^----"
@@ -95,17 +95,17 @@ struct PaginatedMarbles {
         try expect(pages(by: signal), expected, consumer: consumer)
     }
 
-    @Test("the first page's failure is the sequence's")
+    @Test("a failure of the first page fails the sequence")
     func firstFails() throws {
-        try expect(pages(by: .never, faults: [1]), "--x")
+        try expect(pages(by: .never, errors: [1]), "--x")
         #expect(statuses.all == ["loading 1.1"])
     }
 
-    @Test("a later failure is told, emits nothing, and the next output tries the same page again")
+    @Test("a later failure is reported, emits nothing, and the next output retries the page")
     func laterFails() throws {
         let signal = stage.signal("----s---s---s--")
         let expected: Marbles = "  --1-------2---3"
-        try expect(pages(by: signal, faults: [2]), expected)
+        try expect(pages(by: signal, errors: [2]), expected)
         #expect(
             statuses.all == [
                 "loading 1.1", "dormant 1", "loading 2.1", "failed 2.1", "loading 2.2", "dormant 2", "loading 3.1",
@@ -113,53 +113,53 @@ struct PaginatedMarbles {
             ])
     }
 
-    @Test("an output during a load that fails is not the next one")
+    @Test("an output during a load that fails does not retry the page")
     func outputBeforeFailure() throws {
         let signal = stage.signal("----ss----s----")
         let expected: Marbles = "  --1---------2--"
-        try expect(pages(by: signal, faults: [2]), expected)
+        try expect(pages(by: signal, errors: [2]), expected)
     }
 
-    @Test("when all are loaded, the output that tries a page again lets the rest follow")
+    @Test("if all pages are loaded, the output that retries a page lets the rest follow")
     func allAgain() throws {
         let signal = stage.signal("-------s---------")
         let expected: Marbles = "  --1------2-3-(4|)"
-        try expect(pages(by: signal, initially: .max, last: 4, faults: [2]), expected)
+        try expect(pages(by: signal, initially: .max, last: 4, errors: [2]), expected)
     }
 
     @Test("a later failure without a signal fails the sequence")
     func failsWithoutSignal() throws {
-        try expect(pages(by: nil, initially: 3, faults: [3]), "--1-2-x")
+        try expect(pages(by: nil, initially: 3, errors: [3]), "--1-2-x")
         #expect(statuses.all.last == "failed 3.1")
     }
 
-    @Test("when the signal ends, what waits for it ends; a page that failed last fails the sequence")
+    @Test("when the signal ends, a waiting sequence ends; it fails if its last page failed")
     func signalEnds() throws {
         let signal = stage.signal("----s----|")
         try expect(pages(by: signal), "--1---2--|")
         let other = PaginatedMarbles()
         let ending = other.stage.signal("----s----|")
-        try other.expect(other.pages(by: ending, faults: [2]), "--1------x")
+        try other.expect(other.pages(by: ending, errors: [2]), "--1------x")
     }
 
-    @Test("when the signal ends during a page, the page is delivered first")
+    @Test("if the signal ends during a load, the page is delivered first")
     func signalEndsDuringPage() throws {
         let signal = stage.signal("----s|----")
         try expect(pages(by: signal), "--1---(2|)")
     }
 
-    @Test("an empty page that leads on is emitted, and so is an empty last one")
+    @Test("an empty page with a next one is emitted, and so is an empty last page")
     func empty() throws {
         let signal = stage.signal("----s---s---")
         try expect(pages(by: signal, last: 3, empty: [2, 3]), "--1---e---(e|)")
     }
 
-    @Test("a cursor seen before fails the sequence after the page that brought it")
+    @Test("a cursor that was seen before fails the sequence after its page")
     func repeated() throws {
         try expect(pages(by: .never, initially: .max, repeats: 3), "--1-2-(3x)")
     }
 
-    @Test("no initial page: the first waits for an output")
+    @Test("without initial pages, the first page waits for an output")
     func none() throws {
         for initially in [0, -1] {
             let marbles = PaginatedMarbles()
@@ -171,7 +171,7 @@ struct PaginatedMarbles {
         }
     }
 
-    @Test("cancelled during a page or in dormancy it ends, and nobody is told of a failure")
+    @Test("a cancelled sequence ends, during a load or while dormant, and no failure is reported")
     func cancelled() throws {
         try expect(pages(by: .never), "-|", consumer: "-!")
         #expect(statuses.all == ["loading 1.1"])
@@ -180,11 +180,11 @@ struct PaginatedMarbles {
     }
 }
 
-/// What a `paginated` said that it does: `loading PAGE.ATTEMPT` and so on.
+/// The statuses of a `paginated` sequence: `loading PAGE.ATTEMPT` and so on.
 final class Statuses: Sendable {
-    private let told = Lock<[String]>([])
+    private let log = Lock<[String]>([])
 
-    var all: [String] { told.withLock { $0 } }
+    var all: [String] { log.withLock { $0 } }
 
     func add(_ status: PageStatus) {
         let text =
@@ -194,6 +194,6 @@ final class Statuses: Sendable {
             case .failed(let page, let attempt, _): "failed \(page).\(attempt)"
             case .ended(let pages): "ended \(pages)"
             }
-        told.withLock { $0.append(text) }
+        log.withLock { $0.append(text) }
     }
 }

@@ -6,26 +6,26 @@ import Testing
 struct PlainMarbles {
     let stage = MarbleStage()
 
-    @Test("what is prepended comes first, in its order")
+    @Test("prepended values come first, in their order")
     func prepend() throws {
         let upstream = stage.emitter("-   -a-b|")
         let expected: Marbles = "     (pq)-a-b|"
         try stage.expect(upstream.prepend("p", "q"), expected)
     }
 
-    @Test("a signal that fires before what is prepended was taken is heard")
+    @Test("a firing before the prepended values were taken is received")
     func prependedSignal() throws {
         let signal = stage.signal("-s---|  ")
         let consumer: Marbles = "  --^-^-^^"
         try stage.expect(signal.prepend(()), "  --o-o-|", consumer: consumer)
     }
 
-    @Test("nothing prepended, nothing changed")
+    @Test("prepending no values changes nothing")
     func prependNothing() throws {
         try stage.expect(stage.emitter("-a-x").prepend(), "-a-x")
     }
 
-    @Test("a result per element; the initial one is not emitted")
+    @Test("there is one result for each element; the initial one is not emitted")
     func scan() throws {
         let upstream = stage.emitter(" -a--b-c|")
         let expected: Marbles = "     -{0a}--{0ab}-{0abc}|"
@@ -37,7 +37,7 @@ struct PlainMarbles {
         try stage.expect(stage.emitter("-a-x").scan(0) { count, _ in count + 1 }, "-1-x")
     }
 
-    @Test("a failure is replaced by a value, then the end")
+    @Test("a failure is replaced by a value, then the result ends")
     func replaceError() throws {
         try stage.expect(stage.emitter("-a-x").replaceError(with: "r"), "-a-(r|)")
     }

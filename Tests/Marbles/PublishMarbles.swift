@@ -6,7 +6,7 @@ import Testing
 struct PublishMarbles {
     let stage = MarbleStage()
 
-    @Test("a run at the start, then one for each output, and nothing of the one before")
+    @Test("there is a run at the start, then one for each output, without elements of the previous run")
     func repeated() throws {
         let signal = stage.signal("  ----s---------|")
         let run = stage.emitter("    -a-b-c|")
@@ -15,7 +15,7 @@ struct PublishMarbles {
         try stage.expect(publishAndRepeat(onOutputFrom: signal) { run }, expected)
     }
 
-    @Test("without a run at the start there is none until the first output")
+    @Test("publish has no run before the first output")
     func published() throws {
         let signal = stage.signal("  ----s---------|")
         let run = stage.emitter("        -a-b-c|")
@@ -23,7 +23,7 @@ struct PublishMarbles {
         try stage.expect(publish(onOutputFrom: signal) { run }, expected)
     }
 
-    @Test("the signal's end lets the run finish")
+    @Test("after the signal's end the run can finish")
     func signalEnds() throws {
         let signal = stage.signal("  -s-|")
         let run = stage.emitter("     -a-b-c|")
@@ -43,11 +43,11 @@ struct PublishMarbles {
         try stage.expect(publishAndRepeat(onOutputFrom: nil) { run }, "-a-b|")
     }
 
-    @Test("a failure is only that of the latest run; it ends the result")
+    @Test("only a failure of the latest run counts; it ends the result")
     func failure() throws {
         let signal = stage.signal("  ----s----s------s-|")
         let run = stage.emitter("    -a---x")
-        // Each of the first two would fail after the output that supersedes it.
+        // Each of the first two runs would fail after the output that supersedes it.
         let expected: Marbles = "    -a---a----a---x----"
         try stage.expect(publishAndRepeat(onOutputFrom: signal) { run }, expected)
     }
@@ -63,7 +63,7 @@ struct PublishMarbles {
             }, "                                   f-----a-|")
     }
 
-    @Test("a body that cannot even begin fails the result")
+    @Test("a body that throws before it makes a sequence fails the result")
     func bodyThrows() throws {
         let signal = stage.signal("             --s---")
         let run = stage.emitter("               -a|")
@@ -75,14 +75,14 @@ struct PublishMarbles {
             }, "                                -ax---")
     }
 
-    @Test("outputs in one instant are one")
+    @Test("outputs at one instant are one")
     func burst() throws {
         let signal = stage.signal("  ----(sss)-|")
         let run = stage.emitter("    --a|")
         try stage.expect(publishAndRepeat(onOutputFrom: signal) { run }, "    --a-  --a|")
     }
 
-    @Test("the present value of a current value is answered by the run at the start")
+    @Test("the run at the start answers the current value of a CurrentValue")
     func currentValueAsSignal() throws {
         let signal = stage.currentValue("p", "----q-------")
         let run = stage.emitter("             -a-b-c|")
@@ -90,7 +90,7 @@ struct PublishMarbles {
         try stage.expect(publishAndRepeat(onOutputFrom: signal) { run }, expected)
     }
 
-    @Test("the present value of a current value is an output like any other")
+    @Test("publish treats the current value of a CurrentValue as an output")
     func publishOnCurrentValue() throws {
         let signal = stage.currentValue("p", "----q-------")
         let run = stage.emitter("             -a-b-c|")
@@ -98,7 +98,7 @@ struct PublishMarbles {
         try stage.expect(publish(onOutputFrom: signal) { run }, expected)
     }
 
-    @Test("a run is one element ahead of a slow consumer; what it holds is dropped by an output")
+    @Test("a run is one element ahead of a slow consumer; an output drops the held element")
     func ahead() throws {
         let signal = stage.signal("  -----s---------")
         let run = stage.emitter("    (abc)----------")

@@ -8,13 +8,13 @@ struct RetryMarbles {
     let attempts = Attempts()
     let failures = Failures()
 
-    /// An upstream whose attempts are these, the last one again and again.
+    /// An upstream with these attempts; the last one is repeated.
     func upstream(_ diagrams: Marbles...) -> some AsyncSequence<String, any Error> & Sendable {
         let emitters = diagrams.map { stage.emitter($0) }
         return Fresh { [attempts] in emitters[min(attempts.next(), emitters.count) - 1] }
     }
 
-    @Test("a failed attempt is followed by another at the next output")
+    @Test("after a failed attempt the next output begins another")
     func output() throws {
         let signal = stage.signal("                     ------s-----s-|---")
         let sequence = upstream("-a-x", "-b-x", "-c-|").retry(on: signal)
@@ -22,7 +22,7 @@ struct RetryMarbles {
         try stage.expect(sequence, expected)
     }
 
-    @Test("outputs while an attempt goes on count as one, and try again as soon as it fails")
+    @Test("outputs during an attempt count as one, and retry as soon as it fails")
     func during() throws {
         let signal = stage.signal("s-(ss)s-----------")
         let sequence = upstream("  -a-   -x", "-b-x").retry(on: signal, onFailure: failures.add)
@@ -31,7 +31,7 @@ struct RetryMarbles {
         #expect(failures.attempts == [1, 2])
     }
 
-    @Test("an output does not disturb an attempt that goes on")
+    @Test("an output does not disturb an attempt in progress")
     func undisturbed() throws {
         let signal = stage.signal("           -s-s-s-|")
         try stage.expect(upstream("            -a-b-c-|").retry(on: signal), "-a-b-c-|")
@@ -44,46 +44,46 @@ struct RetryMarbles {
         #expect(failures.attempts == [1, 2])
     }
 
-    @Test("a signal that has ended tries no more: the last failure is thrown")
+    @Test("after the signal's end there is no retry: the last failure is thrown")
     func ended() throws {
         let signal = stage.signal("                 ----s|--------")
         try stage.expect(upstream("-a-x").retry(on: signal, onFailure: failures.add), "-a---a-x")
         #expect(failures.attempts == [1, 2])
     }
 
-    @Test("a signal that ends while its output is waited for: the last failure is thrown then")
+    @Test("if the signal ends while an output is awaited, the last failure is thrown then")
     func endsWhileWaiting() throws {
         let signal = stage.signal("                 -----|")
         try stage.expect(upstream("-a-x").retry(on: signal, onFailure: failures.add), "-a---x")
         #expect(failures.attempts == [1])
     }
 
-    @Test("a present value that is replayed counts, once")
+    @Test("a replayed current value counts, once")
     func replayed() throws {
         let value = stage.currentValue("p", "-----q----")
         try stage.expect(upstream("-a-x").retry(on: value, onFailure: failures.add), "-a--a--a--")
         #expect(failures.attempts == [1, 2, 3])
     }
 
-    @Test("the end of an attempt is the end")
+    @Test("the end of an attempt ends the result")
     func end() throws {
         let signal = stage.signal("                     -----s----s-")
         try stage.expect(upstream("-a-x", "-b-|").retry(on: signal), "-a----b-|")
     }
 
-    @Test("the elements of an attempt that nobody took come before its failure")
+    @Test("elements of an attempt that were not taken come before its failure")
     func slow() throws {
         let signal = stage.signal("                           -s---------")
         let sequence = upstream("(ax)", "-b-|").retry(on: signal)
         try stage.expect(sequence, "-----ab-|", consumer: "-----^^^^^")
     }
 
-    @Test("cancelled while it waits for an output it ends")
+    @Test("a sequence that is cancelled while it waits for an output ends")
     func cancelled() throws {
         try stage.expect(upstream("-a-x").retry(on: Signal.never), "-a---|", consumer: "-----!")
     }
 
-    @Test("cancelled during an attempt it ends, and nobody is told of a failure")
+    @Test("a sequence that is cancelled during an attempt ends, and no failure is reported")
     func cancelledAttempt() throws {
         let sequence = upstream("-a-----x").retry(on: Signal.never, onFailure: failures.add)
         try stage.expect(sequence, "-a--|", consumer: "----!")
@@ -91,18 +91,18 @@ struct RetryMarbles {
     }
 }
 
-/// The attempts whose failures were told.
+/// The attempts whose failures were reported.
 final class Failures: Sendable {
-    private let told = Lock<[Int]>([])
+    private let log = Lock<[Int]>([])
 
-    var attempts: [Int] { told.withLock { $0 } }
+    var attempts: [Int] { log.withLock { $0 } }
 
     func add(_ failure: any Error, attempt: Int) {
-        told.withLock { $0.append(attempt) }
+        log.withLock { $0.append(attempt) }
     }
 }
 
-/// A sequence that is another one for each iteration.
+/// A sequence that makes a different base for each iteration.
 struct Fresh<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     typealias Element = Base.Element
     typealias Failure = Base.Failure

@@ -6,20 +6,20 @@ import Testing
 struct SignalMarbles {
     let stage = MarbleStage()
 
-    @Test("a signal delivers each firing when it comes, and ends")
+    @Test("a signal delivers each firing when it happens, and ends")
     func signal() throws {
         let signal = stage.signal("  --a-(aa)--a-|")
         try stage.expect(signal, "    --o-(oo)--o-|")
     }
 
-    @Test("a slow consumer hears each firing, also after the end of the source")
+    @Test("a slow consumer receives each firing, also after the end of the source")
     func slow() throws {
         let signal = stage.signal("  (aaa)a|          ")
         let consumer: Marbles = "    --- ^-^-^--^^"
         try stage.expect(signal, "    --- o-o-o--o|", consumer: consumer)
     }
 
-    @Test("a merge delivers the firings of all, and ends with the last")
+    @Test("a merge delivers the firings of all signals, and ends with the last")
     func merge() throws {
         let a = stage.signal("                     a- -a--|")
         let b = stage.signal("                     -b -b-----|")
@@ -45,7 +45,7 @@ struct SignalMarbles {
         try stage.expect(signal.coalesced(), "    - o  ---o---o-|", consumer: consumer)
     }
 
-    @Test("causes are all that is pending, by first firing")
+    @Test("causes contain all pending firings, ordered by first firing")
     func causes() throws {
         let network = stage.signal("  n--n ----n-|", named: "n")
         let resume = stage.signal("   -r-- ------|", named: "r")
@@ -72,7 +72,7 @@ struct SignalMarbles {
         try stage.expect(trigger.signal(activatedBy: 1), "-o-o")
     }
 
-    @Test("a current value delivers the present one first, then each change")
+    @Test("a current value delivers the current one first, then each change")
     func currentValue() throws {
         let value = stage.currentValue("a", "--b--c-|")
         try stage.expect(value, "            a-b--c-|")

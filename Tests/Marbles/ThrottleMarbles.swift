@@ -13,21 +13,21 @@ struct ThrottleMarbles {
         upstream.throttle(for: stage.frames(interval), latest: latest, clock: stage.clock)
     }
 
-    @Test("the first at once, then the latest of each interval")
+    @Test("the first element passes immediately, then the latest of each interval")
     func latest() throws {
         let upstream = stage.hot("-abcdefgh----")
         let expected: Marbles = " -a---e---h---"
         try stage.expect(throttle(upstream, 4, latest: true), expected)
     }
 
-    @Test("the first at once, then the first of each interval")
+    @Test("the first element passes immediately, then the first of each interval")
     func first() throws {
         let upstream = stage.hot("-abcdefgh----")
         let expected: Marbles = " -a---b---f---"
         try stage.expect(throttle(upstream, 4, latest: false), expected)
     }
 
-    @Test("an element that comes when no interval lasts goes at once")
+    @Test("an element outside an interval passes immediately")
     func sparse() throws {
         let upstream = stage.hot("a-----b-----c---")
         let expected: Marbles = " a-----b-----c---"
@@ -43,7 +43,7 @@ struct ThrottleMarbles {
         }
     }
 
-    @Test("elements of one instant: the first passes, the latest or the first of the others is held")
+    @Test("of the elements of one instant the first passes, and the latest or the first of the others is held")
     func burst() throws {
         for (latest, expected) in [(true, "a---c"), (false, "a---b")] {
             let marbles = ThrottleMarbles()
@@ -52,7 +52,7 @@ struct ThrottleMarbles {
         }
     }
 
-    @Test("what is held goes out at its time, and then the end")
+    @Test("a held element is delivered at its time, then the result ends")
     func end() throws {
         for (latest, expected) in [(true, "a---(c|)"), (false, "a---(b|)")] {
             let marbles = ThrottleMarbles()
@@ -61,26 +61,26 @@ struct ThrottleMarbles {
         }
     }
 
-    @Test("when nothing is held the end comes at once")
+    @Test("without a held element the end comes immediately")
     func endOfNothing() throws {
         try stage.expect(throttle(stage.hot("a-|----"), 4, latest: true), "a-|")
     }
 
-    @Test("a failure comes at once; what is held is dropped, what has passed is not")
+    @Test("a failure is thrown immediately; a held element is dropped, a passed one is not")
     func failure() throws {
         try stage.expect(throttle(stage.hot("(abx)--"), 4, latest: true), "(ax)")
         let other = ThrottleMarbles()
         try other.stage.expect(other.throttle(other.stage.hot("ab-x---"), 4, latest: false), "a--x")
     }
 
-    @Test("the firings of a signal")
+    @Test("firings of a signal are throttled")
     func signal() throws {
         let signal = stage.signal("(sss)--s-------s|")
         let expected: Marbles = "  o    ---o------o|"
         try stage.expect(throttle(signal, 4, latest: true), expected)
     }
 
-    @Test("an interval that never lasts: each is due at once")
+    @Test("with an interval of zero or less each element passes immediately")
     func zero() throws {
         for interval in [0, -3] {
             for latest in [true, false] {
@@ -91,13 +91,13 @@ struct ThrottleMarbles {
         }
     }
 
-    @Test("an interval beyond all measure: one element")
+    @Test("with an interval without bounds there is one element")
     func forEver() throws {
         let sequence = stage.hot("a-b---").throttle(for: .seconds(Int64.max), latest: true, clock: stage.clock)
         try stage.expect(sequence, "a-----")
     }
 
-    @Test("while nobody asks newer elements take the place of what is held")
+    @Test("without a waiting next() newer elements replace the held one")
     func slowLatest() throws {
         let upstream = stage.hot(" abcdefghi------")
         let consumer: Marbles = "  ^------^^------"
@@ -105,7 +105,7 @@ struct ThrottleMarbles {
         try stage.expect(throttle(upstream, 4, latest: true), expected, consumer: consumer)
     }
 
-    @Test("while nobody asks the first that was held stays, and newer ones are dropped")
+    @Test("without a waiting next() the first held element stays, and newer ones are dropped")
     func slowFirst() throws {
         let upstream = stage.hot(" abcdefghi------")
         let consumer: Marbles = "  ^------^^------"
@@ -121,7 +121,7 @@ struct ThrottleMarbles {
         try stage.expect(throttle(upstream, 4, latest: true), expected, consumer: consumer)
     }
 
-    @Test("what is held at the end waits for the consumer, and then the end comes")
+    @Test("an element that is held at the end waits for the consumer, then the result ends")
     func slowEnd() throws {
         let upstream = stage.hot(" ab|------------")
         let consumer: Marbles = "  ^-------^-^----"
@@ -129,11 +129,11 @@ struct ThrottleMarbles {
         try stage.expect(throttle(upstream, 4, latest: true), expected, consumer: consumer)
     }
 
-    @Test("a cancelled consumer gets the end, and no timer is left; without a held element there is none")
+    @Test("a cancelled consumer gets the end, and no timer is left; without a held element there is no timer")
     func cancelled() throws {
         let sleepers = Sleepers(stage.clock)
         let upstream = stage.hot(" a-b----")
-        for frame in [1, 3] { stage.at(frame: frame) { sleepers.note() } }
+        for frame in [1, 3] { stage.at(frame: frame) { sleepers.record() } }
         try stage.expect(throttle(upstream, 5, latest: true), "a---|", consumer: "----!")
         #expect(sleepers.counts == [0, 1])
         #expect(stage.clock.sleeperCount == 0)

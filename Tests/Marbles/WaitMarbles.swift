@@ -6,7 +6,7 @@ import Testing
 struct WaitMarbles {
     let stage = MarbleStage()
 
-    @Test("the upstream begins with the first output, and further ones do not matter")
+    @Test("the upstream begins with the first output, and further ones are ignored")
     func waits() throws {
         let signal = stage.signal("   ---s--s---s-")
         let upstream = stage.emitter("    -a-b-c-|")
@@ -14,7 +14,7 @@ struct WaitMarbles {
         try stage.expect(upstream.wait(untilOutputFrom: signal), expected)
     }
 
-    @Test("a hot upstream is heard from the output on")
+    @Test("a hot upstream is received from the output on")
     func hot() throws {
         let signal = stage.signal("   ---s----")
         let other = stage.signal("    a-b-c-d|")
@@ -22,13 +22,13 @@ struct WaitMarbles {
         try stage.expect(other.wait(untilOutputFrom: signal), expected)
     }
 
-    @Test("an output that is there releases at once")
+    @Test("an output that already exists ends the wait immediately")
     func present() throws {
         let upstream = stage.emitter("-a-|")
         try stage.expect(upstream.wait(untilOutputFrom: CurrentValue(1)), "-a-|")
     }
 
-    @Test("the signal's end after its output does not matter")
+    @Test("the signal's end after its output is ignored")
     func signalEnds() throws {
         let signal = stage.signal("   -s-|-----")
         let upstream = stage.emitter("  --a--b-|")
@@ -43,21 +43,21 @@ struct WaitMarbles {
         try stage.expect(upstream.wait(untilOutputFrom: signal), "---|")
     }
 
-    @Test("a failure of the upstream is the result's")
+    @Test("a failure of the upstream fails the result")
     func failure() throws {
         let signal = stage.signal("   --s----")
         let upstream = stage.emitter("   a-x")
         try stage.expect(upstream.wait(untilOutputFrom: signal), "--a-x")
     }
 
-    @Test("cancelled while it waits it ends")
+    @Test("a sequence that is cancelled during the wait ends")
     func cancelled() throws {
         let signal = stage.signal("   -----s")
         let upstream = stage.emitter("     a--")
         try stage.expect(upstream.wait(untilOutputFrom: signal), "---|--", consumer: "---!")
     }
 
-    @Test("a consumer that asks late is released by the output that came before")
+    @Test("an output before the consumer's first call ends the wait")
     func late() throws {
         let signal = stage.signal("   -s-----")
         let upstream = stage.emitter("    a-b|")

@@ -1,12 +1,12 @@
 import FreshetPipelines
 import FreshetSignals
 
-/// What a pipeline has heard and not been answered: firings by signal.
-struct Owed: Hashable, CustomStringConvertible {
+/// The signals that a pipeline has received and no run has answered yet: firings by signal.
+struct PendingSignals: Hashable, CustomStringConvertible {
     private(set) var counts: [String: Int] = [:]
 
     var isEmpty: Bool { counts.isEmpty }
-    var hasDemand: Bool { counts.keys.contains { SignalKind(signal: $0) == .demand } }
+    var hasRequest: Bool { counts.keys.contains { SignalKind(signal: $0) == .request } }
 
     init() {}
 
@@ -16,7 +16,7 @@ struct Owed: Hashable, CustomStringConvertible {
 
     mutating func add(_ signal: String, _ count: Int) { counts[signal, default: 0] += count }
 
-    mutating func merge(_ other: Owed) {
+    mutating func merge(_ other: PendingSignals) {
         for (signal, count) in other.counts { add(signal, count) }
     }
 
@@ -26,7 +26,7 @@ struct Owed: Hashable, CustomStringConvertible {
     }
 
     mutating func removeEnvironment() {
-        counts = counts.filter { SignalKind(signal: $0.key) == .demand }
+        counts = counts.filter { SignalKind(signal: $0.key) == .request }
     }
 
     var description: String {
@@ -34,49 +34,48 @@ struct Owed: Hashable, CustomStringConvertible {
     }
 }
 
-/// What a storm has cost, and may cost: flapping for a time D costs at most 1 + ⌈D ÷ at-most⌉ runs.
-struct StormCost {
+/// The runs that a burst has cost, and may cost: flapping for a time D costs at most 1 + ⌈D ÷ at-most⌉ runs.
+struct BurstCost {
     private var quiet = Duration.zero
     private var atMost = Duration.zero
-    /// Some of what comes is held back for a while before it makes a storm: nothing can be said.
+    /// Some signals are held for a while before they reach the debouncer: no prediction is possible.
     private var hasSplay = false
     private var first: ContinuousClock.Instant?
     private var last: ContinuousClock.Instant?
     private var runs = 0
-    /// Runs that other things ask for: what was wanted before, and what was cut short.
+    /// Runs for other reasons: earlier requests, and interrupted runs.
     private var others = 0
 
-    /// Another pace, also in mid-storm.
+    /// Other debounce settings, also in the middle of a burst.
     mutating func configured(_ refresh: RefreshPolicy, splay: Duration) {
         hasSplay = splay > .zero
         guard quiet != refresh.quiet || atMost != refresh.atMost else { return }
         (quiet, atMost) = (refresh.quiet, refresh.atMost)
-        // What was held goes out as well.
+        // The held signals are delivered too.
         (first, last) = (nil, nil)
         others = 2
     }
 
-    /// Something comes.
-    ///
-    /// - Parameter owes: something else may start meanwhile, once.
-    mutating func rises(at now: ContinuousClock.Instant, owes: Bool) {
-        if !goesOn(at: now) {
-            others = (owes ? 1 : 0) + (last == nil ? others : 0)
+    /// A signal comes.
+    /// - Parameter allowsAnother: something else may start one run meanwhile.
+    mutating func rises(at now: ContinuousClock.Instant, allowsAnother: Bool) {
+        if !continues(at: now) {
+            others = (allowsAnother ? 1 : 0) + (last == nil ? others : 0)
             first = now
             runs = 0
         }
         last = now
     }
 
-    /// Whether what comes now belongs to the storm that there was.
-    func goesOn(at now: ContinuousClock.Instant) -> Bool {
+    /// Whether a signal that comes now belongs to the earlier burst.
+    func continues(at now: ContinuousClock.Instant) -> Bool {
         last.map { now < $0.advanced(by: quiet) } ?? false
     }
 
-    /// One more run is due to something else than a storm.
+    /// One more run may start for another reason than a burst.
     mutating func allow() { others += 1 }
 
-    /// A run starts for what was heard. Returns the most that there may be, if there are more.
+    /// A run starts for received signals. Returns the highest allowed number of runs, if there are more.
     mutating func ran(at now: ContinuousClock.Instant) -> (runs: Int, bound: Int)? {
         guard let first, !hasSplay else { return nil }
         runs += 1
@@ -85,7 +84,7 @@ struct StormCost {
     }
 }
 
-/// What is known of one pipeline.
+/// The known state of one pipeline.
 struct Account {
     var refresh = RefreshPolicy()
     var needsNetwork = false
@@ -95,48 +94,48 @@ struct Account {
     var lastStart: ContinuousClock.Instant?
     var startBefore: ContinuousClock.Instant?
     var lastAttemptAnyway: ContinuousClock.Instant?
-    /// The last check of this life, of what is configured now, that succeeded or found something that is refused.
+    /// The last check of this life with the active configuration that succeeded or rejected its content.
     var lastCheck: ContinuousClock.Instant?
-    /// What that check found was refused.
-    var wasRefused = false
-    /// Which wait for another content it is.
+    /// Whether that check rejected its content.
+    var wasRejected = false
+    /// The number of the current wait for other content.
     private var waits = 0
     var retryAfter: ContinuousClock.Instant?
-    /// The same by the wall clock, as it is remembered: microseconds since 1970.
+    /// The same time by the wall clock, as it is stored: microseconds since 1970.
     var retryAfterWall: Int64?
-    /// It counts by the wall clock, since it is known from before the daemon's start.
+    /// Whether it counts by the wall clock, since it is from before the daemon's start.
     var isRetryAfterRemembered = false
     var isHeld = false
-    /// Heard since the last run started.
-    var heard = Owed()
-    /// Heard before that, if the run has not answered it.
-    var carried = Owed()
-    var storm = StormCost()
-    /// Fired just now: what is suppressed makes no storm.
-    private var unheard: [(signal: String, at: ContinuousClock.Instant, owes: Bool)] = []
-    var offered: UInt64 = 0
+    /// Received since the last run started.
+    var received = PendingSignals()
+    /// Received before that, if the run has not answered it.
+    var carried = PendingSignals()
+    var burst = BurstCost()
+    /// Fired just now: skipped signals are not part of a burst.
+    private var unhandled: [(signal: String, at: ContinuousClock.Instant, allowsAnother: Bool)] = []
+    var published: UInt64 = 0
     var starts: [Double] = []
     var outcomes: [RunOutcome] = []
     var counted = 0
     var causes: [String] = []
-    /// Wishes for further pages that were not answered yet, and when they came.
-    var wishes: [UInt64: ContinuousClock.Instant] = [:]
-    /// What readers saw when the run that loads a page began.
+    /// Requests for further pages without an answer, and when they came.
+    var pageRequests: [UInt64: ContinuousClock.Instant] = [:]
+    /// What readers saw when the run for the page began.
     var copyBefore: String?
-    /// How many runs there were for further pages.
+    /// The number of runs for further pages.
     var pageRuns = 0
-    /// When the last check was, by what was shown and what was on the disk at the last look.
+    /// When the last check was, by the status and the disk at the last observation.
     var seenCheck: (shown: Int64?, kept: Int64?)?
-    /// Something happened since that may change it.
+    /// An event since then may change it.
     var mayHaveBeenChecked = true
 
-    var owed: Owed {
-        var owed = carried
-        owed.merge(heard)
-        return owed
+    var pending: PendingSignals {
+        var pending = carried
+        pending.merge(received)
+        return pending
     }
 
-    /// Its runner is gone, or the whole daemon: what was only in memory is forgotten.
+    /// Its runner or the whole daemon has ended: state that was only in memory is lost.
     mutating func restart() {
         running = nil
         mayHaveBeenChecked = true
@@ -145,16 +144,16 @@ struct Account {
         lastAttemptAnyway = nil
         forgetChecks()
         isHeld = false
-        heard = Owed()
-        carried = Owed()
-        storm = StormCost()
-        unheard = []
+        received = PendingSignals()
+        carried = PendingSignals()
+        burst = BurstCost()
+        unhandled = []
     }
 
-    /// What is known of the origin's content says nothing of what is asked for from now on.
+    /// The known content of the origin says nothing about later requests.
     mutating func forgetChecks() {
         lastCheck = nil
-        (wasRefused, waits) = (false, 0)
+        (wasRejected, waits) = (false, 0)
     }
 
     mutating func configured(_ definition: PipelineDefinition, splay: Duration) {
@@ -162,102 +161,103 @@ struct Account {
         refresh = definition.refresh
         needsNetwork = definition.needsNetwork
         if case .http(let source) = definition.source { url = source.url }
-        storm.configured(refresh, splay: splay)
+        burst.configured(refresh, splay: splay)
     }
 
     mutating func fired(_ signal: String, times: Int, at now: ContinuousClock.Instant) {
-        if signal != SignalName.operation { unheard.append((signal, now, !owed.isEmpty || running != nil)) }
-        heard.add(signal, times)
+        if signal != SignalName.operation { unhandled.append((signal, now, !pending.isEmpty || running != nil)) }
+        received.add(signal, times)
     }
 
-    /// The network is back, and what waited for it goes to the gate.
+    /// The network is back, and the waiting requests go to the debouncer.
     mutating func released(at now: ContinuousClock.Instant) {
-        guard needsNetwork, !owed.isEmpty else { return }
-        // The gate may have had these signals already. Then it receives nothing now, and a storm in progress ends when it would
-        // have ended anyway. So the storm is not prolonged, and one more run is allowed.
-        if !storm.goesOn(at: now) { storm.rises(at: now, owes: true) }
-        storm.allow()
+        guard needsNetwork, !pending.isEmpty else { return }
+        // The debouncer may have received these signals already. Then it receives nothing now, and a burst in progress
+        // ends when it would have ended anyway. So the burst is not prolonged, and one more run is allowed.
+        if !burst.continues(at: now) { burst.rises(at: now, allowsAnother: true) }
+        burst.allow()
     }
 
-    /// Takes what the engine tells; returns what is wrong with it, and the URL if it is a success.
-    mutating func heard(
+    /// Takes an event of the engine; returns what is wrong with it, and the URL if it is a success.
+    mutating func received(
         _ event: EngineEvent, at now: ContinuousClock.Instant, _ wallNow: Int64, _ second: Double,
-        _ surroundings: Witness.HostEnvironment, copy: String?
-    ) -> (faults: [String], url: String?) {
+        _ environment: Witness.HostEnvironment, copy: String?
+    ) -> (errors: [String], url: String?) {
         switch event {
         case .runStarted(let order) where order.reason.isLoadMore:
-            return (startedMore(order, at: now, surroundings, copy: copy), nil)
-        case .runStarted(let order): return (started(order, at: now, second: second, surroundings), nil)
+            return (startedMore(order, at: now, environment, copy: copy), nil)
+        case .runStarted(let order): return (started(order, at: now, second: second, environment), nil)
         case .runEnded(let summary, _):
             let isSuccess = summary.outcome == .changed || summary.outcome == .unchanged
-            let faults =
+            let errors =
                 summary.reason.isLoadMore
                 ? endedMore(summary, at: now, wallNow: wallNow) : ended(summary, at: now, wallNow: wallNow)
-            return (faults, isSuccess ? url : nil)
-        case .heard(let cause) where cause.signal == SignalName.timer: return (rang(cause, at: now, surroundings), nil)
-        case .suppressed(let causes, _):
-            suppressed(causes)
+            return (errors, isSuccess ? url : nil)
+        case .received(let cause) where cause.signal == SignalName.timer:
+            return (timerFired(cause, at: now, environment), nil)
+        case .skipped(let causes, _):
+            skipped(causes)
             return ([], nil)
         default: return ([], nil)
         }
     }
 
-    /// A check by the clock is due.
-    mutating func rang(
-        _ cause: RunCause, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment
+    /// A planned check is due.
+    mutating func timerFired(
+        _ cause: RunCause, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment
     ) -> [String] {
-        var faults: [String] = []
-        if surroundings.isUntold { faults.append("a timer rings before the wake is told") }
+        var errors: [String] = []
+        if environment.isUnreported { errors.append("a timer fires before the wake is reported") }
         if let wait = waitByTheClock, let lastCheck, now < lastCheck.advanced(by: wait) {
-            faults.append("a check by the clock comes before it is due")
+            errors.append("a check by the clock comes before it is due")
         }
         fired(SignalName.timer, times: cause.count, at: now)
-        return faults
+        return errors
     }
 
-    /// From a check to the next one by the clock; after content that is refused that is a minute, and each time that it
-    /// was waited for twice as long.
+    /// The time from a check to the next planned one: after rejected content it is a minute, doubled with each wait.
     private var waitByTheClock: Duration? {
-        guard let every = refresh.every, wasRefused else { return refresh.every }
+        guard let every = refresh.every, wasRejected else { return refresh.every }
         return min(every, max(refresh.retry.from, .seconds(60)) * (1 << min(waits - 1, 20)))
     }
 
-    private mutating func noteRefusal(_ summary: RunSummary, at now: ContinuousClock.Instant) {
+    private mutating func recordRejection(_ summary: RunSummary, at now: ContinuousClock.Instant) {
         lastCheck = now
-        wasRefused = true
-        // One that came before its time makes the wait no longer.
+        wasRejected = true
+        // An early check does not make the wait longer.
         if waits == 0 || summary.causes.contains(where: { $0.signal == SignalName.timer }) { waits += 1 }
     }
 
-    /// All that fired has been heard by now.
-    mutating func heardAll() {
-        for rise in unheard { storm.rises(at: rise.at, owes: rise.owes) }
-        unheard = []
+    /// All fired signals have been received by now.
+    mutating func handledAll() {
+        for rise in unhandled { burst.rises(at: rise.at, allowsAnother: rise.allowsAnother) }
+        unhandled = []
     }
 
-    mutating func suppressed(_ causes: [RunCause]) {
-        unheard.removeAll { rise in causes.contains { $0.signal == rise.signal } }
-        for cause in causes { heard.remove(cause.signal, cause.count) }
+    mutating func skipped(_ causes: [RunCause]) {
+        unhandled.removeAll { rise in causes.contains { $0.signal == rise.signal } }
+        for cause in causes { received.remove(cause.signal, cause.count) }
     }
 
     mutating func started(
-        _ order: RunOrder, at now: ContinuousClock.Instant, second: Double, _ surroundings: Witness.HostEnvironment
+        _ order: RunOrder, at now: ContinuousClock.Instant, second: Double, _ environment: Witness.HostEnvironment
     ) -> [String] {
-        heardAll()
+        handledAll()
         mayHaveBeenChecked = true
-        var faults = beginning(order, at: now, surroundings)
+        var errors = beginning(order, at: now, environment)
         let isOperators = order.causes.contains { $0.signal == SignalName.operation }
         if !isOperators, let lastStart, now < lastStart.advanced(by: refresh.minInterval) {
-            faults.append("run \(order.run) starts before min-interval is over")
+            errors.append("run \(order.run) starts before min-interval is over")
         }
-        faults += needsNoNetwork(order, at: now, surroundings)
-        carried.merge(heard)
-        heard = Owed()
-        if Owed(order.causes) != carried {
-            faults.append("run \(order.run) has the causes \(Owed(order.causes)), and what was heard is \(carried)")
+        errors += needsNoNetwork(order, at: now, environment)
+        carried.merge(received)
+        received = PendingSignals()
+        if PendingSignals(order.causes) != carried {
+            errors.append(
+                "run \(order.run) has the causes \(PendingSignals(order.causes)), but received are \(carried)")
         }
-        if order.reason == .signals, !isOperators, let excess = storm.ran(at: now) {
-            faults.append("\(excess.runs) runs for a storm that may cost \(excess.bound)")
+        if order.reason == .signals, !isOperators, let excess = burst.ran(at: now) {
+            errors.append("\(excess.runs) runs for a burst that may cost \(excess.bound)")
         }
         running = order.run
         lastRun = order.run
@@ -265,41 +265,41 @@ struct Account {
         lastStart = now
         starts.append(second)
         causes.append(order.causes.summary)
-        return faults
+        return errors
     }
 
-    /// What holds for every run.
+    /// The rules for every run.
     func beginning(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment
+        _ order: RunOrder, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment
     ) -> [String] {
-        var faults: [String] = []
-        if let running { faults.append("run \(order.run) starts while \(running) is under way") }
-        if order.run <= lastRun { faults.append("run \(order.run) starts after run \(lastRun)") }
-        if order.causes.isEmpty { faults.append("run \(order.run) has no cause") }
-        if order.started != now { faults.append("run \(order.run) is dated otherwise") }
-        if surroundings.goesToSleep { faults.append("run \(order.run) starts before the sleep") }
-        if surroundings.isUntold { faults.append("run \(order.run) starts before the wake is told") }
-        if isHeld { faults.append("run \(order.run) starts while it is held") }
-        // What is remembered on the disk is rounded to microseconds.
+        var errors: [String] = []
+        if let running { errors.append("run \(order.run) starts while \(running) is in progress") }
+        if order.run <= lastRun { errors.append("run \(order.run) starts after run \(lastRun)") }
+        if order.causes.isEmpty { errors.append("run \(order.run) has no cause") }
+        if order.started != now { errors.append("run \(order.run) is dated otherwise") }
+        if environment.goesToSleep { errors.append("run \(order.run) starts before the sleep") }
+        if environment.isUnreported { errors.append("run \(order.run) starts before the wake is reported") }
+        if isHeld { errors.append("run \(order.run) starts while it is held") }
+        // Stored times are rounded to microseconds.
         if order.reason != .forced, let retryAfter, now < retryAfter.advanced(by: .microseconds(-1)) {
-            faults.append("run \(order.run) starts although the origin wants to be left alone")
+            errors.append("run \(order.run) starts in spite of Retry-After")
         }
-        return faults
+        return errors
     }
 
-    /// Offline is waited for; a check that is overdue is attempted now and then.
+    /// A run waits while the host is offline; an overdue check is attempted from time to time.
     private mutating func needsNoNetwork(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment
+        _ order: RunOrder, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment
     ) -> [String] {
-        guard needsNetwork, order.reason != .forced, let awaySince = surroundings.awaySince else { return [] }
-        guard order.reason == .routingSaysNo else { return ["run \(order.run) starts while the network is away"] }
+        guard needsNetwork, order.reason != .forced, let awaySince = environment.awaySince else { return [] }
+        guard order.reason == .noRoute else { return ["run \(order.run) starts while the network is away"] }
         let last = max(lastAttemptAnyway ?? awaySince, awaySince)
         lastAttemptAnyway = now
         guard now < last.advanced(by: .seconds(900)) else { return [] }
         return ["run \(order.run) is attempted too soon while the network is away"]
     }
 
-    /// What is known from before the daemon's start counts by the wall clock, as it is now.
+    /// State from before the daemon's start counts by the current wall clock.
     mutating func recallRetryAfter(at now: ContinuousClock.Instant, _ wallNow: Int64) {
         guard isRetryAfterRemembered, let retryAfterWall else { return }
         let left = Duration.microseconds(retryAfterWall - wallNow)
@@ -307,8 +307,8 @@ struct Account {
     }
 
     mutating func ended(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) -> [String] {
-        var faults: [String] = []
-        if running != summary.run { faults.append("run \(summary.run) ends and was not under way") }
+        var errors: [String] = []
+        if running != summary.run { errors.append("run \(summary.run) ends and was not in progress") }
         running = nil
         outcomes.append(summary.outcome)
         switch summary.outcome {
@@ -316,37 +316,37 @@ struct Account {
             retryAfter = nil
             retryAfterWall = nil
             lastCheck = now
-            (wasRefused, waits) = (false, 0)
+            (wasRejected, waits) = (false, 0)
             answered()
         case .failed where summary.failure?.isAnswer == true && refresh.every != nil:
-            // What the origin has was refused: no other run would bring another.
+            // The origin's content was rejected: another run would fetch the same.
             counted += 1
-            noteRefusal(summary, at: now)
+            recordRejection(summary, at: now)
             answered()
         case .failed:
             if summary.counts {
                 counted += 1
             } else {
-                // It reached no origin that would have to be spared.
+                // The run did not reach the origin, so `min-interval` does not apply.
                 lastStart = startBefore
             }
-            noteRetryAfter(summary, at: now, wallNow: wallNow)
+            recordRetryAfter(summary, at: now, wallNow: wallNow)
         case .superseded:
-            storm.rises(at: now, owes: true)
-            storm.allow()
+            burst.rises(at: now, allowsAnother: true)
+            burst.allow()
         case .cancelled: break
         }
-        return faults
+        return errors
     }
 
     private mutating func answered() {
-        carried = Owed()
-        // What the surroundings said meanwhile: what the run brought is as new.
-        heard.removeEnvironment()
+        carried = PendingSignals()
+        // The environment signals that fired meanwhile are answered: the run's result is as new.
+        received.removeEnvironment()
     }
 
-    /// The origin wants to be left alone.
-    mutating func noteRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) {
+    /// The origin sent `Retry-After`.
+    mutating func recordRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) {
         guard let wait = summary.failure?.retryAfter, wait > .zero else { return }
         retryAfter = now.advanced(by: wait)
         retryAfterWall = wallNow + wait.components.seconds * 1_000_000
@@ -355,6 +355,6 @@ struct Account {
 }
 
 extension RunFailure {
-    /// A check refused what the origin has, and will do so the next time.
-    fileprivate var isAnswer: Bool { refusal == .lasting || refusal == .passing }
+    /// A check rejected the origin's content, and will reject it the next time.
+    fileprivate var isAnswer: Bool { rejection == .lasting || rejection == .passing }
 }

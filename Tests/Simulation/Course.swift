@@ -3,21 +3,21 @@ import FreshetSystemSignals
 import FreshetTestKit
 import WorldTestSupport
 
-/// A machine's days by the dice: what happens next, when, and how origins answer.
+/// Random days of a machine: what happens next, when, and how origins answer.
 struct Course {
     let machine: Machine
     private var dice: Jitter
     private let names: [String]
     private let steps: Int
     private var version = 0
-    /// Those whose sources have pages.
+    /// The pipelines whose sources have pages.
     private let paged: Set<String>
 
     private static let paths = ["/etc/app.conf", "/srv/data/list", "/run/app/state"]
     private static let interfaces = ["org.example.Disks", "org.example.Power"]
     private static let places = ["home", "office", "train"]
 
-    /// Most are short, since most of what can go wrong takes few steps; one in twenty-five is long.
+    /// Most courses are short, since most errors need few steps; one in twenty-five is long.
     init(_ seed: UInt64, flaw: Flaw? = nil) {
         dice = Jitter(seed: seed)
         machine = Machine([:], host: dice.next(), seed: dice.next(), flaw: flaw)
@@ -29,7 +29,7 @@ struct Course {
         steps = Int.random(in: 3...most, using: &dice)
     }
 
-    /// Goes it to its end, at which all is well.
+    /// Runs the course to its end, at which all is well.
     mutating func run() throws {
         for name in names {
             for base in bases(of: name) { everyPage(of: name, at: base, says: "good") }
@@ -43,7 +43,7 @@ struct Course {
         try end()
     }
 
-    /// One of so many times.
+    /// One of several durations.
     private mutating func chance(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &dice) == 0 }
 
     private mutating func seconds(_ range: ClosedRange<Double>) -> Duration {
@@ -63,7 +63,7 @@ struct Course {
         return text
     }
 
-    /// A pipeline's file by the dice.
+    /// A random file of a pipeline.
     private mutating func file(_ name: String) -> String {
         var keys: [String] = []
         if chance(2) { keys.append("every: \(Int.random(in: 2...120, using: &dice))min") }
@@ -99,7 +99,7 @@ struct Course {
 
     // MARK: The origins
 
-    /// All is well at an origin, also where further pages are.
+    /// The origin works, also for further pages.
     private func everyPage(of name: String, at base: String, says text: String) {
         guard paged.contains(name) else {
             return machine.place.internet[base].answers(.content(text, type: "text/plain"))
@@ -111,7 +111,7 @@ struct Course {
         }
     }
 
-    /// What some page of a pipeline's source answers from now on.
+    /// The answer of a page of a pipeline's source from now on.
     private mutating func changeOrigin(_ name: String) {
         guard paged.contains(name) else { return machine.origin(name).answers(answer { $0 }) }
         let base = bases(of: name)[chance(4) ? 1 : 0]
@@ -120,9 +120,9 @@ struct Course {
             answer { Pages.text($0, page: page, at: base) })
     }
 
-    /// - Parameter text: what an origin says that has something good.
+    /// - Parameter text: the text of an origin with good content.
     private mutating func answer(_ text: (String) -> String) -> ScriptedOrigin.Answer {
-        // Versions come back: an old tag, and content that is there already.
+        // Versions come back: an old tag, and content that was published before.
         version += 1
         let number = version % 7
         let sound = ScriptedOrigin.Answer.version(text("good \(number)"), type: "text/plain", tag: "\"\(number)\"")
@@ -143,7 +143,7 @@ struct Course {
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private mutating func step() throws {
         let name = pick(names, &dice)
@@ -172,7 +172,7 @@ struct Course {
         case 21, 22: try machine.file(pick(Self.paths, &dice), times: chance(4) ? 100 : 1)
         case 23, 24: try machine.bus(pick(Self.interfaces, &dice), times: chance(4) ? 100 : 1)
         case 25, 26: try people()
-        case 27: try storm()
+        case 27: try burst()
         case 28: machine.latency = chance(2) ? .zero : .milliseconds(Int64.random(in: 1...300, using: &dice))
         case 30, 31, 32:
             for _ in 0..<(chance(4) ? 3 : 1) {
@@ -195,7 +195,7 @@ struct Course {
     }
 
     /// All kinds of signals one after the other, for a while.
-    private mutating func storm() throws {
+    private mutating func burst() throws {
         for _ in 0..<Int.random(in: 5...20, using: &dice) {
             switch Int.random(in: 0..<5, using: &dice) {
             case 0: try machine.network(nil)
@@ -214,7 +214,7 @@ struct Course {
         if chance(2) { try machine.pass(seconds(0...0.9)) }
         machine.sleep(chance(8) ? .milliseconds(300) : seconds(1...7200))
         if chance(8) { machine.place.clock.stepWall(by: .seconds(Int64.random(in: -60...60, using: &dice))) }
-        try machine.wake(factFirst: chance(2), isHeard: chance(2))
+        try machine.wake(factFirst: chance(2), isAnnounced: chance(2))
         guard chance(2) else { return }
         try machine.pass(seconds(0...1.5))
         try machine.network(nil)
@@ -229,7 +229,7 @@ struct Course {
         try machine.boot()
     }
 
-    // MARK: All is well from now on
+    // MARK: Recovery
 
     private mutating func end() throws {
         let witness = machine.witness
@@ -246,7 +246,7 @@ struct Course {
         try machine.reload()
         try machine.network("home")
         for name in names { try machine.refresh(name, force: true) }
-        // Between two checks, since a further one would begin with the first page again.
+        // Between two checks, since a further check would begin with the first page again.
         try machine.pass(.seconds(2 * 3600 + 600))
         for name in names {
             let status = machine.status(name)
@@ -268,12 +268,13 @@ struct Course {
             }
         }
         witness.expect(
-            witness.unansweredWishes == [], "\(witness.unansweredWishes) have pages that are wanted in the end")
+            witness.unansweredPageRequests == [],
+            "\(witness.unansweredPageRequests) have unanswered page requests in the end")
         witness.expect(witness.unanswered == [], "\(witness.unanswered) are not answered in the end")
         witness.expect(machine.place.internet.open == 0, "requests are left in the end")
-        witness.expect(machine.place.internet.mostOpen <= 3, "\(machine.place.internet.mostOpen) requests at once")
+        witness.expect(machine.place.internet.mostOpen <= 3, "\(machine.place.internet.mostOpen) concurrent requests")
         witness.expect(machine.slots?.counts ?? (9, 9) == (0, 0), "slots are taken in the end")
-        // A planned check each, and nothing else.
+        // One planned check each, and nothing else.
         let sleepers = machine.place.clock.manual.sleeperCount
         witness.expect(sleepers == names.count, "\(sleepers) timers of \(names.count) pipelines is what is left")
         weak let engine = machine.daemon?.engine

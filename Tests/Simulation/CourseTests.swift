@@ -2,17 +2,17 @@ import FreshetTestKit
 import Glibc
 import Testing
 
-/// Whatever happens to a machine in whatever order, what the witness looks for never is, and when all is well again
-/// every pipeline comes to rest with a fresh copy.
+/// Whatever happens to a machine in whatever order, the witness finds no error, and when all is well again every
+/// pipeline is idle with a fresh copy.
 ///
-/// A course is its seed: it takes the same way each time. The tests use the same seeds each time, so that only a change of
-/// the code can make them fail. `make soak` searches for rare errors with new seeds. In the environment:
+/// A course is its seed: the same seed gives the same course. The tests use the same seeds each time, so that only a
+/// change of the code can make them fail. `make soak` searches for rare errors with new seeds. In the environment:
 ///
-/// - `FRESHET_SEEDS=7-7` goes one again, `FRESHET_SEEDS=1-50000` tries many;
+/// - `FRESHET_SEEDS=7-7` repeats one seed, `FRESHET_SEEDS=1-50000` tries many;
 /// - `FRESHET_SCHEDULES=50000` tries 50,000 new seeds and prints the first and the last of them.
 @Suite("In any course of a machine's days", .ownThread)
 struct CourseTests {
-    /// How many there are if nothing else is said.
+    /// The number of seeds by default.
     static let schedules: UInt64 = 2000
 
     /// The seeds that this run tries.
@@ -28,7 +28,7 @@ struct CourseTests {
         return first...first + max(1, count) - 1
     }
 
-    @Test("signals are answered, storms are cheap, runs are one at a time, the copy is never lost, nothing is left")
+    @Test("signals are answered, bursts are cheap, runs do not overlap, the copy is never lost, nothing is left over")
     func holds() throws {
         let seeds = Self.seeds
         print("# simulation: FRESHET_SEEDS=\(seeds.lowerBound)-\(seeds.upperBound)")
@@ -41,21 +41,21 @@ struct CourseTests {
             let witness = course.machine.witness
             runs += witness.runs
             pageRuns += witness.pageRuns
-            guard !witness.faults.isEmpty else { continue }
+            guard !witness.errors.isEmpty else { continue }
             failed += 1
             Issue.record(
                 """
                 FRESHET_SEEDS=\(seed)-\(seed) Scripts/test only CourseTests
-                \(witness.faults.joined(separator: "\n"))
+                \(witness.errors.joined(separator: "\n"))
                 """)
-            // The first ones say most.
+            // The first failures say most.
             if failed == 5 { break }
         }
         print("# simulation: \(seeds.count) courses, \(runs) runs, \(pageRuns) further pages")
         if seeds.count >= Self.schedules { #expect(pageRuns > 0) }
     }
 
-    @Test("a seed takes the same way again")
+    @Test("the same seed gives the same course")
     func replay() throws {
         for seed in 1...20 as ClosedRange<UInt64> {
             let ways = try (0..<2).map { _ in
@@ -65,22 +65,22 @@ struct CourseTests {
             }
             #expect(ways[0] == ways[1], "seed \(seed)")
         }
-        // In another process, too: what has no order of its own must not lend it one.
+        // In another process too: a collection without an order must not influence the course.
         var known = Course(1)
         try known.run()
         print("# simulation: seed 1 goes \(known.machine.witness.trace)")
     }
 
-    @Test("the witness sees what is wrong", arguments: Flaw.allCases)
+    @Test("the witness detects what is wrong", arguments: Flaw.allCases)
     func sees(_ flaw: Flaw) throws {
         var other: Set<String> = []
         for seed in 1...2000 as ClosedRange<UInt64> {
             var course = Course(seed, flaw: flaw)
             do { try course.run() } catch { course.machine.witness.expect(false, "\(error)") }
-            let faults = course.machine.witness.faults
-            if faults.contains(where: { fault in flaw.symptoms.contains { fault.contains($0) } }) { return }
-            other.formUnion(faults)
+            let errors = course.machine.witness.errors
+            if errors.contains(where: { error in flaw.symptoms.contains { error.contains($0) } }) { return }
+            other.formUnion(errors)
         }
-        Issue.record("nobody noticed; what was noticed: \(other.sorted().prefix(5))")
+        Issue.record("not detected; detected instead: \(other.sorted().prefix(5))")
     }
 }

@@ -1,60 +1,60 @@
-/// What can be wrong with a machine, on purpose: for each thing that the witness looks for, something that it must see.
+/// Deliberate defects of a machine: for each error that the witness looks for, a defect that it must detect.
 enum Flaw: CaseIterable {
     /// Changes of files are not passed on.
     case losesFiles
-    /// A person who comes is not noticed.
+    /// A new session of a person is not noticed.
     case losesForeground
-    /// A run under way is taken for the answer to what is heard meanwhile.
+    /// A run in progress counts as the answer to signals that come meanwhile.
     case losesWhileRunning
     case firesTwice
-    /// That the network is gone is not told.
+    /// The loss of the network is not reported.
     case ignoresLoss
-    /// Storms are not waited for.
+    /// Bursts are not debounced.
     case ignoresQuiet
     case ignoresInterval
-    /// Checks by the clock come in half of the time.
+    /// Planned checks come in half of the time.
     case hastens
-    /// Timers ring before the wake is told.
-    case ringsBeforeWake
-    /// logind's word is taken for another wake.
+    /// Timers fire before the wake is reported.
+    case firesBeforeWake
+    /// A message of logind counts as another wake.
     case wakesTwice
     case ignoresSleep
     case forgetsRetryAfter
-    /// Restarted, it has lost its copies.
+    /// After a restart the copies are lost.
     case losesCopies
     case acceptsAll
     /// A commit that changes nothing.
     case keepsOldBytes
-    /// Nobody hears of wishes for further pages.
-    case losesWishes
-    /// Whoever wants a further page gets a check.
+    /// Requests for further pages are lost.
+    case losesPageRequests
+    /// A request for a further page gets a check.
     case checksForPages
-    /// What a further page brings is remembered as a check.
+    /// A further page is stored as a check.
     case takesPagesForChecks
     /// Two engines work at one pipeline.
     case runsTwice
     case leavesTask
 
-    /// What the witness says of it.
+    /// The error that the witness reports.
     var symptoms: [String] {
         switch self {
         case .losesFiles, .losesForeground, .losesWhileRunning: ["was forgotten", "has the causes"]
         case .firesTwice: ["has the causes"]
         case .ignoresLoss: ["while the network is away"]
-        case .ignoresQuiet: ["runs for a storm"]
+        case .ignoresQuiet: ["runs for a burst"]
         case .ignoresInterval: ["before min-interval is over"]
         case .hastens: ["before it is due"]
-        case .ringsBeforeWake: ["before the wake is told"]
+        case .firesBeforeWake: ["before the wake is reported"]
         case .wakesTwice: ["one wake fires twice"]
         case .ignoresSleep: ["starts before the sleep"]
-        case .forgetsRetryAfter: ["wants to be left alone"]
-        case .losesCopies: ["is offered after"]
+        case .forgetsRetryAfter: ["in spite of Retry-After"]
+        case .losesCopies: ["is published after"]
         case .acceptsAll: ["was let through"]
-        case .keepsOldBytes: ["and not what the origin said"]
-        case .losesWishes: ["pages that are wanted"]
-        case .checksForPages: ["has the causes", "and run"]
-        case .takesPagesForChecks: ["taken for one"]
-        case .runsTwice: ["is under way", "starts after run", "requests at once"]
+        case .keepsOldBytes: ["and not what the origin sent"]
+        case .losesPageRequests: ["unanswered page requests"]
+        case .checksForPages: ["has the causes", "but run"]
+        case .takesPagesForChecks: ["counts as one"]
+        case .runsTwice: ["is in progress", "starts after run", "concurrent requests"]
         case .leavesTask: ["is left"]
         }
     }

@@ -2,11 +2,11 @@ import FreshetPipelines
 import FreshetSystemSignals
 import Testing
 
-/// One machine of a fleet: what decides for its only pipeline, with this host's shares of all random delays.
+/// One machine of a fleet: the machine of its only pipeline, with this host's shares of all random delays.
 private struct Host {
     private var machine: RefreshMachine
     private var wake: Double?
-    /// The run under way, and when its answer comes.
+    /// The run in progress, and when its answer comes.
     private var run: (number: UInt64, ends: Double)?
     private(set) var asked: [Double] = []
     private(set) var succeeded: [Double] = []
@@ -16,7 +16,7 @@ private struct Host {
     private static let latency = 0.05
 
     static func instant(_ second: Double) -> ContinuousClock.Instant {
-        // Never before what was meant: a timer that rings early would ring for ever.
+        // Never before the due time: a timer that fires early would fire forever.
         beginning.advanced(by: .microseconds(Int64((second * 1_000_000).rounded(.up))))
     }
 
@@ -38,7 +38,7 @@ private struct Host {
             jitter: Jitter(seed: UInt64(number) &* 0x9E37_79B9), now: Self.beginning)
     }
 
-    /// Lets time pass until a second, with what happens meanwhile and what the origin answers at which second.
+    /// Lets time pass until a second, with the events meanwhile and the origin's answers by second.
     mutating func live(
         until end: Double, _ happenings: [(at: Double, event: RefreshMachine.Event)] = [],
         answers: (Double) -> RunFailure?
@@ -83,8 +83,8 @@ private struct Host {
 }
 
 extension RefreshMachine.Event {
-    fileprivate static func hears(_ signal: String, at second: Double) -> Self {
-        .heard([RunCause(signal, first: Host.instant(second))])
+    fileprivate static func receives(_ signal: String, at second: Double) -> Self {
+        .received([RunCause(signal, first: Host.instant(second))])
     }
 
     fileprivate static func online(at second: Double) -> Self {
@@ -111,7 +111,7 @@ struct FleetTests {
         }
     }
 
-    /// How many requests there were in each second, or in as many seconds.
+    /// The number of requests in each second, or in each interval of this number of seconds.
     private func counts(_ times: [Double], each width: Double = 1) -> [Int: Int] {
         Dictionary(grouping: times) { Int($0 / width) }.mapValues(\.count)
     }
@@ -119,8 +119,8 @@ struct FleetTests {
     /// The most requests in one second.
     private func peak(_ times: some Sequence<Double>) -> Int { counts(Array(times)).values.max() ?? 0 }
 
-    /// How uneven the first requests lie in thirty equal parts of the splay: chi-square, of which chance makes more than
-    /// 60 once in a thousand times.
+    /// How unevenly the first requests are distributed over thirty equal parts of the splay: chi-square, which exceeds
+    /// 60 by chance once in a thousand times.
     private func unevenness(_ times: [Double], from start: Double) -> Double {
         let expected = Double(Self.size) / 30
         let parts = counts(times.map { $0 - start }, each: 10)
@@ -130,12 +130,13 @@ struct FleetTests {
         }
     }
 
-    @Test("after a power cut all start at once, and come spread over the splay, each of them once")
+    @Test("after a power cut all hosts start at the same time, and each sends one request, spread over the splay")
     func powerCut() {
-        // Everything is overdue, the start is heard, and the network is there, or is told again right away.
+        // All checks are overdue, the signal `start` fires, and the network is reachable, or is reported again
+        // immediately.
         let hosts = fleet(
             policy, splay: splay, lastCheck: -7200, until: 400,
-            [(0.5, .hears("start", at: 0.5)), (0.7, .online(at: 0.7)), (0.7, .hears("network", at: 0.7))])
+            [(0.5, .receives("start", at: 0.5)), (0.7, .online(at: 0.7)), (0.7, .receives("network", at: 0.7))])
         let times = hosts.flatMap(\.asked)
         #expect(hosts.allSatisfy { $0.asked.count == 1 })
         #expect(times.allSatisfy { $0 >= 0.5 && $0 <= 303 })
@@ -144,25 +145,25 @@ struct FleetTests {
         #expect(unevenness(times, from: 0.5) < 60, "\(unevenness(times, from: 0.5))")
     }
 
-    @Test("when the site's network comes back they come spread over the splay again")
+    @Test("when the site's network comes back, the requests are spread over the splay again")
     func network() {
         let hosts = fleet(
             policy, splay: splay, isOnline: false, lastCheck: -7200, until: 4000,
-            [(0.5, .hears("start", at: 0.5)), (3000, .online(at: 3000)), (3000, .hears("network", at: 3000))])
-        // Before, each checked by the clock whether routing was right in saying no; that reaches nobody.
+            [(0.5, .receives("start", at: 0.5)), (3000, .online(at: 3000)), (3000, .receives("network", at: 3000))])
+        // Before, each host attempted an overdue check without a route; these requests reach nothing.
         let times = hosts.compactMap { $0.asked.first { $0 >= 3000 } }
         #expect(times.count == Self.size)
         #expect(times.allSatisfy { $0 <= 3303 })
         #expect(peak(times) <= 14, "\(peak(times))")
     }
 
-    @Test("without a splay they come at once: the measure of waves sees them")
+    @Test("without a splay all requests come at the same time: the measure of bursts detects it")
     func withoutSplay() {
-        let hosts = fleet(policy, splay: .zero, lastCheck: -7200, until: 400, [(0.5, .hears("start", at: 0.5))])
+        let hosts = fleet(policy, splay: .zero, lastCheck: -7200, until: 400, [(0.5, .receives("start", at: 0.5))])
         #expect(peak(hosts.flatMap(\.asked)) == Self.size)
     }
 
-    /// How an origin can be down from a second to another one.
+    /// The origin is down from one second to another.
     enum Outage: CaseIterable {
         case plain, retryAfterTwoMinutes, retryAfterTheEnd, refusesConnections
 
@@ -177,19 +178,20 @@ struct FleetTests {
     }
 
     @Test(
-        "an outage of the origin for all of them makes no waves, neither while it lasts nor afterwards",
+        "an outage of the origin causes no bursts of requests, neither while it lasts nor afterwards",
         arguments: Outage.allCases)
     func outage(_ outage: Outage) {
         let (start, end) = (3600.0, 5400.0)
-        let hosts = fleet(policy, splay: splay, until: 8000, [(0.5, .hears("start", at: 0.5))]) { second in
+        let hosts = fleet(policy, splay: splay, until: 8000, [(0.5, .receives("start", at: 0.5))]) { second in
             (start..<end).contains(second) ? outage.answer(at: second, until: end) : nil
         }
         let times = hosts.flatMap(\.asked)
-        // In good times they are 3.3 in a second for a third of the time. While its waits grow each makes about nine
-        // attempts in five minutes, so that they are up to 30; later, with waits of 150 s on average, 6.7.
+        // In normal operation there are 3.3 requests per second for a third of the time. While the backoffs grow, each
+        // host makes about nine attempts in five minutes, so that there are up to 30; later, with waits of 150 s on
+        // average, 6.7.
         let peak = peak(times)
         #expect(peak <= 60, "\(peak)")
-        // All are fresh again as soon as the longest wait lets them.
+        // All hosts are fresh again as soon as the longest wait is over.
         for host in hosts {
             let first = host.succeeded.first { $0 >= end } ?? .infinity
             #expect(first <= end + 901)
@@ -197,7 +199,7 @@ struct FleetTests {
         #expect(hosts.contains { ($0.asked.first { $0 >= start } ?? 0) < end })
     }
 
-    @Test("those who are sent away in one second come back spread, whatever they were told")
+    @Test("hosts that are refused in the same second come back spread, whatever Retry-After they got")
     func sentAwayTogether() {
         let answers: [(wait: Double, spread: Double, failure: RunFailure)] = [
             (600, 150, RunFailure(.transient, "503", retryAfter: .seconds(600))),
@@ -206,7 +208,7 @@ struct FleetTests {
         ]
         for (wait, spread, failure) in answers {
             let hosts = fleet(
-                RefreshPolicy(every: .seconds(900)), splay: .zero, until: wait + 1000, [(0, .hears("start", at: 0))]
+                RefreshPolicy(every: .seconds(900)), splay: .zero, until: wait + 1000, [(0, .receives("start", at: 0))]
             ) { $0 < 1 ? failure : nil }
             let back = hosts.compactMap { $0.asked.first { $0 > 1 } }
             #expect(back.count == Self.size)
@@ -216,9 +218,9 @@ struct FleetTests {
         }
     }
 
-    @Test("without a word from the origin, the second attempts and those after are ever thinner")
+    @Test("without Retry-After, the second and later attempts are ever more spread")
     func thinner() {
-        let hosts = fleet(policy, splay: .zero, until: 900, [(0, .hears("start", at: 0))]) { _ in
+        let hosts = fleet(policy, splay: .zero, until: 900, [(0, .receives("start", at: 0))]) { _ in
             RunFailure(.transient, "503")
         }
         let times = hosts.flatMap(\.asked)

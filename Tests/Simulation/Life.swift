@@ -2,13 +2,13 @@ import FreshetPipelines
 import FreshetSignals
 import WorldTestSupport
 
-/// One life of the daemon, as far as its disk sees it. After a crash nothing of it reaches the disk any more, whatever
-/// was under way.
+/// One life of the daemon, as its disk sees it. After a crash no further operation reaches the disk, even if it was in
+/// progress.
 final class Life: SnapshotStore {
     private struct State {
         var isOver = false
         var hasEnded = false
-        /// How long the disk takes for what it is asked.
+        /// How long the disk takes for an operation.
         var latency = Duration.zero
     }
 
@@ -26,15 +26,15 @@ final class Life: SnapshotStore {
 
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// The engine has returned.
+    /// The engine has ended.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     func ended() { state.withLock { $0.hasEnded = true } }
 
-    /// The daemon is no more, from one instant to the next.
+    /// The daemon ends abruptly.
     func end() { state.withLock { $0.isOver = true } }
 
-    /// Until the disk is done. Not to be cancelled, as a disk is not. Returns whether the daemon lives still.
+    /// Waits for the disk. Not cancellable, like a disk. Returns whether the daemon still lives.
     private func hasTurned() async -> Bool {
         let latency = state.withLock { $0.latency }
         if latency > .zero {
@@ -65,7 +65,7 @@ final class Life: SnapshotStore {
         return await disk.validators(pipeline, binding: binding)
     }
 
-    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
+    func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
 
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
         guard await hasTurned() else { return nil }
@@ -82,11 +82,11 @@ final class Life: SnapshotStore {
         return result
     }
 
-    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+    func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
         -> RejectionResult
     { .dropped }
 
-    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool { false }
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
     func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
 

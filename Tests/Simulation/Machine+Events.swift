@@ -6,14 +6,14 @@ import WorldTestSupport
 @testable import FreshetDaemon
 @testable import FreshetSystemSignals
 
-/// What a pipeline can listen to, but for the operator.
+/// The signals that a pipeline can subscribe to, except for the operator's.
 enum Sound: Hashable {
     case standard(StandardSignal)
     /// A file, by its path.
     case file(String)
     case bus(BusSignalMatch)
 
-    /// What occurrences are named after.
+    /// The names of the occurrences.
     var name: String {
         switch self {
         case .standard(let signal): signal.rawValue
@@ -22,16 +22,16 @@ enum Sound: Hashable {
         }
     }
 
-    /// All that a pipeline listens to.
+    /// All subscriptions of a pipeline.
     static func all(of refresh: RefreshPolicy) -> [Sound] {
         StandardSignal.allCases.filter(refresh.on.contains).map(Sound.standard) + refresh.dbus.map(Sound.bus)
             + refresh.files.map(Sound.file)
     }
 }
 
-/// What happens to a machine.
+/// The events of a machine.
 extension Machine {
-    /// Fires a signal, and has the witness know of all who are to hear it.
+    /// Fires a signal, and notifies the witness of all pipelines that must receive it.
     func fire(_ sound: Sound, _ detail: String, on daemon: Daemon, times: Int = 1) {
         var isLost = false
         for (name, runner) in daemon.inOrder where Sound.all(of: runner.definition.refresh).contains(sound) {
@@ -49,15 +49,15 @@ extension Machine {
 
     // MARK: Network
 
-    /// The way out of the machine is another one, or is gone; the kernel's fact and its signal come at the same time.
+    /// The default route changes or is lost; the kernel's state and the signal come at the same time.
     func network(_ name: String?, signalFirst: Bool = false) throws {
-        witness.tell("network \(name ?? "gone")")
+        witness.notify("network \(name ?? "gone")")
         system.route = name
         place.internet.isUp = name != nil
         try lookAtNetwork(signalFirst: signalFirst)
     }
 
-    /// The other protocol comes or goes beside the one that is there.
+    /// A route of the other protocol comes or goes beside the existing one.
     func otherProtocol(_ isThere: Bool) throws {
         system.hasIPv6 = isThere
         try lookAtNetwork()
@@ -70,7 +70,7 @@ extension Machine {
             fire(.standard(.network), firing, on: daemon)
             try settle()
         }
-        tellNetwork(on: daemon)
+        reportNetwork(on: daemon)
         try settle()
         if let firing, !signalFirst {
             fire(.standard(.network), firing, on: daemon)
@@ -78,7 +78,7 @@ extension Machine {
         }
     }
 
-    private func tellNetwork(on daemon: Daemon) {
+    private func reportNetwork(on daemon: Daemon) {
         let state = NetworkState(daemon.senses.fact, before: daemon.state)
         guard state != daemon.state else { return }
         daemon.state = state
@@ -89,53 +89,53 @@ extension Machine {
 
     // MARK: Sleep and clocks
 
-    /// logind says that the machine is about to sleep, or that it is awake: it was after all.
+    /// logind announces a sleep, or its end, after a sleep or without one.
     func goesToSleep(_ sleeps: Bool = true) throws {
         guard let daemon else { return }
         let outcome = daemon.senses.sleep.prepareForSleep(sleeps, reading, at: place.clock.now)
         try follow(outcome, on: daemon)
     }
 
-    /// The machine sleeps: its clock goes on, nothing runs, and the other ends forget its connections.
+    /// The machine sleeps: its boot clock advances, nothing runs, and the peers drop its connections.
     func sleep(_ duration: Duration) {
-        witness.tell("sleeps \(duration)")
+        witness.notify("sleeps \(duration)")
         system.slept += duration
         place.clock.manual.advance(by: duration)
         place.internet.breakConnections()
         if daemon != nil, duration >= SleepMachine.shortestSleep { witness.slept() }
     }
 
-    /// Wakes the machine: first an epoch begins and the pipelines are told, then the signal fires, and then what became
-    /// due happens. The kernel still shows the network of before, and the new epoch's fact comes before or after the
-    /// signal.
+    /// Wakes the machine: first a new epoch begins and the pipelines are notified, then the signal fires, and then
+    /// everything that became due happens. The kernel still reports the old network, and the state with the new epoch
+    /// comes before or after the signal.
     ///
-    /// - Parameter isHeard: logind says that it woke; the clocks are looked at in any case.
-    func wake(factFirst: Bool = false, isHeard: Bool = false) throws {
+    /// - Parameter isHeard: whether logind announces the wake; the clocks are compared in any case.
+    func wake(factFirst: Bool = false, isAnnounced: Bool = false) throws {
         guard let daemon else { return }
-        if flaw == .ringsBeforeWake { try place.executor.runUntilIdle() }
+        if flaw == .firesBeforeWake { try place.executor.runUntilIdle() }
         let now = place.clock.now
         let outcome = daemon.senses.sleep.wokeUp(reading, at: now)
         try follow(outcome, on: daemon, factFirst: factFirst)
-        guard isHeard else { return }
+        guard isAnnounced else { return }
         let again = daemon.senses.sleep.prepareForSleep(false, reading, at: now)
         let fires = again.resumed != nil || (flaw == .wakesTwice)
         witness.expect(outcome.resumed == nil || !fires, "one wake fires twice")
         try follow(again, on: daemon, factFirst: factFirst)
     }
 
-    /// Does what the witness of sleep says, as `SleepMonitor` and `Supervisor` do.
+    /// Applies a message of the sleep monitor, as `SleepMonitor` and `Supervisor` do.
     private func follow(_ outcome: SleepMachine.Outcome, on daemon: Daemon, factFirst: Bool = false) throws {
         if let detail = outcome.resumed {
             daemon.senses.beginEpoch(at: place.clock.now)
             witness.woke()
             daemon.engine.woke()
-            if factFirst { tellNetwork(on: daemon) }
+            if factFirst { reportNetwork(on: daemon) }
             fire(.standard(.resume), detail, on: daemon)
         }
-        tellSleep(on: daemon)
+        reportSleep(on: daemon)
         try settle()
         if outcome.resumed != nil {
-            tellNetwork(on: daemon)
+            reportNetwork(on: daemon)
             try settle()
         }
         if outcome.stepped != nil {
@@ -145,7 +145,7 @@ extension Machine {
         }
     }
 
-    private func tellSleep(on daemon: Daemon) {
+    private func reportSleep(on daemon: Daemon) {
         let sleeps = daemon.senses.sleep.fact.isGoingToSleep
         witness.goesToSleep(sleeps)
         if flaw != .ignoresSleep { daemon.engine.goesToSleep(sleeps) }
@@ -153,7 +153,7 @@ extension Machine {
 
     /// Sets the wall clock forward, or back.
     func stepClock(by step: Duration) throws {
-        witness.tell("clock set by \(step)")
+        witness.notify("clock set by \(step)")
         place.clock.stepWall(by: step)
         guard let daemon else { return }
         try follow(daemon.senses.sleep.clockWasSet(reading, at: place.clock.now), on: daemon)
@@ -165,7 +165,7 @@ extension Machine {
         while let daemon, let deadline = daemon.senses.sleep.deadline, deadline <= end {
             try place.pass(place.clock.now.duration(to: deadline))
             daemon.senses.sleep.deadlinePassed(at: deadline)
-            tellSleep(on: daemon)
+            reportSleep(on: daemon)
             try settle()
         }
         try place.pass(place.clock.now.duration(to: end))
@@ -174,7 +174,7 @@ extension Machine {
 
     // MARK: People, files, the bus
 
-    /// A session came, changed, or (nil) went.
+    /// A session came, changed, or (nil) ended.
     func session(_ id: String, _ session: LoginSession?) throws {
         let path = "/org/freedesktop/login1/session/_3\(id)"
         let before = system.sessions[path]
@@ -186,7 +186,7 @@ extension Machine {
         try settle()
     }
 
-    /// logind is started anew; meanwhile sessions may change.
+    /// logind is restarted; meanwhile sessions may change.
     func restartLogind(_ meanwhile: () throws -> Void = {}) throws {
         daemon?.senses.logindEnds()
         try meanwhile()
@@ -196,14 +196,14 @@ extension Machine {
         try settle()
     }
 
-    /// A file changed so often at one instant.
+    /// A file changed this number of times at one instant.
     func file(_ path: String, times: Int = 1) throws {
         guard let daemon else { return }
         fire(.file(path), "written", on: daemon, times: times)
         try settle()
     }
 
-    /// A signal of the bus, so often at one instant.
+    /// A D-Bus signal fires this number of times at one instant.
     func bus(_ interface: String, times: Int = 1) throws {
         guard let daemon else { return }
         let sounds = daemon.sources.keys.filter {
@@ -219,23 +219,23 @@ extension Machine {
     @discardableResult
     func refresh(_ name: String, force: Bool = false) throws -> RefreshRefusal? {
         guard let runner = daemon?.hosted[name] else { return nil }
-        let refusal = runner.requestRefresh(force: force)
-        if refusal == nil { witness.fired(SignalName.operation, at: name) }
+        let rejection = runner.requestRefresh(force: force)
+        if rejection == nil { witness.fired(SignalName.operation, at: name) }
         try settle()
-        return refusal
+        return rejection
     }
 
-    /// So many firings at one instant, of a signal that this pipeline alone hears.
+    /// This number of firings at one instant, of a signal that only this pipeline receives.
     func flood(_ name: String, _ count: Int) {
         guard let daemon, daemon.hosted[name] != nil else { return }
-        witness.tell("\(name): flood")
+        witness.notify("\(name): flood")
         if !witness.isRefused(name) { witness.fired(SignalName.operation, at: name, times: count) }
         for _ in 0..<count { daemon.operation.activate(for: name) }
     }
 
     func hold(_ name: String, _ held: Bool) throws {
         guard let runner = daemon?.hosted[name] else { return }
-        witness.tell("\(name): \(held ? "held" : "released")")
+        witness.notify("\(name): \(held ? "held" : "released")")
         witness.holds(name, held)
         runner.hold(since: held ? 1 : nil)
         try settle()

@@ -7,7 +7,7 @@ import WorldTestSupport
 @testable import FreshetDaemon
 @testable import FreshetSystemSignals
 
-/// Where machines stand: one time, one internet.
+/// The world of the machines: one time, one internet.
 final class Place {
     let executor = SerialTestExecutor()
     let clock: ScriptedClock
@@ -23,7 +23,7 @@ final class Place {
         try clock.manual.advance(by: duration, draining: executor)
     }
 
-    /// Runs a body to its end, and lets time pass if it waits for that.
+    /// Runs a body to its end, and lets time pass if the body waits for it.
     func run<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) throws -> Value {
         let result = Lock<Value?>(nil)
         let task = Task(executorPreference: executor) {
@@ -39,20 +39,20 @@ final class Place {
         throw Stall()
     }
 
-    /// Something was to end within ten seconds, and did not.
+    /// A step did not end within ten seconds.
     struct Stall: Error {}
 
     /// Seconds since the beginning.
     var now: Double { seconds(clock.manual.elapsed) }
 }
 
-/// A machine with its disk, its network, its people and its configuration files, and the daemon on it: what
-/// `Supervisor` wires, with the operating system left out.
+/// A machine with its disk, its network, its users and its configuration files, and the daemon on it: wired like
+/// `Supervisor`, without the operating system.
 final class Machine {
     let place: Place
     let disk: MemoryDisk
     let witness: Witness
-    /// What is wrong with it.
+    /// Its defect.
     let flaw: Flaw?
     private let host: UInt64
     private var seed: UInt64
@@ -72,7 +72,7 @@ final class Machine {
         var senses: Senses
         var state: NetworkState
         var configuration: Configuration
-        /// Listened to by the pipelines that are hosted, or were.
+        /// The subscriptions of pipelines that are hosted, or were.
         var sources: [Sound: SignalSource] = [:]
         var hosted: [String: PipelineRunner] = [:]
         /// Of ``Flaw/runsTwice``.
@@ -93,7 +93,7 @@ final class Machine {
             state = NetworkState(senses.fact, before: nil)
         }
 
-        /// In the order of their names, so that each course takes the same way again.
+        /// In the order of their names, so that each course is reproducible.
         var inOrder: [(name: String, runner: PipelineRunner)] {
             hosted.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         }
@@ -102,7 +102,7 @@ final class Machine {
     /// - Parameters:
     ///   - files: the configuration, by paths below `/etc/freshet`.
     ///   - host: stands for the machine id.
-    ///   - seed: where random delays begin.
+    ///   - seed: the seed of random delays.
     init(
         _ files: [String: String], at place: Place = Place(), host: UInt64 = 1, seed: UInt64 = 1, flaw: Flaw? = nil
     ) {
@@ -117,7 +117,7 @@ final class Machine {
 
     deinit {
         daemon?.service?.cancel()
-        // So that its tasks end with it: the executor does not own those that it has not run.
+        // Disarmed explicitly, so that its tasks end with it: the executor does not own tasks that it has not run.
         _ = try? place.executor.runUntilIdle()
     }
 
@@ -127,9 +127,9 @@ final class Machine {
 
     // MARK: The daemon's life
 
-    /// Starts the daemon from what the disk has.
+    /// Starts the daemon from the state on the disk.
     func boot() throws {
-        witness.tell("boots")
+        witness.notify("boots")
         let configuration = read()
         let daemon = Daemon(self, configuration)
         self.daemon = daemon
@@ -144,10 +144,10 @@ final class Machine {
         try settle()
     }
 
-    /// Ends the daemon, as by SIGTERM. Nothing of it goes on afterwards.
+    /// Ends the daemon, as by SIGTERM. All its work ends.
     func stop() throws {
         guard let daemon else { return }
-        witness.tell("stops")
+        witness.notify("stops")
         self.daemon = nil
         daemon.service?.cancel()
         try place.executor.runUntilIdle()
@@ -157,23 +157,23 @@ final class Machine {
         if flaw == .losesCopies { disk.format() }
     }
 
-    /// Ends the daemon as SIGKILL does, or the loss of power: what was under way never was.
+    /// Ends the daemon as SIGKILL or a power failure does: operations in progress are lost.
     func crash() throws {
         guard let daemon else { return }
-        witness.tell("crashes")
+        witness.notify("crashes")
         self.daemon = nil
         daemon.life.end()
         daemon.service?.cancel()
-        // What it asked of others is gone with it.
+        // Its pending operations are lost too.
         try place.pass(.seconds(1))
         witness.crashed()
     }
 
-    /// Reads the configuration again; refused whole if it has faults.
+    /// Reads the configuration again; it is refused as a whole if it has errors.
     @discardableResult
     func reload(configurationOnly: Bool = false) throws -> Bool {
         guard let daemon else { return false }
-        witness.tell("reloads")
+        witness.notify("reloads")
         let new = read()
         guard new.diagnostics.allSatisfy({ $0.severity != .error }) else { return false }
         let difference = new.difference(from: daemon.configuration)
@@ -200,7 +200,7 @@ final class Machine {
         if definition.refresh.on != before.refresh.on || definition.refresh.files != before.refresh.files
             || definition.refresh.dbus != before.refresh.dbus
         {
-            daemon.engine.listen(runner, to: signal(of: definition, on: daemon))
+            daemon.engine.subscribe(runner, to: signal(of: definition, on: daemon))
         }
         let flawed = flawed(definition)
         witness.changes(definition, sameProduct: flawed.makesTheSame(as: before), splay: splay(daemon.configuration))
@@ -223,7 +223,7 @@ final class Machine {
         StableDelay.fraction(identity: String(host).utf8, name: name)
     }
 
-    /// All that a pipeline listens to.
+    /// All subscriptions of a pipeline.
     private func signal(of definition: PipelineDefinition, on daemon: Daemon) -> Signal {
         let clock = place.clock
         var signals = [daemon.operation.signal(activatedBy: definition.name)]
@@ -252,7 +252,7 @@ final class Machine {
             ]
             in
             await engine.add(flawed, signal: signal, network: state, splay: splay, share: share, seed: seed) {
-                if !life.isOver { witness.heard($0, of: definition.name) }
+                if !life.isOver { witness.received($0, of: definition.name) }
             }
         }
     }
@@ -278,14 +278,14 @@ final class Machine {
         witness.dismissed(name)
     }
 
-    // MARK: What is to be seen
+    // MARK: Observation
 
     var names: [String] { daemon?.hosted.keys.sorted() ?? [] }
     var slots: RequestLimiter? { daemon?.slots }
 
     func status(_ name: String) -> PipelineStatus? { daemon?.hosted[name]?.status }
 
-    /// Runs what is ready, and looks whether all is as it must be.
+    /// Runs everything that is ready, and checks all invariants.
     func settle() throws {
         try place.executor.runUntilIdle()
         for (name, runner) in daemon?.inOrder ?? [] {

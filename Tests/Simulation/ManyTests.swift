@@ -13,7 +13,7 @@ struct ManyTests {
         return Machine(files)
     }
 
-    @Test("a hundred hang, a hundred fail, a hundred are flooded with signals: seven hundred keep their times")
+    @Test("a hundred hang, a hundred fail, a hundred get floods of signals: seven hundred keep their schedule")
     func isolation() throws {
         let sound = names("sound", 700)
         let hanging = names("hang", 100)
@@ -32,7 +32,8 @@ struct ManyTests {
             #expect(machine.witness.starts(of: name) == [0, 600, 1200, 1800, 2400, 3000, 3600])
         }
         for name in flooded {
-            // Each flood is one request; one that comes while the daemon starts is gathered or passes, as the first.
+            // Each flood is one request; a signal that comes while the daemon starts is held or passes, as the first
+            // one.
             #expect(machine.witness.starts(of: name).count <= 14, "\(machine.witness.starts(of: name))")
             #expect(machine.status(name)?.freshness == .fresh)
         }
@@ -43,10 +44,11 @@ struct ManyTests {
         #expect(machine.place.internet.mostOpen <= 200)
         try machine.stop()
         #expect(machine.place.internet.open == 0)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("those that hang at one origin hold up others of it for no more than their deadlines, and no others at all")
+    @Test(
+        "pipelines that hang at one origin delay others at that origin only until their deadlines, and no other origin")
     func fullOrigin() throws {
         let hanging = names("hang", 60)
         let sound = names("sound", 300)
@@ -66,7 +68,7 @@ struct ManyTests {
             try machine.pass(.seconds(1))
             #expect(machine.place.internet.requests(of: "full") <= 4)
         }
-        // In turn: sixty that hang in four places for 10 s each.
+        // In turn: sixty that hang with four permits for 10 s each.
         #expect((machine.witness.starts(of: "beside").first ?? .infinity) <= 150)
         let late = machine.status(try #require(hanging.last))
         #expect(
@@ -74,10 +76,10 @@ struct ManyTests {
         try machine.pass(.seconds(600))
         for name in sound { #expect(machine.witness.starts(of: name) == [0, 600]) }
         try machine.stop()
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("where those that hang take every place, the others wait for no more than their deadlines")
+    @Test("if hanging pipelines hold every permit, the others wait only until their deadlines")
     func starvation() throws {
         let hanging = names("hang", 100)
         let sound = names("sound", 50)
@@ -87,12 +89,12 @@ struct ManyTests {
         try machine.boot()
         try machine.pass(.seconds(1200))
         for name in sound {
-            // A hundred that hang in twenty places for 10 s each.
+            // A hundred that hang with twenty permits for 10 s each.
             #expect((machine.witness.starts(of: name).first ?? .infinity) <= 50)
             #expect(machine.status(name)?.generation?.number == 1)
         }
         #expect(machine.place.internet.mostOpen == 20)
         try machine.stop()
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 }

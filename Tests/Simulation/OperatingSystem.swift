@@ -3,19 +3,19 @@ import Glibc
 
 @testable import FreshetSystemSignals
 
-/// What the kernel and logind would say of a machine if they were asked. It is there whether a daemon runs or not.
+/// The state that the kernel and logind report for a machine. It exists whether a daemon runs or not.
 struct OperatingSystem {
-    /// The link by which the default route goes out; nil: there is no route.
+    /// The link of the default route; nil: there is no route.
     var route: String? = "home"
-    /// There is a route of the other protocol beside it.
+    /// Whether there is a route of the other protocol beside it.
     var hasIPv6 = false
-    /// For how long the machine has slept since it was started.
+    /// How long the machine has slept since it was started.
     var slept: Duration = .zero
     /// Sessions at the machine, by the paths of their objects.
     var sessions: [String: LoginSession] = [:]
-    /// How often logind was started; each has a bus name of its own.
+    /// How often logind was started; each start has its own bus name.
     var logindStarts = 1
-    /// The links that there ever were; the kernel's numbers for them are their places.
+    /// All links so far; the kernel's number of a link is its index here.
     private var links: [String] = []
 
     var logind: String { ":1.\(logindStarts)" }
@@ -26,7 +26,7 @@ struct OperatingSystem {
         return Int32(links.firstIndex(of: name) ?? 0) + 2
     }
 
-    /// The clocks, of which only differences count.
+    /// The clocks; only their differences count.
     func reading(_ clock: (boot: Duration, wall: Int64)) -> ClockReading {
         let wall = Duration.microseconds(clock.wall) - clock.boot
         return ClockReading(slept: slept, wall: wall)
@@ -42,14 +42,14 @@ struct OperatingSystem {
 }
 
 extension ClockReading {
-    /// Two differences that are known exactly.
+    /// Two exactly known differences.
     init(slept: Duration, wall: Duration) {
         self.init(
             monotonic: .zero - slept, boot: .zero, realtime: wall, boot: .zero, monotonic: .zero - slept)
     }
 }
 
-/// The ears of one life of the daemon: its own machines for the network, sleep and sessions, told and asked as their
+/// The monitors of one life of the daemon: its own machines for the network, sleep and sessions, driven as their
 /// monitors do.
 struct Senses {
     /// IFF_UP and IFF_RUNNING (netdevice(7)).
@@ -62,10 +62,10 @@ struct Senses {
     var sleep: SleepMachine
     private var sessions = SessionMachine(.local)
 
-    /// How it is at the start is no news.
+    /// The state at the start is not an event.
     init(_ system: inout OperatingSystem, _ reading: ClockReading, at now: ContinuousClock.Instant) {
         sleep = SleepMachine(reading, logind: .available, at: now)
-        sleep.hearsSteps = true
+        sleep.receivesSteps = true
         fact = NetworkFact(.elsewhere, isReachable: false, changedAt: now, epoch: 0)
         fact = network.add(.elsewhere, answers(of: &system), at: now)
         _ = logindStarts(system)
@@ -73,7 +73,7 @@ struct Senses {
 
     // MARK: Network
 
-    /// Something of links, addresses or routes changed: the kernel is asked. Returns what the signal says, if it fires.
+    /// Links, addresses or routes changed: the kernel is asked. Returns the detail of the signal, if it fires.
     mutating func look(at system: inout OperatingSystem, at now: ContinuousClock.Instant) -> String? {
         take(network.look(answers(of: &system), at: now))
     }
@@ -106,14 +106,14 @@ struct Senses {
 
     // MARK: Sessions
 
-    /// logind can be heard, again if it was started anew. Returns the firings of `foreground`.
+    /// logind is reachable, possibly after a restart. Returns the firings of `foreground`.
     mutating func logindStarts(_ system: OperatingSystem) -> [String] {
-        follow(sessions.logindBecame(.heard(sender: system.logind)), system)
+        follow(sessions.logindBecame(.received(sender: system.logind)), system)
     }
 
     mutating func logindEnds() { _ = sessions.logindBecame(.missing(reason: "logind does not run")) }
 
-    /// A session came, changed or went.
+    /// A session came, changed or ended.
     mutating func sessionChanged(_ path: String, before: LoginSession?, _ system: OperatingSystem) -> [String] {
         guard let session = system.sessions[path] else { return follow(sessions.removed(path), system) }
         guard let before else { return follow(sessions.added(path), system) }
@@ -123,7 +123,7 @@ struct Senses {
         return follow(sessions.changed(path, change), system)
     }
 
-    /// Asks logind what the machine wants to know, which answers at once.
+    /// Sends the machine's queries to logind, which answers immediately.
     private mutating func follow(_ first: SessionMachine.Outcome, _ system: OperatingSystem) -> [String] {
         var arrivals: [String] = []
         var outcomes = [first]
@@ -131,7 +131,7 @@ struct Senses {
             let outcome = outcomes.removeFirst()
             arrivals += outcome.arrivals
             if outcome.lists { outcomes.append(sessions.listed(system.rows, listing: sessions.listing)) }
-            for path in outcome.asks {
+            for path in outcome.requests {
                 outcomes.append(sessions.answered(path, system.properties(of: path), listing: sessions.listing))
             }
         }

@@ -2,17 +2,17 @@ import FreshetPipelines
 import Testing
 import WorldTestSupport
 
-@Suite("An origin is treated well", .ownThread)
+@Suite("Load on an origin", .ownThread)
 struct OriginTests {
     private static let hour: Duration = .seconds(3600)
 
-    @Test("fifty starts in ten minutes cost one request for each time that the copy is older than fresh-for")
+    @Test("fifty starts in ten minutes cost one request each time that the copy is older than fresh-for")
     func rebootLoop() throws {
         #expect(try rebootLoop("every: 15min").count <= 11)
         #expect(try rebootLoop("every: 15min, fresh-for: 10min").count <= 2)
     }
 
-    /// When the origin was asked.
+    /// When the origin got requests.
     private func rebootLoop(_ refresh: String) throws -> [Double] {
         let machine = Machine(["pipelines/news.yaml": pipeline("news", refresh)])
         machine.origin("news").answers(good)
@@ -26,11 +26,11 @@ struct OriginTests {
             try machine.network("home")
         }
         #expect(machine.status("news")?.generation?.number == 1)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
         return machine.origin("news").times
     }
 
-    @Test("fifty starts while the origin wants to be left alone cost one request")
+    @Test("fifty starts during a Retry-After cost one request")
     func rebootLoopRetryAfter() throws {
         let machine = Machine(["pipelines/news.yaml": pipeline("news", "every: 15min")])
         machine.origin("news").answers(down(retryAfter: .seconds(605)))
@@ -45,10 +45,12 @@ struct OriginTests {
         machine.origin("news").answers(good)
         try machine.pass(.seconds(305))
         #expect(machine.status("news")?.activity == .loaded)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("down for a day: some hundred attempts of a pipeline, which do not come together, and fresh soon after")
+    @Test(
+        "an outage of a day costs a hundred spread attempts of each pipeline; soon afterwards it is fresh"
+    )
     func downForADay() throws {
         let names = (0..<20).map { "p\($0)" }
         let machine = Machine(
@@ -62,11 +64,11 @@ struct OriginTests {
         var perMinute: [Int: Int] = [:]
         for name in names {
             let attempts = machine.origin(name).times.filter { $0 > begin }
-            // From 15 min on; at random up to 300 s apart: 150 s on average.
+            // From 15 min on; random waits up to 300 s: 150 s on average.
             #expect((86_400 / 300...86_400 / 120).contains(attempts.count), "\(name): \(attempts.count)")
-            // The first quarter of an hour is that of the doubling.
+            // In the first quarter of an hour the waits double.
             for attempt in attempts where attempt > begin + 1800 { perMinute[Int(attempt) / 60, default: 0] += 1 }
-            #expect(machine.status(name)?.generation?.number == 1, "the copy is offered all day")
+            #expect(machine.status(name)?.generation?.number == 1, "the copy is published all day")
             #expect(machine.status(name)?.freshness == .stale)
         }
         // 8 a minute on average.
@@ -78,10 +80,12 @@ struct OriginTests {
             #expect(machine.status(name)?.freshness == .fresh)
         }
         try machine.stop()
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("Retry-After for an hour, all day: an attempt an hour, whatever is heard, and whoever asks without force")
+    @Test(
+        "Retry-After of an hour, all day: an attempt an hour, in spite of signals and requests without force"
+    )
     func retryAfter() throws {
         let machine = Machine(["pipelines/news.yaml": pipeline("news", "every: 15min")])
         let origin = machine.origin("news")
@@ -95,18 +99,18 @@ struct OriginTests {
         }
         #expect((20...25).contains(origin.times.count), "\(origin.times.count)")
         #expect(zip(origin.times, origin.times.dropFirst()).allSatisfy { $1 - $0 >= 3600 })
-        // The operator has the last word.
+        // A forced run of the operator ignores it.
         try machine.pass(.seconds(10))
         let before = origin.times.count
         origin.answers(good)
         #expect(try machine.refresh("news", force: true) == nil)
         #expect(origin.times.count == before + 1)
         #expect(machine.status("news")?.activity == .loaded)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
         #expect(machine.witness.unanswered == [])
     }
 
-    @Test("an origin that refuses is soon asked as often as it is planned, and the surroundings change nothing of it")
+    @Test("an origin that refuses soon gets planned requests only, and environment signals change nothing")
     func refused() throws {
         let machine = Machine(["pipelines/news.yaml": pipeline("news", "every: 15min")])
         machine.origin("news").answers(.fails(RunFailure(.refused, "404")))
@@ -118,10 +122,10 @@ struct OriginTests {
         }
         // After 1, 2, 4 and 8 minutes, then every 15, with a random part of a quarter at most.
         #expect((77...99).contains(machine.origin("news").times.count), "\(machine.origin("news").times.count)")
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("an error page that a check refuses is gone within twice its time, though the copy is asked for twice a day")
+    @Test("a rejected error page is replaced within twice its time, although checks are planned twice a day")
     func errorPage() throws {
         let machine = Machine(["pipelines/news.yaml": pipeline("news", "every: 12h", check: "min-bytes: 3")])
         let origin = machine.origin("news")
@@ -135,16 +139,17 @@ struct OriginTests {
             try machine.network("home")
             try machine.network("office")
         }
-        #expect(machine.status("news")?.failing?.failure.refusal == .lasting)
+        #expect(machine.status("news")?.failing?.failure.rejection == .lasting)
         origin.answers(.content("good again"))
         try machine.pass(.seconds(3660))
         #expect(machine.status("news")?.activity == .loaded)
-        // The surroundings are heard as ever.
+        // Environment signals are received as usual.
         #expect(origin.times.count <= 2 + 12 + 8, "\(origin.times.count)")
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("two hundred hosts that boot at once come spread over the splay, and after an outage again")
+    @Test(
+        "requests of two hundred hosts that boot at the same time are spread over the splay, and after an outage again")
     func splay() throws {
         let place = Place()
         let url = "https://fleet.example.com/data"
@@ -161,7 +166,7 @@ struct OriginTests {
         for machine in machines { try machine.boot() }
         try place.pass(.seconds(601))
         expectSpread(origin.times, from: 0)
-        // Its second hour begins with an outage for all of them.
+        // Its second hour begins with an outage for all hosts.
         for machine in machines { try machine.network(nil) }
         try place.pass(Self.hour * 2)
         let outageEnds = place.now
@@ -169,11 +174,11 @@ struct OriginTests {
         for machine in machines { try machine.network("uplink") }
         try place.pass(.seconds(601))
         expectSpread(Array(origin.times.dropFirst(before)), from: outageEnds)
-        for machine in machines { #expect(machine.witness.faults == []) }
+        for machine in machines { #expect(machine.witness.errors == []) }
     }
 
-    /// 200 requests in 20 buckets of 30 s: 10 each on average; with chance alone more than 25 in one of the twenty, or
-    /// an empty one, would be seen less than once in a thousand times.
+    /// 200 requests in 20 buckets of 30 s: 10 each on average; by chance alone, a bucket with more than 25 or an empty
+    /// one is seen less than once in a thousand times.
     private func expectSpread(_ times: [Double], from start: Double) {
         var buckets = Array(repeating: 0, count: 20)
         for time in times {

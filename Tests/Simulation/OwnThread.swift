@@ -1,8 +1,8 @@
 import FreshetEventLoop
 import Testing
 
-/// Runs stories one after the other on a thread of their own: they compute for seconds, and would keep the runtime's
-/// few threads from tests that wait for the real world.
+/// Runs stories one after the other on a separate thread: they compute for seconds, and would block the runtime's few
+/// threads for tests that wait for the real world.
 struct OwnThread: TestTrait, SuiteTrait, TestScoping {
     private static let loop = Result { () throws(SystemCallError) in
         let loop = try EventLoop()

@@ -1,12 +1,12 @@
 import FreshetPipelines
 import WorldTestSupport
 
-/// Pages in words: an item, and where the next page is, as in `good 3 > https://a.example.com/data?page=2`.
+/// Pages as text: an item, and where the next page is, as in `good 3 > https://a.example.com/data?page=2`.
 enum Pages {
-    /// So many there are of each set.
+    /// The number of pages of each set.
     static let count = 3
 
-    /// What stands in a pipeline's file beside its URL: one page a check, further ones on demand.
+    /// The lines of a pipeline's file beside its URL: one page per check, further pages on demand.
     static let definition = ", pages: {next: {url: .next}, items: .items, load: 1}"
 
     /// The first page of a set is at the set's own URL.
@@ -22,21 +22,21 @@ enum Pages {
         return (String(page[..<arrow.lowerBound]), String(page[arrow.upperBound...]))
     }
 
-    /// The items of a copy: a list of them in JSON, or one as it came.
+    /// The items of a copy: a list in JSON, or one item as received.
     static func items(of copy: String) -> [String] {
         guard copy.hasPrefix("[") else { return [copy] }
         return copy.split(separator: "\"").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
     }
 }
 
-/// Says of such pages what the engine's program would.
+/// Gives the outputs that the engine's program gives for such pages.
 struct PageTransformer: Transforming {
     private let rest = ScriptedTransformer()
 
     func values(
         of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
-        // Of nothing a program says nothing.
+        // For no input a program has no output.
         guard !input.isEmpty else { return [] }
         let (item, next) = Pages.reading(String(decoding: input, as: UTF8.self))
         return ["1", "[\"\(item)\"]", next.map { "=\($0)" } ?? "-", "-", "-"].map { Array($0.utf8) }

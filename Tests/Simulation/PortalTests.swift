@@ -6,7 +6,7 @@ import WorldTestSupport
 struct PortalTests {
     private static let probed = "needs-network: {probe: 'http://probe.example/204'}"
 
-    @Test("a hotel's portal: pipelines wait until somebody logs in, nothing fails, and few probes are made")
+    @Test("a hotel's portal: pipelines wait until a person logs in, nothing fails, and few probes are made")
     func hotel() throws {
         let machine = Machine([
             "pipelines/news.yaml": pipeline("news", "every: 15min, \(Self.probed)"),
@@ -43,11 +43,11 @@ struct PortalTests {
         }
         try machine.stop()
         #expect(portal.open == 0)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
     @Test(
-        "in any course no run starts without a proof of its network that is at most 30 s old",
+        "in any course a run starts only with a proof of its network that is at most 30 s old",
         arguments: 1...20 as ClosedRange<UInt64>)
     func courses(_ seed: UInt64) throws {
         var dice = Jitter(seed: seed)
@@ -69,7 +69,7 @@ struct PortalTests {
             case 4, 5: portal.answers(.lets)
             case 6:
                 let name = ["home", "office"].randomElement(using: &dice)
-                // What is there already is no other network, and begins no epoch.
+                // A state that exists already is not another network, and begins no epoch.
                 if name != machine.system.route { changes.append(machine.place.now) }
                 try machine.network(name)
             case 7: try machine.network(nil)
@@ -96,6 +96,6 @@ struct PortalTests {
         for name in names { #expect(machine.status(name)?.activity == .loaded) }
         try machine.stop()
         #expect(portal.open == 0)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 }

@@ -2,9 +2,9 @@ import FreshetPipelines
 import Testing
 import WorldTestSupport
 
-@Suite("A configuration that changes under way", .ownThread)
+@Suite("A configuration that changes in progress", .ownThread)
 struct ReloadTests {
-    @Test("two daemons, reloaded while their runs go on: one's product is another, the other's only comes more often")
+    @Test("two daemons are reloaded during runs: one product changes, the other pipeline only runs more often")
     func twoDaemons() throws {
         let place = Place()
         let one = Machine(
@@ -31,29 +31,29 @@ struct ReloadTests {
         #expect(place.internet["https://one.example/new"].times == [2, 3607])
         try one.stop()
         try two.stop()
-        #expect(one.witness.faults == [])
-        #expect(two.witness.faults == [])
+        #expect(one.witness.errors == [])
+        #expect(two.witness.errors == [])
     }
 
-    @Test("with the signal, every pipeline that listens is checked once, by a run that starts after the reload")
+    @Test("the signal `reload` makes every subscribed pipeline check once, in a run that starts after the reload")
     func signal() throws {
         let machine = Machine([
-            "pipelines/hears.yaml": pipeline("hears", "every: 1h"),
-            "pipelines/deaf.yaml": pipeline("deaf", "every: 1h, on: [start]"),
+            "pipelines/subscribed.yaml": pipeline("subscribed", "every: 1h"),
+            "pipelines/other.yaml": pipeline("other", "every: 1h, on: [start]"),
         ])
-        for name in ["hears", "deaf"] { machine.origin(name).answers(.after(.seconds(5), good)) }
+        for name in ["subscribed", "other"] { machine.origin(name).answers(.after(.seconds(5), good)) }
         try machine.boot()
         try machine.pass(.seconds(2))
         for _ in 0..<10 { #expect(try machine.reload()) }
         try machine.pass(.seconds(60))
-        #expect(machine.origin("hears").times == [0, 5])
-        #expect(machine.origin("deaf").times == [0])
+        #expect(machine.origin("subscribed").times == [0, 5])
+        #expect(machine.origin("other").times == [0])
         #expect(machine.witness.unanswered == [])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("a fault leaves everything as it was; what is removed ends, and what comes back goes on from its copy")
-    func faultAndRemoval() throws {
+    @Test("a configuration error changes nothing; a removed pipeline ends, and an added one continues from its copy")
+    func errorAndRemoval() throws {
         let machine = Machine([
             "pipelines/news.yaml": pipeline("news", "every: 1h"), "pipelines/jwks.yaml": pipeline("jwks", "every: 1h"),
         ])
@@ -82,6 +82,6 @@ struct ReloadTests {
         try machine.pass(.seconds(3600))
         #expect(machine.origin("news").times.count == before + 1)
         try machine.stop()
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 }

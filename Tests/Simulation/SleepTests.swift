@@ -11,7 +11,7 @@ struct SleepTests {
     }
 
     @Test(
-        "after a night there is one run for the wake and the overdue check, in whatever order it is told",
+        "after a night there is one run for the wake and the overdue check, in any order of events",
         arguments: [true, false], [true, false])
     func night(_ hasLogind: Bool, _ factFirst: Bool) throws {
         let machine = machine()
@@ -22,10 +22,10 @@ struct SleepTests {
         try machine.pass(.seconds(60))
         #expect(machine.witness.causes(of: "news") == ["start", "timer, resume"])
         #expect(machine.witness.starts(of: "news") == [0, 28800])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("who does not listen to `resume` is checked once after the wake, and not before")
+    @Test("a pipeline without a subscription to `resume` is checked once after the wake, and not before")
     func deaf() throws {
         let machine = machine("every: 15min, on: [start]")
         try machine.boot()
@@ -37,7 +37,7 @@ struct SleepTests {
         try machine.wake()
         try machine.pass(.seconds(60))
         #expect(machine.witness.starts(of: "news") == [0, 29710])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
     @Test("overdue checks of many machines are spread by their random delays")
@@ -55,12 +55,12 @@ struct SleepTests {
             let after = machine.witness.starts(of: "news").dropFirst()
             #expect(after.count == 1)
             starts.formUnion(after)
-            #expect(machine.witness.faults == [])
+            #expect(machine.witness.errors == [])
         }
         #expect(starts.count == 20)
     }
 
-    @Test("a run whose connections died in its sleep is made anew at the wake, and nothing has failed")
+    @Test("a run whose connections died during the sleep is repeated at the wake, and does not count as failed")
     func deadConnection() throws {
         let machine = machine()
         let origin = machine.origin("news")
@@ -75,7 +75,7 @@ struct SleepTests {
         #expect(machine.witness.causes(of: "news") == ["start", "start, resume"])
         #expect(machine.witness.starts(of: "news") == [0, 3601])
         #expect(machine.place.internet.open == 0)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
     @Test(
@@ -98,10 +98,10 @@ struct SleepTests {
         #expect(outcomes.count { $0 == .unchanged } == 1)
         #expect(machine.witness.failures(of: "news") == 0)
         #expect(machine.status("news")?.activity == .loaded)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("the route is there before what is behind it: tried again soon, and nothing has failed")
+    @Test("the route is there before the network behind it: it is retried soon, and nothing has failed")
     func staleRoute() throws {
         let machine = machine()
         let origin = machine.origin("news")
@@ -115,10 +115,10 @@ struct SleepTests {
         #expect(origin.times.dropFirst() == [3600, 3600.25, 3600.75, 3601.75, 3603.75, 3607.75])
         #expect(machine.witness.failures(of: "news") == 0)
         #expect(machine.status("news")?.activity == .loaded)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("nothing starts before the sleep, not even what is forced; after one that failed all of it is one run")
+    @Test("no run starts before the sleep, not even a forced one; afterwards all requests are one run")
     func failedSuspend() throws {
         let machine = machine()
         try machine.boot()
@@ -133,10 +133,10 @@ struct SleepTests {
         #expect(machine.witness.causes(of: "news").last == "network, operator, resume")
         try machine.pass(.seconds(60))
         #expect(machine.witness.starts(of: "news").count == 2)
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("a sleep that was announced and does not come holds nothing up for longer than half a minute")
+    @Test("an announced sleep that does not come delays runs for at most half a minute")
     func announcedOnly() throws {
         let machine = machine("every: 15min, on: [start]")
         try machine.boot()
@@ -144,10 +144,10 @@ struct SleepTests {
         try machine.goesToSleep()
         try machine.pass(.seconds(60))
         #expect(machine.witness.starts(of: "news") == [0, 920])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("a pipeline that comes while the machine is about to sleep waits too")
+    @Test("a pipeline that is added while the machine is about to sleep waits too")
     func newcomer() throws {
         let machine = machine()
         try machine.boot()
@@ -160,10 +160,10 @@ struct SleepTests {
         machine.sleep(.seconds(3600))
         try machine.wake()
         #expect(machine.witness.starts(of: "more") == [3600])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
-    @Test("a certificate that is not valid yet is asked for again when the clock is set")
+    @Test("a request that failed by the certificate's date is repeated when the clock is set")
     func certificate() throws {
         let machine = machine("retry: {from: 5min, to: 5min}")
         let origin = machine.origin("news")
@@ -173,7 +173,7 @@ struct SleepTests {
         try machine.stepClock(by: .seconds(3 * 365 * 86_400))
         #expect(machine.status("news")?.activity == .loaded)
         #expect(origin.times == [0, 0])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 
     @Test("a clock that stood still while the machine was off: the check is due as soon as the clock is set")
@@ -187,12 +187,12 @@ struct SleepTests {
         try machine.stepClock(by: .seconds(3 * 86_400))
         #expect(machine.witness.starts(of: "news") == [0, 60])
         #expect(machine.witness.causes(of: "news").last == "timer")
-        // From here on a step changes nothing but what people are shown.
+        // From here on a step changes only the shown times.
         let checked = try #require(machine.status("news")?.lastCheck)
         try machine.stepClock(by: .seconds(-3600))
         #expect(machine.status("news")?.lastCheck == checked - 3_600_000_000)
         try machine.pass(.seconds(3600))
         #expect(machine.witness.starts(of: "news") == [0, 60])
-        #expect(machine.witness.faults == [])
+        #expect(machine.witness.errors == [])
     }
 }

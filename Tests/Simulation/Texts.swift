@@ -1,9 +1,9 @@
 import FreshetPipelines
 import WorldTestSupport
 
-/// A pipeline's file: a URL of its own, and further lines.
+/// A pipeline's file: its own URL, and further lines.
 ///
-/// - Parameter pages: what stands beside the URL, with a comma before.
+/// - Parameter pages: the text beside the URL, with a comma before it.
 func pipeline(
     _ name: String, _ refresh: String = "", url: String? = nil, pages: String = "", check: String = ""
 ) -> String {
@@ -21,7 +21,7 @@ extension Machine {
     func origin(_ name: String) -> ScriptedOrigin { place.internet["https://\(name).example.com/data"] }
 }
 
-/// An answer with which an origin says that it is down.
+/// An answer of an origin that is down.
 func down(retryAfter: Duration? = nil) -> ScriptedOrigin.Answer {
     .fails(RunFailure(.transient, "503", retryAfter: retryAfter))
 }

@@ -4,43 +4,42 @@ import FreshetTestKit
 import Glibc
 import WorldTestSupport
 
-/// Sees all that a machine's pipelines do, and notes what must never be:
+/// Observes all pipelines of a machine, and records violations of these rules:
 ///
-/// - two runs of a pipeline at once, a run without a cause, a run's number twice, also across restarts;
-/// - a run whose causes are not exactly what was heard and not answered: a firing that was lost, counted twice, or
-///   answered by a run that had started before (a demand) or by nothing (the surroundings);
-/// - a firing that neither a run nor a reason follows;
-/// - more runs for a storm than it may cost;
-/// - a run that needs the network while that is away, unless it is forced or an overdue check is attempted anyway;
-/// - a start while the origin wants to be left alone, unless it is forced, or sooner than `min-interval` allows;
-/// - a start while the machine is about to sleep; whatever is done after a sleep before the wake was told; a check by
-///   the clock before it is due;
-/// - a wish for a further page that is not answered, or twice, or by a check; a page that nobody wants; one that is taken
-///   for a check;
-/// - a copy that is on the disk and not offered, one that no check should have let through, and one that is not what
-///   the origin said meanwhile.
+/// - the runs of a pipeline do not overlap, each has a cause, and run numbers are unique, also across restarts;
+/// - the causes of a run are exactly the received signals without an answer: no firing is lost, counted twice, answered
+///   by an earlier run (for a request) or by nothing (for an environment signal);
+/// - each firing leads to a run or to a reason;
+/// - a burst does not cost more runs than it may;
+/// - a run that needs the network does not start without it, unless it is forced or an overdue check is attempted
+///   anyway;
+/// - no run starts during `Retry-After`, unless it is forced, or sooner than `min-interval` allows;
+/// - no run starts while the machine is about to sleep; nothing is done after a sleep before the wake is reported; no
+///   check comes before it is due;
+/// - each request for a further page is answered once, not by a check; no page is loaded without a request, and none
+///   counts as a check;
+/// - each copy on the disk is published, was accepted by the checks, and is content that the origin sent meanwhile.
 ///
-/// It counts for itself, from what it is told that happened; of the engine it believes nothing but when runs start and
-/// end.
+/// The witness counts from the reported events; from the engine it only takes when runs start and end.
 final class Witness: Sendable {
-    /// So many are kept: the first says most.
+    /// The most recorded errors: the first says most.
     static let limit = 20
 
     private struct State {
         var accounts: [String: Account] = [:]
-        var faults: [String] = []
-        var surroundings = HostEnvironment()
-        var lastWish: UInt64 = 0
-        /// Of all that happened, for two courses to be compared.
+        var errors: [String] = []
+        var environment = HostEnvironment()
+        var lastRequest: UInt64 = 0
+        /// A digest of all events, to compare two courses.
         var trace = Trace()
     }
 
-    /// What is so for all pipelines.
+    /// The state that all pipelines share.
     struct HostEnvironment {
         var goesToSleep = false
-        /// The machine slept, and nobody knows it yet.
-        var isUntold = false
-        /// Since when the network is away.
+        /// The machine slept, and it is not reported yet.
+        var isUnreported = false
+        /// Since when the network is lost.
         var awaySince: ContinuousClock.Instant?
     }
 
@@ -55,73 +54,73 @@ final class Witness: Sendable {
         self.disk = disk
     }
 
-    /// What must never be and was, with its second. Empty at the end of a story that ends well.
-    var faults: [String] { state.withLock { $0.faults } }
-    /// The pipelines whose demands no run has followed yet.
+    /// The recorded errors with their second. Empty at the end of a successful story.
+    var errors: [String] { state.withLock { $0.errors } }
+    /// The pipelines whose requests no run has followed yet.
     var unanswered: [String] {
-        state.withLock { $0.accounts.filter { $0.value.owed.hasDemand }.keys.sorted() }
+        state.withLock { $0.accounts.filter { $0.value.pending.hasRequest }.keys.sorted() }
     }
-    /// A number that two courses share if the same happened in both.
+    /// A number that is equal for two courses with the same events.
     var trace: UInt64 { state.withLock { $0.trace.number } }
     /// When a pipeline's runs started, in seconds.
     func starts(of name: String) -> [Double] { state.withLock { $0.accounts[name]?.starts ?? [] } }
     func outcomes(of name: String) -> [RunOutcome] { state.withLock { $0.accounts[name]?.outcomes ?? [] } }
-    /// The causes of each run, in words.
+    /// The causes of each run, as text.
     func causes(of name: String) -> [String] { state.withLock { $0.accounts[name]?.causes ?? [] } }
     /// How many runs failed and counted as failures.
     func failures(of name: String) -> Int { state.withLock { $0.accounts[name]?.counted ?? 0 } }
-    /// How many runs there were of all pipelines.
+    /// The number of runs of all pipelines.
     var runs: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.starts.count } } }
-    /// How many loaded a further page.
+    /// The number of runs that loaded a further page.
     var pageRuns: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.pageRuns } } }
-    /// The pipelines with wishes for further pages that nobody answered yet.
-    var unansweredWishes: [String] {
-        state.withLock { $0.accounts.filter { !$0.value.wishes.isEmpty }.keys.sorted() }
+    /// The pipelines with unanswered requests for further pages.
+    var unansweredPageRequests: [String] {
+        state.withLock { $0.accounts.filter { !$0.value.pageRequests.isEmpty }.keys.sorted() }
     }
 
-    func expect(_ condition: Bool, _ fault: @autoclosure () -> String) {
-        if !condition { note(fault()) }
+    func expect(_ condition: Bool, _ error: @autoclosure () -> String) {
+        if !condition { record(error()) }
     }
 
-    private func note(_ fault: String) {
-        let line = "at \(seconds(clock.manual.elapsed)) s: \(fault)"
-        tell("FAULT \(fault)")
-        state.withLock { if $0.faults.count < Self.limit { $0.faults.append(line) } }
+    private func record(_ error: String) {
+        let line = "at \(seconds(clock.manual.elapsed)) s: \(error)"
+        notify("FAULT \(error)")
+        state.withLock { if $0.errors.count < Self.limit { $0.errors.append(line) } }
     }
 
-    /// What happened, for who looks for a fault: it is printed if `FRESHET_STORY` is set.
-    func tell(_ news: @autoclosure () -> String) {
-        if Self.isTold { print("\(seconds(clock.manual.elapsed)) \(news())") }
+    /// The story of the events, for debugging: it is printed if `FRESHET_STORY` is set.
+    func notify(_ event: @autoclosure () -> String) {
+        if Self.isNotified { print("\(seconds(clock.manual.elapsed)) \(event())") }
     }
 
-    private static let isTold = getenv("FRESHET_STORY") != nil
+    private static let isNotified = getenv("FRESHET_STORY") != nil
 
     private func change(_ name: String, _ body: (inout Account) -> Void) {
         state.withLock { state in
-            // In place: a copy would copy all that is noted of it.
+            // Changed in place: a copy would copy everything that is recorded for it.
             guard let index = state.accounts.index(forKey: name) else { return }
             body(&state.accounts.values[index])
         }
     }
 
-    // MARK: What the machine does
+    // MARK: Events of the machine
 
-    /// Another life of the daemon: what was only in its memory is gone.
+    /// Another life of the daemon: state that was only in memory is lost.
     func booted() {
         state.withLock { state in
-            state.surroundings = HostEnvironment()
+            state.environment = HostEnvironment()
             for name in state.accounts.keys { state.accounts[name]?.restart() }
         }
     }
 
-    /// What was not on the disk yet never was.
+    /// Operations that had not reached the disk are lost.
     func crashed() {
         state.withLock { state in
             for name in state.accounts.keys {
                 let remembered = disk[name].rememberedNow
                 state.accounts[name]?.lastRun = remembered.lastRun
                 state.accounts[name]?.retryAfterWall = remembered.retryAfter
-                // What is on the disk is recalled at the next start.
+                // State on the disk is read at the next start.
                 state.accounts[name]?.retryAfter = nil
             }
         }
@@ -138,9 +137,9 @@ final class Witness: Sendable {
         }
     }
 
-    /// Another configuration holds.
+    /// Another configuration is active.
     ///
-    /// - Parameter sameProduct: if not, its source is another one, which asked for nothing.
+    /// - Parameter sameProduct: if false, it has another source, which has no requests yet.
     func changes(_ definition: PipelineDefinition, sameProduct: Bool, splay: Duration) {
         let now = clock.now
         change(definition.name) { account in
@@ -149,20 +148,20 @@ final class Witness: Sendable {
             account.retryAfter = nil
             account.retryAfterWall = nil
             account.forgetChecks()
-            // What failed goes through the gate once more.
-            account.storm.rises(at: now, owes: true)
+            // The failed run goes through the debouncer once more.
+            account.burst.rises(at: now, allowsAnother: true)
         }
     }
 
     func dismissed(_ name: String) {
         let running = state.withLock { $0.accounts[name]?.running }
         change(name) { $0.restart() }
-        expect(running == nil, "\(name): run \(running ?? 0) goes on after the pipeline was removed")
+        expect(running == nil, "\(name): run \(running ?? 0) continues after the pipeline was removed")
     }
 
     func holds(_ name: String, _ held: Bool) { change(name) { $0.isHeld = held } }
 
-    /// Whether the operator's request would be refused.
+    /// Whether a request of the operator would be refused.
     func isRefused(_ name: String) -> Bool {
         let now = clock.now
         return state.withLock { state in
@@ -174,19 +173,19 @@ final class Witness: Sendable {
     func network(isUp: Bool) {
         let now = clock.now
         state.withLock { state in
-            guard isUp == (state.surroundings.awaySince != nil) else { return }
-            state.surroundings.awaySince = isUp ? nil : now
+            guard isUp == (state.environment.awaySince != nil) else { return }
+            state.environment.awaySince = isUp ? nil : now
             guard isUp else { return }
             for name in state.accounts.keys { state.accounts[name]?.released(at: now) }
         }
     }
 
-    func goesToSleep(_ sleeps: Bool) { state.withLock { $0.surroundings.goesToSleep = sleeps } }
-    func slept() { state.withLock { $0.surroundings.isUntold = true } }
+    func goesToSleep(_ sleeps: Bool) { state.withLock { $0.environment.goesToSleep = sleeps } }
+    func slept() { state.withLock { $0.environment.isUnreported = true } }
     func woke() {
         state.withLock { state in
-            state.surroundings.goesToSleep = false
-            state.surroundings.isUntold = false
+            state.environment.goesToSleep = false
+            state.environment.isUnreported = false
         }
     }
 
@@ -196,97 +195,97 @@ final class Witness: Sendable {
             for name in state.accounts.keys {
                 state.accounts[name]?.recallRetryAfter(at: now, wallNow)
                 state.accounts[name]?.mayHaveBeenChecked = true
-                // What was refused may have been so for the time.
-                if state.accounts[name]?.wasRefused == true { state.accounts[name]?.lastCheck = nil }
-                // What failed for a certificate's dates is tried at once.
-                state.accounts[name]?.storm.allow()
+                // The content may have been rejected because of the time.
+                if state.accounts[name]?.wasRejected == true { state.accounts[name]?.lastCheck = nil }
+                // A run that failed because of a certificate's dates is retried immediately.
+                state.accounts[name]?.burst.allow()
             }
         }
     }
 
-    /// A signal fires that this pipeline listens to.
+    /// A signal fires that this pipeline subscribes to.
     func fired(_ signal: String, at name: String, times: Int = 1) {
         let now = clock.now
-        tell("\(name): \(signal) × \(times)")
+        notify("\(name): \(signal) × \(times)")
         change(name) { $0.fired(signal, times: times, at: now) }
     }
 
-    // MARK: What the engine tells
+    // MARK: Events of the engine
 
-    func heard(_ event: EngineEvent, of name: String) {
+    func received(_ event: EngineEvent, of name: String) {
         let now = clock.now
         let wallNow = clock.wallNow
         let second = seconds(clock.manual.elapsed)
-        tell("\(name): \(event)")
+        notify("\(name): \(event)")
         let copy = disk[name].text
-        let (faults, url) = state.withLock { state -> ([String], String?) in
+        let (errors, url) = state.withLock { state -> ([String], String?) in
             state.trace.add(name, event, second)
-            let surroundings = state.surroundings
-            return state.accounts[name, default: Account()].heard(
-                event, at: now, wallNow, second, surroundings, copy: copy)
+            let environment = state.environment
+            return state.accounts[name, default: Account()].received(
+                event, at: now, wallNow, second, environment, copy: copy)
         }
-        for fault in faults { note("\(name): \(fault)") }
-        // What a run that succeeded asked.
+        for error in errors { record("\(name): \(error)") }
+        // The URL of a successful run.
         guard let url, case .runEnded(let summary, _) = event else { return }
         let before = state.withLock { $0.accounts[name]?.copyBefore }
         expectPages(of: name, at: url, summary, before: before, kept: copy ?? "")
     }
 
-    /// What an origin said last, without where the next page is.
-    func saidItems(at url: String, since instant: ContinuousClock.Instant) -> [String] {
-        internet[url].said(since: instant).map { Pages.reading($0).item }
+    /// The last content of an origin, without the next page.
+    func sentItems(at url: String, since instant: ContinuousClock.Instant) -> [String] {
+        internet[url].sent(since: instant).map { Pages.reading($0).item }
     }
 
-    // MARK: Wishes for further pages
+    // MARK: Requests for further pages
 
-    func wish(of name: String) -> UInt64 {
+    func pageRequest(of name: String) -> UInt64 {
         let now = clock.now
         return state.withLock { state in
-            state.lastWish += 1
-            state.accounts[name, default: Account()].wishes[state.lastWish] = now
-            return state.lastWish
+            state.lastRequest += 1
+            state.accounts[name, default: Account()].pageRequests[state.lastRequest] = now
+            return state.lastRequest
         }
     }
 
-    /// When it came; nil: it is none any more.
-    func take(_ wish: UInt64, of name: String) -> ContinuousClock.Instant? {
-        state.withLock { $0.accounts[name]?.wishes.removeValue(forKey: wish) }
+    /// When it came; nil: there is no request any more.
+    func take(_ pageRequest: UInt64, of name: String) -> ContinuousClock.Instant? {
+        state.withLock { $0.accounts[name]?.pageRequests.removeValue(forKey: pageRequest) }
     }
 
     func look(at status: PipelineStatus, of name: String, requests: Int) {
         let store = disk[name]
-        let offered = status.generation?.number ?? 0
+        let published = status.generation?.number ?? 0
         let text = store.text
         if let text {
             expect(
                 Pages.items(of: text).allSatisfy { $0.hasPrefix("good") }, "\(name): \(text) was let through")
-            expect(offered > 0, "\(name): a copy is there and not offered")
+            expect(published > 0, "\(name): a copy exists and is not published")
         }
         let kept = store.rememberedNow.generation
         expect(
             status.run != nil || status.generation == kept,
-            "\(name): generation \(kept?.number ?? 0) is there, \(offered) is offered")
+            "\(name): generation \(kept?.number ?? 0) exists, \(published) is published")
         expect(
             kept == nil || kept?.size == UInt64(text?.utf8.count ?? 0) || status.run != nil,
-            "\(name): generation \(offered) is said to have \(kept?.size ?? 0) bytes, and is '\(text ?? "")'")
+            "\(name): generation \(published) is reported with \(kept?.size ?? 0) bytes, and is '\(text ?? "")'")
         let before = state.withLock { state in
-            state.accounts[name]?.heardAll()
-            defer { state.accounts[name]?.offered = offered }
+            state.accounts[name]?.handledAll()
+            defer { state.accounts[name]?.published = published }
             return state.accounts[name] ?? Account()
         }
-        let faults = state.withLock {
+        let errors = state.withLock {
             $0.accounts[name]?.looked(at: status.lastCheck, on: store.rememberedNow.lastCheck) ?? []
         }
-        for fault in faults { note("\(name): \(fault)") }
-        expect(offered >= before.offered, "\(name): generation \(offered) is offered after \(before.offered)")
-        expect(requests <= 1, "\(name): \(requests) requests at once")
+        for error in errors { record("\(name): \(error)") }
+        expect(published >= before.published, "\(name): generation \(published) is published after \(before.published)")
+        expect(requests <= 1, "\(name): \(requests) concurrent requests")
         expect(status.run?.run == before.running, "\(name): run \(status.run?.run ?? 0) is shown")
-        let isAtRest = status.run == nil && status.waitsFor == nil && status.activity != .held
-        expect(before.owed.isEmpty || !isAtRest, "\(name): \(before.owed) was forgotten")
+        let isIdle = status.run == nil && status.waitsFor == nil && status.activity != .held
+        expect(before.pending.isEmpty || !isIdle, "\(name): \(before.pending) was forgotten")
     }
 }
 
-/// A number for all that happened, in its order: FNV-1a.
+/// A hash of all events, in their order: FNV-1a.
 private struct Trace {
     private(set) var number: UInt64 = 0xcbf2_9ce4_8422_2325
 
@@ -294,7 +293,7 @@ private struct Trace {
         switch event {
         case .runStarted(let order): add("\(second) \(name) starts \(order.run) for \(order.causes.summary)")
         case .runEnded(let summary, _): add("\(second) \(name) ends \(summary.run) \(summary.outcome.rawValue)")
-        case .suppressed(let causes, _): add("\(second) \(name) needs not \(causes.summary)")
+        case .skipped(let causes, _): add("\(second) \(name) needs not \(causes.summary)")
         default: break
         }
     }

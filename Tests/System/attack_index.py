@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""Damages the index of a daemon that has stopped, starts it again, and looks at what is left.
+"""Damages the index of a stopped daemon, starts the daemon again, and checks the result.
 
     attack_index.py BIN WORK SEED PART…     BIN has freshetd and freshetctl
 
 Parts: numbers (every integer column at its extremes), types, schema (bytes of the first page), truncated, zeroed, log (the
-write-ahead log and the shared memory beside the index), stray (no database at all). COUNT in the environment bounds how many
-of each part are tried; they are chosen by the seed.
+write-ahead log and the shared memory beside the index), stray (not a database), foreign (a directory in place of a file, and
+so on). The environment variable COUNT limits the number of damages for each part; the seed selects them.
 """
 import collections, concurrent.futures, hashlib, json, os, random, shutil, signal, socket, sqlite3, subprocess, sys, time
 
 BIN, WORK, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3])
-PARTS = sys.argv[4:] or ["numbers", "types", "schema", "truncated", "zeroed", "log", "stray"]
+PARTS = sys.argv[4:] or ["numbers", "types", "schema", "truncated", "zeroed", "log", "stray", "foreign"]
 COUNT = int(os.environ.get("COUNT", "30"))
 LIMIT = 60  # seconds, of a busy machine
 EXTREMES = [-(1 << 63), -1, 0, 1, (1 << 31) - 1, (1 << 63) - 1]
@@ -71,16 +71,16 @@ def configure(root):
 
 
 def prepare():
-    """A daemon's directories with a row in each table, and without its sources: what is lost does not come again."""
+    """Makes a daemon's directories with a row in each table; without its sources, lost content cannot be fetched again."""
     root = f"{WORK}/pristine"
     configure(root)
     write(f"{root}/origin/one.txt", "one\n")
     write(f"{root}/origin/live.txt", "one\n")
     write(f"{root}/origin/several.json", '{"a": "a", "b": "b"}')
     daemon = Daemon(root)
-    trouble = daemon.wait_until_ready()
-    if trouble:
-        sys.exit(f"FAILED: the first start: {trouble}\n{daemon.lines()}")
+    problem = daemon.wait_until_ready()
+    if problem:
+        sys.exit(f"FAILED: the first start: {problem}\n{daemon.lines()}")
     for _ in range(2):
         for name in ["one", "live", "several"]:
             daemon.ask("refresh", "--wait", name)
@@ -152,7 +152,7 @@ def execute(path, sql, value):
 
 
 def retype(path, sql, value):
-    """As a damaged disk would: the table's own rules are off meanwhile."""
+    """Stores a value of another type, as a damaged disk may: the rules of the table are disabled meanwhile."""
     index = sqlite3.connect(path, isolation_level=None)
     rules = index.execute("SELECT rowid, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     index.execute("PRAGMA writable_schema = ON")
@@ -165,7 +165,7 @@ def retype(path, sql, value):
     try:
         index.execute(sql, (value,))
     except sqlite3.Error:
-        pass  # a row's own number is an integer whatever the disk does
+        pass  # the row number is always an integer
     index.execute("PRAGMA writable_schema = ON")
     for row, text in rules:
         index.execute("UPDATE sqlite_schema SET sql = ? WHERE rowid = ?", (text, row))
@@ -181,7 +181,7 @@ def flip(path, offset, mask):
 
 
 def schema(path):
-    """The first page, and those that it leads to which have the schema's text."""
+    """The first page, and the other pages with the text of the schema."""
     content = open(path, "rb").read()
     for start in range(0, len(content), 4096):
         page = content[start : start + 4096]
@@ -226,6 +226,31 @@ def stray(path):
     yield "no table", drop
 
 
+def foreign(path):
+    for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal", "index.sqlite.damaged",
+                 "lock"]:
+        for kind in ["directory", "FIFO", "link"]:
+            yield f"{name} is a {kind}", lambda path, n=name, k=kind: replace(f"{os.path.dirname(path)}/{n}", k)
+    for name in ["checks", "hooks"]:
+        for kind in ["file", "FIFO", "link"]:
+            yield f"{name} is a {kind}", lambda path, n=name, k=kind: replace(f"{os.path.dirname(path)}/{n}", k)
+
+
+def replace(path, kind):
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+    if kind == "directory":
+        write(f"{path}/theirs", "theirs\n")
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "link":
+        os.symlink("/dev/zero", path)
+    else:
+        write(path, "theirs\n")
+
+
 def drop(path):
     with sqlite3.connect(path) as index:
         index.execute("DROP TABLE runs")
@@ -238,42 +263,47 @@ def attack(number, part, name, damage, pristine):
     configure(root)
     damage(f"{root}/state/index.sqlite")
     daemon = Daemon(root)
-    faults = []
-    trouble = daemon.wait_until_ready()
-    if trouble:
-        faults.append(trouble)
+    errors = []
+    problem = daemon.wait_until_ready()
+    if problem:
+        errors.append(problem)
     else:
         lost = missing(root)
         answer = daemon.ask("status", "--json")
         try:
             copies = {one["name"] for one in json.loads(answer.stdout)["pipelines"] if one.get("generation")}
             if copies != {"one", "live", "several"}:
-                faults.append(f"the status has copies of {' '.join(sorted(copies)) or 'none'}")
+                errors.append(f"the status has copies of {' '.join(sorted(copies)) or 'none'}")
         except (ValueError, KeyError, TypeError):
-            faults.append(f"no status: {answer.stderr.decode(errors='replace')[:200]}")
+            errors.append(f"no status: {answer.stderr.decode(errors='replace')[:200]}")
         daemon.ask("history", "one")
         write(f"{root}/origin/live.txt", "four\n")
         daemon.ask("refresh", "--wait", "live")
         if open(f"{root}/cache/current/live.txt").read() != "four\n":
-            faults.append("nothing new is published")
+            errors.append("nothing new is published")
         if daemon.process.poll() is not None:
-            faults.append(f"ended with status {daemon.process.returncode} while it ran")
+            errors.append(f"ended with status {daemon.process.returncode} while it ran")
         if lost:
-            faults.append(f"{lost} is lost")
+            errors.append(f"{lost} is lost")
     status = daemon.stop()
-    if status != 0 and not trouble:
-        faults.append(f"stopped with {status}")
+    if status != 0 and not problem:
+        errors.append(f"stopped with {status}")
     text = daemon.lines()
-    told = [line for line in text.splitlines() if "index.sqlite" in line and any(word in line for word in DAMAGED)]
-    aside = [entry for entry in os.listdir(f"{root}/state") if ".damaged" in entry]
-    if len(told) > 1:
-        faults.append(f"{len(told)} lines name the index")
-    if aside and not any(".damaged" in line for line in told):
-        faults.append("set aside without a word")
+    messages = [line for line in text.splitlines() if "index.sqlite" in line and any(word in line for word in DAMAGED)]
+    aside = [entry for entry in os.listdir(f"{root}/state") if ".damaged" in entry and ".stray-" not in entry]
+    if len(messages) > 1:
+        errors.append(f"{len(messages)} lines name the index")
+    if aside and not any(".damaged" in line for line in messages):
+        errors.append("set aside without a message")
     if part == "stray" and name != "empty" and not aside:
-        faults.append("not set aside")
-    result = (part, name, faults, bool(told), bool(aside), text)
-    if not faults:
+        errors.append("not set aside")
+    if part == "foreign":
+        if not [entry for entry in os.listdir(f"{root}/state") if ".stray-" in entry]:
+            errors.append("not moved aside")
+        if len([line for line in text.splitlines() if ".stray-" in line]) != 1:
+            errors.append("not named in one line")
+    result = (part, name, errors, bool(messages), bool(aside), text)
+    if not errors:
         shutil.rmtree(root)
     return result
 
@@ -283,9 +313,9 @@ path = f"{pristine}/state/index.sqlite"
 chosen = []
 for part in PARTS:
     all_of_it = list(globals()[part](path))
-    # Each file with its own sequence, so that one part alone goes as all do.
+    # Each part has its own random sequence, so that a single part gives the same result as all together.
     chosen += [(part, *one) for one in random.Random(f"{SEED} {part}").sample(all_of_it, min(COUNT, len(all_of_it)))]
-# What was found first, always.
+# Damages that have found errors are always tried.
 if "numbers" in PARTS:
     wanted = ["hooks.attempts = 9223372036854775807", "pages.count = -1", "pipelines.is_set = -1",
               "pipelines.last_number = 9223372036854775807", "refused.refused_at = 9223372036854775807",
@@ -295,8 +325,8 @@ workers = max(2, os.cpu_count() or 2)
 with concurrent.futures.ThreadPoolExecutor(workers) as pool:
     results = list(pool.map(lambda one: attack(one[0], *one[1], pristine), enumerate(chosen)))
 bad = [result for result in results if result[2]]
-for part, name, faults, _, _, text in bad[: int(os.environ.get("SHOW", "10"))]:
-    print(f"{part}: {name}: {'; '.join(faults)}")
+for part, name, errors, _, _, text in bad[: int(os.environ.get("SHOW", "10"))]:
+    print(f"{part}: {name}: {'; '.join(errors)}")
     print("\n".join("    " + line for line in text.splitlines()[-8:]))
 by_part = collections.Counter(result[0] for result in results)
 print(f"# {len(results)} damaged indexes: {sum(r[4] for r in results)} set aside, {sum(r[3] and not r[4] for r in results)} "

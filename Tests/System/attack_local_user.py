@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A hostile client: attack_local_user.py SOCKET ATTACK SECONDS."""
-import json, socket, sys, threading, time
+"""A hostile client: attack_local_user.py SOCKET ATTACK SECONDS; or DIRECTORY flood SECONDS."""
+import itertools, json, os, socket, sys, threading, time
 
 path, attack, span = sys.argv[1], sys.argv[2], float(sys.argv[3])
 end = time.monotonic() + span
@@ -12,7 +12,7 @@ def call(method, **parameters):
 
 
 def drain(client):
-    """Reads what comes, so that the daemon never waits for this client."""
+    """Reads all replies, so that the daemon never waits for this client."""
     while True:
         try:
             data = client.recv(1 << 16)
@@ -24,7 +24,7 @@ def drain(client):
 
 
 def flood(message, more=1):
-    """One connection after the other: sends a message without a pause until the daemon closes it."""
+    """Sends a message without a pause until the daemon closes the connection, then connects again."""
     while time.monotonic() < end:
         client = socket.socket(socket.AF_UNIX)
         try:
@@ -41,6 +41,49 @@ def flood(message, more=1):
             client.close()
 
 
+def follow(users):
+    """Follows events with many user ids, as a user with a subuid range can, on new connections without end."""
+    os.setgroups([])
+    clients = [None] * 256
+    for number in itertools.count():
+        if time.monotonic() >= end:
+            return
+        slot = number % len(clients)
+        if clients[slot]:
+            clients[slot].close()
+        clients[slot] = socket.socket(socket.AF_UNIX)
+        try:
+            os.seteuid(100_000 + number % users)
+            clients[slot].connect(path)
+            clients[slot].sendall(call("Monitor")[:-2] + b',"more":true}\0')
+            counts["sent"] += 1
+        except OSError:
+            counts["closed"] += 1
+        finally:
+            os.seteuid(0)
+        if number == 2 * len(clients):
+            print("there", flush=True)
+
+
+def exchange(directory):
+    """Replaces files of `refresh.files` with links in a cycle, and back; in the end each link leads to a file."""
+    names, count = ["own-link", "to-private", "to-index", "loop"], 0
+    with open(f"{directory}/honest", "w") as file:
+        file.write("again\n")
+    while time.monotonic() < end:
+        for name in names:
+            count += 1
+            os.symlink(name if count % 3 else "honest", f"{directory}/next")
+            os.rename(f"{directory}/next", f"{directory}/{name}")
+    for name in names:
+        os.symlink("honest", f"{directory}/next")
+        os.rename(f"{directory}/next", f"{directory}/{name}")
+    print(f"# flood: {count} links")
+
+
+if attack == "flood":
+    exchange(path)
+    sys.exit()
 PING = b'{"method":"org.varlink.service.GetInfo"}\0'
 ATTACKS = {
     "batches": (3, PING, 1_000),
@@ -52,13 +95,17 @@ ATTACKS = {
     "raw-marks": (8, ('{"method":"io.freshet.Control.Get","parameters":{"name":"e%s"}}\0' % ("\u0301\u0323" * 15_000)).encode(), 1),
     "oneway": (31, call("Describe")[:-2] + b',"oneway":true}\0', 300),
     "contradiction": (31, call("Monitor")[:-2] + b',"oneway":true,"more":true}\0', 300),
-    # Questions that are much work.
+    # Calls that cause much work.
     "list": (31, call("List")[:-2] + b',"more":true}\0', 10),
     "matching": (31, call("List", names=["*a*b*c*d*e*f*g*"] * 60)[:-2] + b',"more":true}\0', 10),
     "recent": (31, call("RecentEvents")[:-2] + b',"more":true}\0', 10),
     "followers": (31, call("Monitor")[:-2] + b',"more":true}\0', 1),
     "members": (24, b"{" + b",".join(b'"m%d":0' % number for number in range(5_000)) + b"}\0", 1),
 }
+USERS = {"users": 8, "many-users": 65_536}
+if attack in USERS:
+    follow(USERS[attack])
+    sys.exit()
 connections, message, more = ATTACKS[attack]
 threads = [threading.Thread(target=flood, args=(message, more)) for _ in range(connections)]
 for thread in threads:

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Asks the daemon all the time, as root, and writes how long each answer took.
+"""Calls the daemon all the time, as root, and writes the duration of each call.
 
     attack_watch.py SOCKET FILE [ping|list]    until it is ended; a ping unless named
     attack_watch.py --judge FILE [TITLE]       prints the percentiles; status 1 if an answer took longer than 2 s
 
-The time in which the daemon's loop or this program was ready to run and got no processor (the second number of
-/proc/PID/schedstat) is left out, so that other work on the machine does not count as the daemon's.
+The time in which the daemon's event loop or this program was ready to run but had no processor (the second number of
+/proc/PID/schedstat) is subtracted, so that other work on the machine does not count.
 """
 import os, signal, socket, struct, sys, time
 
@@ -20,7 +20,7 @@ def starved(process):
 if sys.argv[1] == "--judge":
     times = sorted(float(line) for line in open(sys.argv[2]))
     if not times:
-        sys.exit("FAILED: the daemon was never asked")
+        sys.exit("FAILED: no call was made")
     title = sys.argv[3] if len(sys.argv) > 3 else "answers during the attacks"
     shares = ", ".join(f"{share}th percentile {times[len(times) * share // 100] * 1000:.1f} ms" for share in (50, 90, 99))
     print(f"# {len(times)} {title}: {shares}, longest {times[-1] * 1000:.0f} ms")
@@ -33,7 +33,7 @@ CALL = {
 
 
 def ends(answer):
-    """Whether the last message is there, and is the last one of several."""
+    """Returns whether the last message is complete, and no more messages follow."""
     return answer.endswith(b"\0") and b'"continues":true' not in answer[answer[:-1].rfind(b"\0") + 1:]
 
 
@@ -67,7 +67,7 @@ with open(sys.argv[2], "w", buffering=1) as file:
                         raise OSError("no answer")
                     answer += data
             except OSError:
-                # A daemon that turns root away has not answered either.
+                # A closed connection counts as no answer.
                 print(99, file=file)
             time_taken = took()
             is_waiting = False
@@ -75,6 +75,6 @@ with open(sys.argv[2], "w", buffering=1) as file:
             client.close()
             time.sleep(0.02)
     finally:
-        # An answer that is not there at the end counts with the time until then.
+        # A pending call counts with the time until now.
         if is_waiting:
             print(took(), file=file)

@@ -1,8 +1,8 @@
-# What the tests with a manager of the network share, after booted.sh: a cable that nobody has configured yet on this
-# side, the origin at its other end, and what the daemon says of it.
+# The parts that the tests with a network manager share, after booted.sh: a cable whose near end has no address yet, the
+# origin at its far end, and the daemon's facts about it.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # booted.sh sets them
-world() {
+unconfigured_uplink() {
     ip netns add origin
     ip -n origin link set lo up
     ip link add wan0 type veth peer name wan1 netns origin
@@ -14,7 +14,7 @@ world() {
         /opt/freshet/Scripts/origin --root "$origin_root" --listen 0.0.0.0 --log /srv/requests
     wait_until 10 'the origin to listen' ip netns exec origin bash -c "exec 3<>/dev/tcp/$origin_address/8480"
 }
-row() { # row FILTER: of the origin's address
+row() { # row FILTER: the row of the origin's address in `freshetctl signals`
     freshetctl signals --json | jq -r --arg name "network $origin_address" ".signals[] | select(.name == \$name) | $1"
 }
 fact() { row .fact; }

@@ -1,4 +1,4 @@
-# What the tests of the system ring share. Sourced by each; runs in the test's own name spaces.
+# The parts that all system tests share. Each test sources this file in its own name spaces.
 # shellcheck shell=bash
 . "$FRESHET_SOURCE/Tests/System/shared.sh"
 work=$FRESHET_WORK
@@ -6,15 +6,15 @@ config=$work/etc origin_root=$work/origin
 mkdir -p "$config/pipelines" "$origin_root"
 export FRESHET_SOCKET=$work/runtime/io.freshet.Control
 daemon_pid='' origin_pid=''
-# The user that root's freshetd becomes, whatever users this machine has. Its commands and its daemons are started with
-# `--user root` by the tests that have other subjects: they read and write in the test's own directory.
+# If root starts freshetd, the process becomes the user freshet; the machine may not have this user. Tests with another
+# subject start the daemon with `--user root`, so that it can read and write in the test's own directory.
 if [ "$(id -u)" = 0 ] && ! getent passwd freshet >/dev/null; then
     for database in passwd group; do cp /etc/$database "$work/$database"; done
     echo 'freshet:x:963:963::/var/lib/freshet:/usr/sbin/nologin' >>"$work/passwd"
     echo 'freshet:x:963:' >>"$work/group"
     for database in passwd group; do mount --bind "$work/$database" /etc/$database; done
 fi
-# Other users enter the directory, and list nothing there.
+# Other users can enter the directory, but cannot list it.
 chmod 0711 "$work"
 
 fail() {
@@ -25,12 +25,12 @@ fail() {
     echo "--- the origin's log" >&2
     tail -n 20 "$work/requests" >&2 2>/dev/null || true
     explained=yes
-    # Last, where also the end of a long output has it.
+    # This line comes last, so that the end of a long output contains it.
     echo "FAILED: $*" >&2
     exit 1
 }
 
-# --- the network: this name space is the machine; `origin` is the world.
+# --- the network: this name space is the machine; the name space `origin` is the rest of the network.
 network() {
     mount -t tmpfs tmpfs /run
     mkdir -p /run/netns
@@ -56,13 +56,13 @@ cable() { # cable in|out
 origin() { # origin [COMMAND…]: with a prefix such as `ip netns exec origin`
     "$@" "$FRESHET_SOURCE/Scripts/origin" --root "$origin_root" --listen "${origin_address:-127.0.0.1}" \
         --port 8480 --log "$work/requests" 2>"$work/origin.err" &
-    # shellcheck disable=SC2034  # tests stop the origin by it
+    # shellcheck disable=SC2034  # tests stop the origin with it
     origin_pid=$!
     wait_until 10 'the origin to listen' "$@" bash -c "exec 3<>/dev/tcp/${origin_address:-127.0.0.1}/8480"
 }
-requests() { # requests [PATH]: how many were made
+requests() { # requests [PATH]: the number of requests
     [ -e "$work/requests" ] || { echo 0; return; }
-    # A line that is being written is none yet.
+    # An incomplete line does not count.
     jq -nR --arg path "${1:-}" '[inputs | fromjson? | select($path == "" or .path == $path)] | length' "$work/requests"
 }
 last_request() { # last_request FILTER
@@ -94,8 +94,9 @@ status() { # status NAME FILTER: a value of the pipeline's status
 status_is() { # status_is NAME CONDITION
     ctl status "$1" --json | jq -e ".pipelines[0] | $2"
 }
-# ran_anew NAME CONDITION: its last run is one of the daemon that runs now, and not remembered, and the condition holds of it.
-ran_anew() {
+# ran_since_start NAME CONDITION: the last run of the pipeline is a run of the present daemon process, not a stored one,
+# and fulfils the condition.
+ran_since_start() {
     ctl status --json | jq -e --arg name "$1" \
         ".daemon.since as \$since | .pipelines[] | select(.name == \$name) | .lastRun | .started >= \$since and ($2)"
 }

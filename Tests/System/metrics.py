@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Looks at metrics where they are read: metrics.py SOURCES FILE PROMETHEUS, a server that scrapes the file and the daemon."""
+"""Checks the metrics in Prometheus: metrics.py SOURCES FILE PROMETHEUS, a server that scrapes the file and the daemon."""
 
 import json
 import re
@@ -12,11 +12,11 @@ from pathlib import Path
 
 SOURCES, FILE, SERVER = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 DEADLINE = time.monotonic() + 120
-faults = []
+errors = []
 
 
 def ask(path, **parameters):
-    """The data of an answer; nothing while the server does not answer yet."""
+    """Returns the data of an answer, or None while the server does not answer yet."""
     query = f"{SERVER}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
     try:
         with urllib.request.urlopen(query, timeout=10) as answer:
@@ -30,13 +30,13 @@ def ask(path, **parameters):
 
 
 def until(what, find):
-    """What is found, as soon as there is something."""
+    """Polls until `find` returns a result."""
     while time.monotonic() < DEADLINE:
         found = find()
         if found:
             return found
         time.sleep(0.2)
-    faults.append(f"never: {what}")
+    errors.append(f"never: {what}")
     return None
 
 
@@ -48,13 +48,13 @@ def query(expression):
 
 kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", FILE.read_text(), re.M))
 manual = dict(re.findall(r"^\| `(freshet_\w+)` \| (\w+) \|", (SOURCES / "docs/metrics.md").read_text(), re.M))
-# A machine that is never slow has no slow jobs.
+# These metrics exist only on a machine with slow jobs.
 rare = {"freshet_slow_jobs_total", "freshet_slow_job_longest_seconds"}
 for name in sorted((set(kinds) ^ set(manual)) - (rare & set(manual))):
-    faults.append(f"{name}: only {'written' if name in kinds else 'in docs/metrics.md'}")
+    errors.append(f"{name}: only {'written' if name in kinds else 'in docs/metrics.md'}")
 for name in set(kinds) & set(manual):
     if kinds[name] != manual[name].replace("info", "gauge"):
-        faults.append(f"{name}: a {kinds[name]}, and docs/metrics.md says {manual[name]}")
+        errors.append(f"{name}: a {kinds[name]}, but docs/metrics.md has {manual[name]}")
 
 # --- both formats are read
 
@@ -65,7 +65,7 @@ counts = {}
 
 
 def as_many_series():
-    """Whether both formats have the same number of series."""
+    """Returns whether both formats have the same number of series."""
     for job in ("node", "openmetrics"):
         result = query(f'count({{__name__=~"freshet_.*", job="{job}"}})')
         counts[job] = int(result[0]["value"][1]) if result else 0
@@ -74,20 +74,20 @@ def as_many_series():
 
 # Some series come and go with the state of a pipeline, and the two formats are read at different times.
 if not until("the same number of series in both formats", as_many_series):
-    faults.append(f"the last numbers of series: {counts}")
+    errors.append(f"the last numbers of series: {counts}")
 
-# --- the dashboard: well made, and each panel answers
+# --- the dashboard is valid, and each panel has data
 
 dashboard = json.loads((SOURCES / "etc/grafana/freshet.json").read_text())
 panels = dashboard["panels"]
 if dashboard["schemaVersion"] < 39 or dashboard["id"] is not None:
-    faults.append("the dashboard is not one to be imported")
+    errors.append("the dashboard is not one to be imported")
 if len({panel["id"] for panel in panels}) != len(panels):
-    faults.append("two panels have one id")
+    errors.append("two panels have one id")
 cells = [(x, y) for panel in panels for g in [panel["gridPos"]]
          for x in range(g["x"], g["x"] + g["w"]) for y in range(g["y"], g["y"] + g["h"])]
 if len(cells) != len(set(cells)) or max(x for x, _ in cells) > 23:
-    faults.append("panels overlap, or stand beside the grid")
+    errors.append("panels overlap, or are outside the grid")
 asked = 0
 for panel in panels:
     for target in panel.get("targets", []):
@@ -95,11 +95,11 @@ for panel in panels:
         for variable in ("$instance", "$pipeline"):
             expression = expression.replace(variable, ".+")
         if "$" in expression:
-            faults.append(f"{panel['title']}: an unknown variable in {expression}")
+            errors.append(f"{panel['title']}: an unknown variable in {expression}")
         until(f"an answer for '{panel['title']}': {expression}", lambda: query(expression))
         asked += 1
 
-# --- rules: all are evaluated, and what is wrong here is about to be told
+# --- all rules are evaluated, and the alerts of this test are pending or firing
 
 rules = until("the rules", lambda: [
     rule for group in (ask("rules") or {"groups": []})["groups"] for rule in group["rules"]
@@ -116,19 +116,19 @@ def alerts():
     return found if expected <= found else None
 
 
-found = until("the alerts of what is wrong", alerts)
+found = until("the expected alerts", alerts)
 for name, pipeline in found or []:
-    # What is held is stale on purpose.
+    # A held pipeline is stale on purpose.
     if pipeline in ("url", "hooked") or name == "FreshetMetricsStale" or (name, pipeline) == ("FreshetPipelineStale", "held"):
-        faults.append(f"an alert of what is well: {name} {pipeline}")
+        errors.append(f"an unexpected alert: {name} {pipeline}")
 names = {rule["name"] for rule in rules or []}
 listed = set(re.findall(r"^\| `(Freshet\w+)` \| (?:warning|critical|info) \|",
                         (SOURCES / "docs/metrics.md").read_text(), re.M))
 if names != listed:
-    faults.append(f"alerts in the rules or in docs/metrics.md alone: {names ^ listed}")
+    errors.append(f"alerts in the rules or in docs/metrics.md alone: {names ^ listed}")
 
-for fault in faults:
-    print(fault)
-if faults:
-    sys.exit(f"FAILED: {len(faults)} faults")
+for error in errors:
+    print(error)
+if errors:
+    sys.exit(f"FAILED: {len(errors)} errors")
 print(f"# {len(kinds)} metrics, {asked} queries of the dashboard, {len(names)} alerts")

@@ -1,7 +1,8 @@
-# What the tests of reachability share besides lib.sh: a second uplink, and what the daemon says of its targets.
+# The parts that the tests of reachability share, after lib.sh: a second uplink, and the daemon's facts about its
+# targets.
 # shellcheck shell=bash
 
-# Another way to the world, over wan2: 198.18.0.2/24, with the router 198.18.0.1.
+# Another path to the origin, over wan2: 198.18.0.2/24, with the router 198.18.0.1.
 second_uplink() {
     ip link add wan2 type veth peer name wan3 netns origin
     ip addr add 198.18.0.2/24 dev wan2
@@ -21,11 +22,11 @@ fired() { row "$1" .fired; }
 fact_is() { [ "$(fact "$1")" = "$2" ]; }
 fired_is() { [ "$(fired "$1")" = "$2" ]; }
 
-# Some time after each change (a tenth of a second) the kernel is asked once more. The daemon has come to rest when all is
-# read that the kernel said, it sleeps, and its timer is not set for so soon.
-rests() { wait_until 10 'the daemon to come to rest' rested; }
+# The daemon queries the kernel once more a tenth of a second after each change. It is idle if it has read all netlink
+# messages, sleeps, and has no timer that expires within 0.2 s.
+wait_for_idle() { wait_until 10 'the daemon to become idle' is_idle; }
 # shellcheck disable=SC2154  # lib.sh sets it
-rested() {
+is_idle() {
     all_read && [ "$(cut -d ' ' -f 3 "/proc/$daemon_pid/stat")" = S ] &&
         cat /proc/"$daemon_pid"/fdinfo/* | awk '
             /^clockid:/ {boot = $2 == 7}
@@ -36,24 +37,24 @@ rested() {
 unread() { awk 'NR > 1 && $2 == 0 {sum += $5} END {print sum + 0}' /proc/net/netlink; }
 all_read() { [ "$(unread)" = 0 ]; }
 
-# comes_to TARGET FACT: waits for the fact; each time that a path came, `network` has fired once more.
+# becomes TARGET FACT: waits for the fact; `network` fires once for each change to a reachable fact.
 firings=0
-comes_to() {
+becomes() {
     wait_until 5 "$1 to be '$2'" fact_is "$1" "$2"
     case $2 in reachable*) firings=$((firings + 1)) ;; esac
     wait_until 5 "$1 to have fired $firings times" fired_is "$1" $firings
 }
-# stays TARGET FACT: all that was done until now has been heard, and changed nothing.
+# stays TARGET FACT: the daemon has processed all earlier changes, and they did not change the fact.
 stays() {
-    heard
+    synchronize
     equal "the fact of $1" "$(fact "$1")" "$2"
     equal "firings of $1" "$(fired "$1")" $firings
 }
 
-# Two pipelines: one for whatever is elsewhere, and one for a target of its own. That one is moved, and its change
-# awaited: what the kernel said before has been read then.
+# Two pipelines: `elsewhere` watches the default path, `marked` watches the address $marker. synchronize changes the
+# route to $marker and waits for the new fact: by then the daemon has read all earlier messages of the kernel.
 marker=198.51.100.77 mark=prohibit
-watched() {
+watch_targets() {
     pipeline elsewhere <<'YAML'
 source: {exec: [/bin/true]}
 refresh: {on: [network], needs-network: true}
@@ -67,8 +68,8 @@ check: {min-bytes: 0}
 cache: {file: marked.txt}
 YAML
 }
-heard() {
+synchronize() {
     if [ $mark = prohibit ]; then mark=unreachable; else mark=prohibit; fi
     ip route replace $mark $marker/32
-    wait_until 5 'the marker to be heard' fact_is "network $marker" "not reachable: the route is of type $mark"
+    wait_until 5 'the fact of the marker' fact_is "network $marker" "not reachable: the route is of type $mark"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Follows the memory of a process and of all that it has started: peak_memory.py PID FILE, until it is ended.
+"""Measures the memory of a process and its descendants until the process ends: peak_memory.py PID FILE.
 
 The file has the peak of the sum of proportional shares (PSS), in KiB.
 """
@@ -24,7 +24,7 @@ def command(process):
 
 def share(process):
     try:
-        # Until its new program is in place, a child has the memory of its parent, which would count twice.
+        # Before execve, a child has the memory of its parent, which would count twice.
         if process != sys.argv[1] and command(process) == OWN:
             return 0
         with open(f"/proc/{process}/smaps_rollup") as file:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the JSON Schemas of the configuration against what the daemon takes: schema.py SOURCES PROGRAMS WORK."""
+"""Compares the JSON Schemas of the configuration with the checks of the daemon: schema.py SOURCES PROGRAMS WORK."""
 
 import json
 import re
@@ -14,7 +14,7 @@ SOURCES, PROGRAMS, WORK = (Path(argument) for argument in sys.argv[1:4])
 
 
 class Loader(yaml.CSafeLoader):
-    """YAML 1.2's core schema, as editors read it, by the parser that Freshet has: `on` is a name, `0640` a number."""
+    """The core schema of YAML 1.2, as in editors, with the parser of Freshet: `on` is a name, `0640` a number."""
 
 
 Loader.yaml_implicit_resolvers = {}
@@ -39,7 +39,7 @@ def mapping(loader, node):
 Loader.add_constructor("tag:yaml.org,2002:int", integer)
 Loader.add_constructor("tag:yaml.org,2002:map", mapping)
 
-faults = []
+errors = []
 validators = {}
 for kind in ("pipeline", "pipeline-drop-in", "freshet", "freshet-drop-in"):
     schema = json.loads((SOURCES / f"etc/schema/{kind}.schema.json").read_text())
@@ -54,15 +54,15 @@ def complaints(kind, document):
 
 def expect(condition, message):
     if not condition:
-        faults.append(message)
+        errors.append(message)
 
 
-# --- every file that is shipped, and every block of the documents
+# --- every shipped file, and every block of the documents
 
 def kind_of(document):
     keys = set(document) if isinstance(document, dict) else {None}
     if keys and keys <= set(validators["freshet"].schema["properties"]):
-        # Both have a key of this name, with others below it.
+        # Both schemas have this key, with different keys below it.
         own = validators["freshet"].schema["properties"]["cache"]["properties"]
         if set(document.get("cache", {})) <= set(own):
             return "freshet"
@@ -89,10 +89,10 @@ for path in sorted([SOURCES / "README.md", *(SOURCES / "docs").rglob("*.md")]):
         if kind is None:
             continue
         if kind == "pipeline":
-            # Some are parts of files, and each is one.
+            # Each block is valid as a part of a file.
             for complaint in complaints("pipeline-drop-in", document):
                 expect(False, f"{path.relative_to(SOURCES)}: as a drop-in: {complaint}\n{block}")
-        # A drop-in takes keys away, and a part of a file has the other part elsewhere.
+        # A drop-in may remove keys, and a part of a file lacks the other parts.
         document = {key: {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
                     for key, value in document.items()}
         if kind == "pipeline":
@@ -106,7 +106,7 @@ expect(files >= 16, f"only {files} files")
 expect(blocks >= 50, f"only {blocks} blocks of the documents")
 
 
-# --- single lines, which the daemon and the schema judge alike
+# --- single lines, which the daemon and the schema both accept or both reject
 
 URL = "source: {url: https://a.example/b}"
 CACHE = "cache: {file: a}"
@@ -114,7 +114,7 @@ OTHER = "source: {file: /a}"
 
 
 def whole(lines):
-    """A pipeline of these lines, completed by what they leave out."""
+    """Returns a pipeline of these lines, with the required keys that they lack."""
     text = "\n".join(lines) if isinstance(lines, list) else lines
     if not re.search("^sources?:", text, re.M):
         text += "\n" + URL
@@ -170,7 +170,7 @@ GOOD = [
     ["sources: {a: {url: https://a.example/b}, b: {file: /b}}", "combine: .a + .b", "transform: .x"],
 ]
 
-# What both refuse.
+# Rejected by both.
 BAD = [
     "refresh: {evry: 1min}", "every: 1min", "splay: 1min", "format: 2", "description: ''\nsource: ~",
     "refresh: {every: soon}", "refresh: {every: -1}", "refresh: {every: 5 parsecs}", "refresh: {every: 1min!}",
@@ -239,7 +239,7 @@ BAD = [
     ["sources: {a: {file: /a}}", "combine: .", URL], ["sources: {1: {file: /a}}", "combine: ."],
 ]
 
-# What is for the daemon alone, since it takes more than one value, or what is not in the file.
+# Rejected only by the daemon: the check needs several values, or something outside the file.
 BEYOND = [
     "refresh: {quiet: 1min, at-most: 1s}", "refresh: {every: 10ms}", "refresh: {every: 1min, fresh-for: 2min}",
     "refresh: {after: nobody}", "check: {min-bytes: 2M, max-bytes: 1M}", "check: {jq: '.['}",
@@ -248,7 +248,7 @@ BEYOND = [
     "source: {url: https://a.example:99999/}", "refresh: {needs-network: 300.1.1.1}",
 ]
 
-# Only the schema minds, which the manual says.
+# Rejected only by the schema, as the manual says.
 STRICTER = ["cache: {file: a, keep: '5'}", "cache: {file: a, files: {b: .b}, keep: '5'}"]
 
 DAEMON_GOOD = [
@@ -265,7 +265,7 @@ DAEMON_DROP_IN_GOOD = ["splay: null", "cache: null", "cache: {min-free: null}", 
 DAEMON_DROP_IN_BAD = ["format: null", "every: null", "cache: {min-fee: null}", "cache: [null]"]
 
 
-# --- drop-ins, which are laid over this
+# --- drop-ins for this file
 
 UNDER = """\
 parameters: {p: {default: x}}
@@ -301,7 +301,7 @@ DROP_IN_BAD = [
     "cache: {keep: 0}", "cache: {files: {a/b: .a}}", "cache: a", "on-change: [{timeout: 9s}]", "on-change: []",
     "on-change: {exec: true}", "parameters: {p: {defualt: y}}", "parameters: {1p: {default: y}}",
 ]
-# What only the whole shows.
+# Rejected only by the daemon, because the error is in the combined configuration.
 DROP_IN_BEYOND = [
     "source: {file: /a}", "source: null", "cache: {file: null}", "cache: {max-age: null, withdraw: true}",
     "check: {exec: null}", "on-change: {reload-unit: nginx.service}", "parameters: {q: {pattern: a}}", "combine: .a",
@@ -309,8 +309,8 @@ DROP_IN_BEYOND = [
 ]
 
 
-def refused(directory):
-    """The files below a directory in which the daemon finds errors."""
+def rejected(directory):
+    """Returns the files below a directory in which the daemon finds errors."""
     answer = subprocess.run(
         [PROGRAMS / "freshetd", "--check", "--config-dir", directory], capture_output=True, text=True, check=False)
     found = set(re.findall(r"^(\S+?):\d+:\d+: error:", answer.stdout + answer.stderr, re.M))
@@ -326,11 +326,10 @@ def check_pipelines():
     ]:
         for lines in group:
             name = f"c{len(cases):03}"
-            # Each has its own copy.
             text = whole(lines).replace("file: a}", f"file: {name}}}").replace("file: a,", f"file: {name},")
             cases[name] = (text, verdicts)
             (directory / "pipelines" / f"{name}.yaml").write_text(text)
-    found = refused(directory)
+    found = rejected(directory)
     for name, (text, (daemon, schema)) in cases.items():
         expect((f"{name}.yaml" not in found) == daemon, f"the daemon {'refuses' if daemon else 'takes'}:\n{text}")
         said = complaints("pipeline", yaml.load(text, Loader))
@@ -354,13 +353,13 @@ def check_drop_ins():
             drop_in = pipeline.with_suffix(".yaml.d") / pipeline.name
             drop_in.parent.mkdir()
             drop_in.write_text(text + "\n")
-    found = refused(directory)
-    expect("untouched.yaml" not in found, f"the daemon refuses what all are laid over:\n{UNDER}")
+    found = rejected(directory)
+    expect("untouched.yaml" not in found, f"the daemon refuses the file without a drop-in:\n{UNDER}")
     for name, (text, (daemon, schema)) in cases.items():
         expect((f"{name}.yaml" not in found) == daemon, f"the daemon {'refuses' if daemon else 'takes'} as a drop-in: {text}")
         said = complaints("pipeline-drop-in", yaml.load(text, Loader) or {})
         expect((said == []) == schema, f"the schema {'refuses' if schema else 'takes'} as a drop-in: {text} {said}")
-    # Whatever a pipeline may say, a part of one may say.
+    # Every valid pipeline is also valid as a drop-in.
     for lines in GOOD + BEYOND:
         said = complaints("pipeline-drop-in", yaml.load(whole(lines), Loader))
         expect(said == [], f"the schema refuses as a drop-in:\n{whole(lines)}{said}")
@@ -372,7 +371,7 @@ def check_daemon():
         directory = WORK / f"daemon{index}"
         directory.mkdir()
         (directory / "freshet.yaml").write_text(text + "\n")
-        expect(("freshet.yaml" not in refused(directory)) == good, f"the daemon {'refuses' if good else 'takes'}: {text}")
+        expect(("freshet.yaml" not in rejected(directory)) == good, f"the daemon {'refuses' if good else 'takes'}: {text}")
         said = complaints("freshet", yaml.load(text, Loader) or {})
         expect((said == []) == good, f"the schema {'refuses' if good else 'takes'}: {text} {said}")
 
@@ -386,7 +385,7 @@ def check_daemon_drop_ins():
         (directory / "freshet.d").mkdir(parents=True)
         (directory / "freshet.yaml").write_text(under)
         (directory / "freshet.d/part.yaml").write_text(text + "\n")
-        expect((refused(directory) == set()) == good, f"the daemon {'refuses' if good else 'takes'} as a drop-in: {text}")
+        expect((rejected(directory) == set()) == good, f"the daemon {'refuses' if good else 'takes'} as a drop-in: {text}")
         said = complaints("freshet-drop-in", yaml.load(text, Loader) or {})
         expect((said == []) == good, f"the schema {'refuses' if good else 'takes'} as a drop-in: {text} {said}")
 
@@ -395,8 +394,8 @@ count = check_pipelines()
 drop_ins = check_drop_ins()
 check_daemon()
 check_daemon_drop_ins()
-for fault in faults:
-    print(fault)
-if faults:
-    sys.exit(f"FAILED: {len(faults)} faults")
+for error in errors:
+    print(error)
+if errors:
+    sys.exit(f"FAILED: {len(errors)} errors")
 print(f"# {files} files, {blocks} blocks of the documents, {count} pipelines and {drop_ins} drop-ins line by line")

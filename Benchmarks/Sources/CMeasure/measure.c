@@ -12,8 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The program's own malloc stands before that of the C library; each hands on to it. While nothing is counted that
- * costs one load. */
+/* These functions override the C library's, count, and call them. Without counting this costs one load. */
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
@@ -116,10 +115,10 @@ struct measure_child measure_child(const char *argument, unsigned seconds)
         dup2(ends[1], STDOUT_FILENO);
         if (null >= 0)
             dup2(null, STDERR_FILENO);
-        /* It outlives the exec, and by default ends the process. */
+        /* It stays active after the exec, and by default ends the process. */
         signal(SIGALRM, SIG_DFL);
         alarm(seconds);
-        /* A trap is to be quick: no backtrace. */
+        /* No backtrace, so that a trap is fast. */
         setenv("SWIFT_BACKTRACE", "enable=no", 1);
         execl("/proc/self/exe", "signals-bench", argument, (char *)NULL);
         _exit(127);

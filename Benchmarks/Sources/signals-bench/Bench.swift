@@ -1,16 +1,16 @@
 import CMeasure
 
-/// One of those that are compared in a table.
+/// One row of a table of comparisons.
 struct Subject {
     let name: String
-    /// What is to be delivered, if that can be counted.
+    /// The expected number of deliveries, if they can be counted.
     var delivered: Delivered?
-    /// Does the operation so many times and returns how many nanoseconds that took; nil if it did not end in time.
+    /// Runs the operation this many times and returns the time in nanoseconds; nil if it did not end in time.
     let run: (Int) -> UInt64?
-    /// Ends what it has started.
+    /// Releases everything that the subject has started.
     var finish: () -> Void = {}
 
-    /// - Parameter run: Does the operation so many times, on this thread.
+    /// - Parameter run: Runs the operation this many times, on this thread.
     init(_ name: String, run: @escaping (Int) -> Void) {
         self.name = name
         self.run = { operations in
@@ -20,8 +20,8 @@ struct Subject {
         }
     }
 
-    /// - Parameter run: Does the operation so many times, on the global executor. The time until it begins there, and
-    ///   until this thread knows of its end, is not counted.
+    /// - Parameter run: Runs the operation this many times, on the global executor. The time until it begins there, and
+    ///   until this thread knows of its end, does not count.
     init(_ name: String, onPool run: @escaping @Sendable (Int) async -> Void) {
         self.name = name
         self.run = { operations in
@@ -36,20 +36,20 @@ struct Subject {
     }
 }
 
-/// What a subject has delivered, and what it should have.
+/// The actual and the expected number of deliveries.
 struct Delivered {
     let counter: Counter
     var perOperation = 0
-    /// However many operations the run has.
+    /// The expected number does not depend on the number of operations.
     var perRun = 0
 }
 
-/// What was found about a subject.
+/// The results of a subject.
 struct Figures {
     var operations = 1
     var performed = 0
     var runs = 0
-    /// Nanoseconds for an operation.
+    /// Nanoseconds for one operation.
     var samples: [Double] = []
     var allocations = 0.0
     var failure: String?
@@ -58,15 +58,15 @@ struct Figures {
     var least: Double { samples.min() ?? .nan }
 }
 
-/// Measures subjects in turns and prints tables.
+/// Measures subjects in turn and prints tables.
 final class Bench {
-    /// For the samples of one table, in seconds; a table takes a third more to warm up.
+    /// The time for the samples of one table, in seconds; warming up takes a third more.
     private let seconds: Double
     private(set) var figures: [String: Figures] = [:]
 
     private static let leastRounds = 5
     private static let mostRounds = 401
-    /// A sample has so many operations that it takes about this long, in nanoseconds.
+    /// The target duration of a sample, in nanoseconds; it determines the number of operations.
     private static let sampleTime: UInt64 = 1_000_000
     private static let mostOperations = 1 << 16
     private static let countedOperations = 256
@@ -75,11 +75,11 @@ final class Bench {
         self.seconds = seconds
     }
 
-    /// Measures the subjects, each once in every round, and prints their table. Ratios are to the first.
+    /// Measures the subjects, each once in every round, and prints their table. Ratios are to the first subject.
     ///
     /// - Parameters:
-    ///   - key: What the figures of this table are named after, as in ``figures``: `key/subject`.
-    ///   - missing: Who has no row, and why.
+    ///   - key: The prefix of this table's keys in ``figures``: `key/subject`.
+    ///   - missing: The libraries without a row, with the reason.
     func table(_ key: String, _ title: String, _ subjects: [Subject], missing: [String] = []) {
         var found = subjects.map(warmUp)
         let start = measure_now()
@@ -106,7 +106,7 @@ final class Bench {
         while found.failure == nil {
             let time = time(subject, found.operations, &found)
             if time >= Self.sampleTime || found.operations >= Self.mostOperations { break }
-            // A first operation may be a slow one, so not at once to where its time would lead.
+            // The first operation may be slow, so approach the target duration in steps.
             let wanted = Double(Self.sampleTime) / Double(max(time, 1))
             found.operations = min(Self.mostOperations, Int(Double(found.operations) * min(max(wanted, 1.5), 8)) + 1)
         }

@@ -2,7 +2,8 @@ import AsyncAlgorithms
 import FreshetSignals
 import OpenCombine
 
-/// From a new value of one of many branches until the array with it was taken, against copying such an array.
+/// The time from a new value of one of many branches until the array with it was taken, compared to copying such an
+/// array.
 func accumulate(_ bench: Bench) {
     for count in [10, 100, 1_000, 10_000] {
         let number = grouped(count)
@@ -37,7 +38,7 @@ func accumulate(_ bench: Bench) {
         missing: ["OpenCombine 0.14 has no combineLatest"])
 }
 
-/// Too long to be kept inside the string: to copy it is to count a reference.
+/// Too long to be stored inline: copying the string counts a reference.
 private func longText(_ number: Int) -> String {
     "the element with the number \(number)"
 }
@@ -62,16 +63,16 @@ private func accumulated<Element: Sendable>(
     let stage = Stage()
     let first = Counter()
     let counter = Counter()
-    let task = stage.listen(
+    let task = stage.startConsumer(
         to: accumulateLatestMany(values), counting: first.value == 0 ? first : counter, keepingLast: keepingLast)
     var turn = 0
-    return heard(name, counter, 1, stage, [task]) {
+    return received(name, counter, 1, stage, [task]) {
         values[turn].value = elements[0]
         turn = turn + 1 == count ? 0 : turn + 1
     }
 }
 
-/// From an element of the upstream to its pair.
+/// The time from an element of the upstream to its pair.
 func pair(_ bench: Bench) {
     bench.table(
         "pair", "withLatestFrom: an element → its pair",
@@ -90,6 +91,6 @@ private func pairedOnStage<S: AsyncSequence & Sendable>(
     let stream = AsyncStream<Int>.makeStream()
     let stage = Stage()
     let counter = Counter()
-    let task = stage.listen(to: make(stream.stream, CurrentValue(1)), counting: counter)
-    return heard(name, counter, 1, stage, [task]) { stream.continuation.yield(1) }
+    let task = stage.startConsumer(to: make(stream.stream, CurrentValue(1)), counting: counter)
+    return received(name, counter, 1, stage, [task]) { stream.continuation.yield(1) }
 }

@@ -4,7 +4,7 @@ import FreshetSignals
 import Glibc
 import Synchronization
 
-/// What might crash, hang or leak: each runs in a process of its own, which prints one number.
+/// Scenarios that might crash, hang or leak: each runs in its own process, which prints one number.
 enum Danger: String, CaseIterable {
     case flatMapLatest
     case flatMapLatestCancelled
@@ -13,7 +13,7 @@ enum Danger: String, CaseIterable {
     case ourRestartCancelled
     case ourDebounceCancelled
 
-    /// How often each is run, and for how long at most.
+    /// How often each scenario runs, and its time limit.
     static let times = 3
     static let seconds: UInt32 = 2
     private static let restarts = 2_000
@@ -30,7 +30,7 @@ enum Danger: String, CaseIterable {
         }
     }
 
-    /// What the number is.
+    /// The meaning of the number.
     var meaning: String {
         switch self {
         case .flatMapLatest, .ourRestart: "ns for each of \(Self.restarts)"
@@ -38,7 +38,7 @@ enum Danger: String, CaseIterable {
         }
     }
 
-    /// What the child does.
+    /// The work of the child process.
     func run() async -> Double {
         switch self {
         case .flatMapLatest: await Self.restart { $0.flatMapLatest { _ in oneThenNothing() } }
@@ -77,14 +77,14 @@ enum Danger: String, CaseIterable {
             task.cancel()
             await task.value
         }
-        // What is still being cleaned up has a second for it.
+        // The rest of the clean-up gets one second.
         let end = measure_now() + 1_000_000_000
         while alive.value > 0, measure_now() < end { await Task.yield() }
         return Double(alive.value)
     }
 }
 
-/// A stream whose iterators are counted while they live.
+/// A stream whose live iterators are counted.
 private struct Watched: AsyncSequence, Sendable {
     let stream: AsyncStream<Int>
     let alive: Counter
@@ -114,7 +114,7 @@ private struct Watched: AsyncSequence, Sendable {
     }
 }
 
-/// Runs each in children, and says how they ended.
+/// Runs each scenario in child processes, and prints how they ended.
 func watchDangers() {
     var lines = [["", "how each of \(Danger.times) processes ended, and its number"]]
     for danger in Danger.allCases {

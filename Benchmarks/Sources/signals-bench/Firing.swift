@@ -1,29 +1,29 @@
 import FreshetSignals
 import OpenCombine
 
-/// The producer alone: nobody asks for what is fired.
-func fireUnheard(_ bench: Bench) {
+/// The producer alone: no consumer calls next().
+func fireUnread(_ bench: Bench) {
     bench.table(
         "fire", "Firing, one subscriber that does not ask",
         [
-            unheardStream("AsyncStream, newest 1", count: 1, policy: .bufferingNewest(1)),
-            unheardGrowingStream(),
-            unheardSignal("Freshet", count: 1),
-            unheardSubject("OpenCombine, which delivers at once", count: 1),
+            unreadStream("AsyncStream, newest 1", count: 1, policy: .bufferingNewest(1)),
+            unreadGrowingStream(),
+            unreadSignal("Freshet", count: 1),
+            unreadSubject("OpenCombine, which delivers at once", count: 1),
         ])
     bench.table(
         "fan", "Firing, so many subscribers that do not ask; for each firing",
         [
-            unheardStream("AsyncStream × 1,000, newest 1", count: 1_000, policy: .bufferingNewest(1)),
-            unheardSignal("Freshet 1", count: 1),
-            unheardSignal("Freshet 10", count: 10),
-            unheardSignal("Freshet 100", count: 100),
-            unheardSignal("Freshet 1,000", count: 1_000),
-            unheardSubject("OpenCombine 1,000, which delivers at once", count: 1_000),
+            unreadStream("AsyncStream × 1,000, newest 1", count: 1_000, policy: .bufferingNewest(1)),
+            unreadSignal("Freshet 1", count: 1),
+            unreadSignal("Freshet 10", count: 10),
+            unreadSignal("Freshet 100", count: 100),
+            unreadSignal("Freshet 1,000", count: 1_000),
+            unreadSubject("OpenCombine 1,000, which delivers at once", count: 1_000),
         ])
 }
 
-private func unheardSignal(_ name: String, count: Int) -> Subject {
+private func unreadSignal(_ name: String, count: Int) -> Subject {
     let source = SignalSource("s")
     let iterators = (0..<count).map { _ in source.signal.makeAsyncIterator() }
     return Subject(name) { operations in
@@ -33,7 +33,7 @@ private func unheardSignal(_ name: String, count: Int) -> Subject {
     }
 }
 
-private func unheardStream(
+private func unreadStream(
     _ name: String, count: Int, policy: AsyncStream<Void>.Continuation.BufferingPolicy
 ) -> Subject {
     let streams = (0..<count).map { _ in AsyncStream<Void>.makeStream(bufferingPolicy: policy) }
@@ -44,15 +44,15 @@ private func unheardStream(
     }
 }
 
-/// Its buffer grows with each element, so each sample has a stream of its own, which it also frees.
-private func unheardGrowingStream() -> Subject {
+/// Its buffer grows with each element, so each sample has its own stream, and releases it.
+private func unreadGrowingStream() -> Subject {
     Subject("AsyncStream, unbounded") { operations in
         let stream = AsyncStream<Void>.makeStream()
         for _ in 0..<operations { stream.continuation.yield() }
     }
 }
 
-private func unheardSubject(_ name: String, count: Int) -> Subject {
+private func unreadSubject(_ name: String, count: Int) -> Subject {
     let counter = Counter()
     let sender = PassthroughSubject<Void, Never>()
     let cancellables = (0..<count).map { _ in sender.sink { counter.add() } }
@@ -65,51 +65,51 @@ private func unheardSubject(_ name: String, count: Int) -> Subject {
     return subject
 }
 
-/// From the firing until all who wait have what they waited for and wait again, on one thread.
+/// The time from the firing until all waiting tasks have received it and wait again, on one thread.
 func fireAndDeliver(_ bench: Bench) {
     bench.table(
         "deliver", "Firing → delivery, one task that waits, on one thread",
         [
-            heardStream("AsyncStream", count: 1),
-            heardSignal("Freshet", count: 1) { $0 },
-            heardSignal("Freshet, coalesced()", count: 1) { $0.coalesced() },
-            heardSignal("Freshet, causes", count: 1) { $0.causes },
-            heardChannel("AsyncChannel (swift-async-algorithms)"),
+            receivedStream("AsyncStream", count: 1),
+            receivedSignal("Freshet", count: 1) { $0 },
+            receivedSignal("Freshet, coalesced()", count: 1) { $0.coalesced() },
+            receivedSignal("Freshet, causes", count: 1) { $0.causes },
+            receivedChannel("AsyncChannel (swift-async-algorithms)"),
         ],
         missing: ["OpenCombine calls a closure in the sender: its row is in the first table"])
     bench.table(
         "deliverFan", "Firing → delivery, so many tasks that wait, on one thread; for each firing",
         [
-            heardStream("AsyncStream × 1,000", count: 1_000),
-            heardSignal("Freshet 10", count: 10) { $0 },
-            heardSignal("Freshet 100", count: 100) { $0 },
-            heardSignal("Freshet 1,000", count: 1_000) { $0 },
+            receivedStream("AsyncStream × 1,000", count: 1_000),
+            receivedSignal("Freshet 10", count: 10) { $0 },
+            receivedSignal("Freshet 100", count: 100) { $0 },
+            receivedSignal("Freshet 1,000", count: 1_000) { $0 },
         ],
         missing: ["AsyncChannel: an element goes to one of its readers, not to all"])
 }
 
-private func heardSignal<S: AsyncSequence & Sendable>(
+private func receivedSignal<S: AsyncSequence & Sendable>(
     _ name: String, count: Int, _ view: (Signal) -> S
 ) -> Subject where S.Element: Sendable {
     let source = SignalSource("s")
     let stage = Stage()
     let counter = Counter()
-    let tasks = (0..<count).map { _ in stage.listen(to: view(source.signal), counting: counter) }
-    return heard(name, counter, count, stage, tasks) { source.fire() }
+    let tasks = (0..<count).map { _ in stage.startConsumer(to: view(source.signal), counting: counter) }
+    return received(name, counter, count, stage, tasks) { source.fire() }
 }
 
-private func heardStream(_ name: String, count: Int) -> Subject {
+private func receivedStream(_ name: String, count: Int) -> Subject {
     let streams = (0..<count).map { _ in AsyncStream<Void>.makeStream() }
     let stage = Stage()
     let counter = Counter()
-    let tasks = streams.map { stage.listen(to: $0.stream, counting: counter) }
-    return heard(name, counter, count, stage, tasks) {
+    let tasks = streams.map { stage.startConsumer(to: $0.stream, counting: counter) }
+    return received(name, counter, count, stage, tasks) {
         for stream in streams { stream.continuation.yield() }
     }
 }
 
-/// A subject whose every operation is: fire, then step until all have taken it.
-func heard(
+/// A subject whose operation is one firing, then steps until all tasks have received it.
+func received(
     _ name: String, _ counter: Counter, _ count: Int, _ stage: Stage, _ tasks: [Task<Void, Never>],
     _ fire: @escaping () -> Void
 ) -> Subject {

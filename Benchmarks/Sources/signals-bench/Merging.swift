@@ -2,7 +2,7 @@ import AsyncAlgorithms
 import FreshetSignals
 import OpenCombine
 
-/// Firing one of the sources of a merge until its one listener has it and waits again.
+/// The time from firing one source of a merge until its only subscriber has received it and waits again.
 func mergeAndDeliver(_ bench: Bench) {
     bench.table(
         "merge", "merge: firing → delivery, one task that waits, on one thread",
@@ -31,9 +31,9 @@ private func mergedSignals(_ name: String, count: Int) -> Subject {
     let sources = (0..<count).map { SignalSource("s\($0)") }
     let stage = Stage()
     let counter = Counter()
-    let task = stage.listen(to: Signal.merge(sources.map(\.signal)), counting: counter)
+    let task = stage.startConsumer(to: Signal.merge(sources.map(\.signal)), counting: counter)
     var turn = 0
-    return heard(name, counter, 1, stage, [task]) {
+    return received(name, counter, 1, stage, [task]) {
         sources[turn].fire()
         turn = turn + 1 == count ? 0 : turn + 1
     }
@@ -43,9 +43,9 @@ private func mergedValues(_ name: String, count: Int) -> Subject {
     let streams = (0..<count).map { _ in AsyncStream<Int>.makeStream() }
     let stage = Stage()
     let counter = Counter()
-    let task = stage.listen(to: FreshetSignals.merge(streams.map(\.stream)), counting: counter)
+    let task = stage.startConsumer(to: FreshetSignals.merge(streams.map(\.stream)), counting: counter)
     var turn = 0
-    return heard(name, counter, 1, stage, [task]) {
+    return received(name, counter, 1, stage, [task]) {
         streams[turn].continuation.yield(turn)
         turn = turn + 1 == count ? 0 : turn + 1
     }
@@ -73,7 +73,7 @@ private func printJobs() {
     let jobs = [1, 1_000].map { count in
         let stage = Stage()
         let sources = (0..<count).map { SignalSource("s\($0)") }
-        let task = stage.listen(to: Signal.merge(sources.map(\.signal)), counting: Counter())
+        let task = stage.startConsumer(to: Signal.merge(sources.map(\.signal)), counting: Counter())
         let jobs = stage.jobCount
         task.cancel()
         stage.step()
@@ -84,7 +84,7 @@ private func printJobs() {
             + "\(jobs[1]) for a merge of 1,000. The listening task is that one.")
 }
 
-/// Yields to the streams in turn, and asks the sequence each time, in one task on the global executor.
+/// Yields to the streams in turn, and calls next() each time, in one task on the global executor.
 func pingPong<S: AsyncSequence>(
     _ name: String, streams count: Int, first: Int = 0, _ make: ([AsyncStream<Int>]) -> S
 ) -> Subject {
@@ -92,7 +92,7 @@ func pingPong<S: AsyncSequence>(
     var iterator = make(streams.map(\.stream)).makeAsyncIterator()
     let held = Held((hasNext: { (try? await iterator.next(isolation: nil)) != nil }, turn: 0))
     let counter = Counter()
-    // What is to be there before each yield makes one element.
+    // Prepare the streams, so that each yield makes exactly one element.
     if first > 0 {
         for stream in streams { stream.continuation.yield(0) }
         let isThere = runOnPool { for _ in 0..<first { _ = await held.value.hasNext() } }

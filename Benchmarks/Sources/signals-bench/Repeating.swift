@@ -2,7 +2,7 @@ import AsyncAlgorithms
 import FreshetSignals
 import OpenCombine
 
-/// From a firing, which cancels the run under way, to the first element of the next run.
+/// The time from a firing, which cancels the run in progress, to the first element of the next run.
 func restart(_ bench: Bench) {
     bench.table(
         "restart", "publishAndRepeat: firing → first element of the new run; the old run has to be cancelled",
@@ -14,7 +14,7 @@ func restart(_ bench: Bench) {
         missing: ["swift-async-algorithms, flatMapLatest: it may hang, see the last table"])
 }
 
-/// What a run makes: one element, then nothing until it is cancelled.
+/// The elements of a run: one element, then nothing until the run is cancelled.
 func oneThenNothing() -> AsyncStream<Int> {
     AsyncStream { $0.yield(1) }
 }
@@ -23,8 +23,8 @@ private func restartedOnStage(_ name: String) -> Subject {
     let source = SignalSource("s")
     let stage = Stage()
     let counter = Counter()
-    let task = stage.listen(to: publish(onOutputFrom: source.signal) { oneThenNothing() }, counting: counter)
-    return heard(name, counter, 1, stage, [task]) { source.fire() }
+    let task = stage.startConsumer(to: publish(onOutputFrom: source.signal) { oneThenNothing() }, counting: counter)
+    return received(name, counter, 1, stage, [task]) { source.fire() }
 }
 
 private func restartedOnPool(_ name: String) -> Subject {

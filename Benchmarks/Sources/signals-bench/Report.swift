@@ -1,7 +1,7 @@
 import CMeasure
 import Glibc
 
-/// Prints a table of figures, as Markdown that reads as text.
+/// Prints a table of figures, as Markdown that is readable as text.
 func printTable(_ title: String, _ rows: [(name: String, figures: Figures)], missing: [String]) {
     let first = rows.first?.figures ?? Figures()
     var lines = [["", "n", "median ns", "least ns", "ratio", "of least", "allocations"]]
@@ -23,10 +23,10 @@ func printTable(_ title: String, _ rows: [(name: String, figures: Figures)], mis
     fflush(nil)
 }
 
-/// One ratio that Freshet aims at.
+/// One target ratio of Freshet.
 struct Budget {
     let text: String
-    /// Keys of ``Bench/figures``, and what each is divided by.
+    /// The keys of ``Bench/figures``, and the divisor of each.
     let measured: String
     let against: String
     var divisor = 1.0
@@ -48,7 +48,7 @@ func printBudgets(_ budgets: [Budget], _ figures: [String: Figures]) {
     fflush(nil)
 }
 
-/// Prints the rows of a table, the first of which is its head. All columns but the first are numbers.
+/// Prints the rows of a table, the first of which is its header. All columns but the first are numbers.
 func printLines(_ lines: [[String]]) {
     guard let head = lines.first else { return }
     let widths = head.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
@@ -67,7 +67,7 @@ func printLines(_ lines: [[String]]) {
     }
 }
 
-/// Three digits that matter, no more; a small ratio has at least one.
+/// Three significant digits; a small ratio has at least one.
 func rounded(_ value: Double) -> String {
     guard value.isFinite else { return "-" }
     if value >= 1000 { return grouped(Int(value.rounded())) }
@@ -80,12 +80,12 @@ func rounded(_ value: Double) -> String {
     return "\(digits / Int(scale))." + String(repeating: "0", count: places - fraction.count) + fraction
 }
 
-/// With a comma before each three digits.
+/// With a comma before each group of three digits.
 func grouped(_ value: Int) -> String {
     value < 1000 ? "\(value)" : grouped(value / 1000) + "," + String(String(1000 + value % 1000).dropFirst())
 }
 
-/// Makes the compiler believe that a value is used.
+/// Makes the compiler assume that a value is used.
 func use<T>(_ pointer: UnsafePointer<T>) {
     measure_use(pointer)
 }

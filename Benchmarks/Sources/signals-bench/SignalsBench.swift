@@ -2,17 +2,17 @@ import CMeasure
 import Dispatch
 import Glibc
 
-/// Measures the signals beside others, and prints tables and ratios; judges nothing.
+/// Compares Freshet's signals with other libraries, and prints tables and ratios without a verdict.
 ///
 ///     signals-bench [--seconds N] [TABLE…]
 ///
 /// `--seconds` is the time for the samples of one table (1.5). Tables: fire deliver trigger merge debounce restart
-/// accumulate pair dangers; all unless named.
+/// accumulate pair dangers; all of them by default.
 @main
 struct SignalsBench {
     private static let tables: [(name: String, measure: @Sendable (Bench) -> Void)] = [
-        ("fire", fireUnheard), ("deliver", fireAndDeliver), ("trigger", activate), ("merge", mergeAndDeliver),
-        ("debounce", debounceStorm), ("restart", restart), ("accumulate", accumulate), ("pair", pair),
+        ("fire", fireUnread), ("deliver", fireAndDeliver), ("trigger", activate), ("merge", mergeAndDeliver),
+        ("debounce", debounceBurst), ("restart", restart), ("accumulate", accumulate), ("pair", pair),
     ]
 
     private static let budgets = [
@@ -54,7 +54,7 @@ struct SignalsBench {
 
     private static let dangers = "dangers"
     private static let defaultSeconds = 1.5
-    /// For a whole run, in seconds, of so many seconds a table.
+    /// The time limit of a whole run, in seconds, for a given time per table.
     private static let limit: UInt32 = 60
 
     static func main() {
@@ -83,7 +83,7 @@ struct SignalsBench {
         if wanted.isEmpty || wanted.contains(dangers) { watchDangers() }
     }
 
-    /// Does what might crash, prints its number, and ends.
+    /// Runs a scenario that might crash, prints its number, and ends.
     private static func child(_ name: String) -> Never {
         guard let danger = Danger(rawValue: name) else { exit(64) }
         Task {

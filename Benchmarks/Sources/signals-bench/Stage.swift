@@ -1,9 +1,9 @@
 import Dispatch
 import Synchronization
 
-/// An executor on the thread that steps it, so that a delivery can be measured without another thread's share in it.
+/// An executor on the thread that steps it, so that a delivery can be measured without other threads.
 ///
-/// It is the benchmark's own, because it allocates nothing once it is warm, and counts the jobs.
+/// It belongs to the benchmark, because it allocates nothing after warming up, and counts the jobs.
 final class Stage: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
@@ -13,7 +13,7 @@ final class Stage: TaskExecutor {
 
     private let state = Mutex(State())
 
-    /// How many jobs there have been: what starts a task makes at least one.
+    /// The number of jobs so far: starting a task makes at least one.
     var jobCount: Int { state.withLock { $0.total } }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -24,9 +24,9 @@ final class Stage: TaskExecutor {
         }
     }
 
-    /// Runs what is ready, and what becomes ready meanwhile.
+    /// Runs all ready jobs, and the jobs that become ready in the meantime.
     func step() {
-        // Whatever is measured comes to rest; if not, the deadline of the whole run ends it.
+        // The measured tasks become idle; otherwise the time limit of the whole run ends it.
         while let job = take() {
             job.runSynchronously(on: asUnownedTaskExecutor())
         }
@@ -44,8 +44,8 @@ final class Stage: TaskExecutor {
         }
     }
 
-    /// Starts a task that takes all that a sequence delivers, and steps until it waits.
-    func listen<S: AsyncSequence & Sendable>(
+    /// Starts a task that takes all elements of a sequence, and steps until it waits.
+    func startConsumer<S: AsyncSequence & Sendable>(
         to sequence: S, counting counter: @autoclosure @escaping @Sendable () -> Counter, keepingLast: Bool = false
     ) -> Task<Void, Never> where S.Element: Sendable {
         let task = Task(executorPreference: self) {
@@ -65,7 +65,7 @@ final class Stage: TaskExecutor {
     }
 }
 
-/// How much was delivered.
+/// The number of deliveries.
 final class Counter: Sendable {
     private let count = Atomic(0)
 
@@ -76,10 +76,10 @@ final class Counter: Sendable {
     }
 }
 
-/// What one task at a time uses, on whatever thread that task is.
+/// State that one task at a time uses, on any thread.
 ///
-/// `@unchecked Sendable`: a sample's task has ended before the next one's begins (``runOnPool(within:_:)``); if it has not
-/// in time, its subject is left out from then on.
+/// `@unchecked Sendable`: a sample's task has ended before the next one's begins (``runOnPool(within:_:)``); if it has
+/// not ended in time, its subject is skipped from then on.
 final class Held<Value>: @unchecked Sendable {
     var value: Value
 
@@ -88,7 +88,7 @@ final class Held<Value>: @unchecked Sendable {
     }
 }
 
-/// Runs a body as a task on the global executor while this thread waits, and says whether it ended in time.
+/// Runs a body as a task on the global executor while this thread waits, and returns whether it ended in time.
 func runOnPool(within limit: DispatchTimeInterval = .seconds(5), _ body: @escaping @Sendable () async -> Void) -> Bool {
     let done = DispatchSemaphore(value: 0)
     let task = Task {

@@ -1,7 +1,7 @@
 import FreshetSignals
 import OpenCombine
 
-/// Activating one of many identifiers, each of which has a subscriber that does not ask.
+/// Activates one of many identifiers, each of which has a subscriber that does not call next().
 func activate(_ bench: Bench) {
     bench.table(
         "trigger", "Activating an identifier of so many, each with one subscriber",
@@ -21,7 +21,7 @@ func activate(_ bench: Bench) {
         ])
 }
 
-/// - Parameter stride: How far the next identifier is from the one before.
+/// - Parameter stride: The distance from one identifier to the next.
 private func turns(_ name: String, count: Int, stride: Int, _ activate: @escaping (Int) -> Void) -> Subject {
     var id = count / 2
     return Subject(name) { operations in

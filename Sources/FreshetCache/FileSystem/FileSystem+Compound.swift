@@ -1,17 +1,18 @@
 import Glibc
 
 extension FileSystem {
-    /// Makes a directory's names durable.
+    /// Flushes a directory, so that its names survive a power cut.
     func synchronizeDirectory(_ path: String) throws(SystemCallError) {
         let descriptor = try openDirectory(path)
         defer { close(descriptor) }
         try synchronize(descriptor, path: path)
     }
 
-    /// Puts a further name over `destination`, by way of `temporary`, which is gone afterwards.
+    /// Replaces `destination` with a hard link to `source`. The link is first made as `temporary`, which does not exist
+    /// afterwards.
     ///
-    /// `source` must not be what `destination` names already: rename between two names of one inode does nothing
-    /// (rename(2)), and both the new link and its removal would look like a change to whoever watches the file.
+    /// `source` must not be the same inode as `destination`: rename between two names of one inode does nothing
+    /// (rename(2)), and programs that watch the file would see both the new link and its removal as a change.
     func replace(
         _ destination: String, withLinkTo source: String, by temporary: String
     ) throws(SystemCallError) {
@@ -22,7 +23,7 @@ extension FileSystem {
             try? unlink(temporary)
             throw error
         }
-        // Gone already, unless the two were one inode after all.
+        // The name exists only if both names were one inode.
         try unlink(temporary)
     }
 
@@ -33,7 +34,7 @@ extension FileSystem {
         return isThere ? try hasher.finalize() : nil
     }
 
-    /// Hands a file's content over, piece by piece; false if there is no such regular file.
+    /// Passes the content of a file to `each`, piece by piece. Returns false if there is no such regular file.
     func readFile(
         _ path: String, _ each: (UnsafeRawBufferPointer) throws(CacheError) -> Void
     ) throws(CacheError) -> Bool {
@@ -42,7 +43,7 @@ extension FileSystem {
             guard let status = try status(path), status.isRegularFile else { return false }
             descriptor = try openFile(path)
         } catch {
-            // Who reads without the pipeline's lock may meet a commit that takes the name away in between.
+            // Without the pipeline's lock, a commit may remove the name between the two calls.
             if error.errno == ENOENT { return false }
             throw .fileSystem(error)
         }

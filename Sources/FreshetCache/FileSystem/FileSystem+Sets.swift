@@ -1,5 +1,6 @@
 extension FileSystem {
-    /// Puts a symbolic link over `path`, by way of `temporary`. What stands there and is no directory goes.
+    /// Replaces `path` with a symbolic link, which is first made as `temporary`. Any old object at `path` goes, except
+    /// a directory.
     func replace(
         _ path: String, withSymbolicLinkTo target: String, by temporary: String
     ) throws(SystemCallError) {
@@ -12,7 +13,7 @@ extension FileSystem {
         }
     }
 
-    /// A new file with this content, mode and group, all of it on disk but the name.
+    /// Creates a file with this content, mode and group. The content is flushed to disk, the name is not.
     func write(
         _ content: [UInt8], to path: String, mode: UInt32, group: UInt32
     ) throws(SystemCallError) {
@@ -30,7 +31,8 @@ extension FileSystem {
         try synchronize(descriptor, path: path)
     }
 
-    /// Removes a directory of files; the path must be one's. A directory in it stays, and so does it itself then.
+    /// Removes the files of a directory and the directory; `path` must be a directory. If it contains directories,
+    /// these stay, and so does the directory itself.
     func removeFlatDirectory(_ path: String) throws(SystemCallError) {
         for entry in try list(path) {
             let child = path + "/" + entry.name

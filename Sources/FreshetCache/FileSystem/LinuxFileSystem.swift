@@ -5,7 +5,7 @@ struct LinuxFileSystem: FileSystem {
     func makeDirectory(_ path: String, mode: UInt32) throws(SystemCallError) -> Bool {
         let made = mkdir(path, mode) == 0
         if !made, errno != EEXIST { throw SystemCallError(call: "mkdir", path: path, errno: errno) }
-        // The umask has its part in mkdir: the mode is set on the descriptor.
+        // mkdir applies the umask, so the mode is set on the descriptor.
         let descriptor = try openDirectory(path)
         defer { close(descriptor) }
         var status = stat()
@@ -28,7 +28,8 @@ struct LinuxFileSystem: FileSystem {
         try open(path, O_RDONLY | O_DIRECTORY, in: AT_FDCWD, path)
     }
 
-    /// O_NOFOLLOW is about the last component alone: what is in the directory that a link leads to is nobody's file either.
+    /// Opens a file through a descriptor of its directory. O_NOFOLLOW applies to the last component only; this way a
+    /// symbolic link in the place of the directory is not followed either.
     private func openInDirectory(_ path: String, _ flags: Int32) throws(SystemCallError) -> Int32 {
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
             return try open(path, flags, in: AT_FDCWD, path)
@@ -38,7 +39,7 @@ struct LinuxFileSystem: FileSystem {
         return try open(String(path[path.index(after: slash)...]), flags, in: directory, path)
     }
 
-    /// - Parameter path: all of it, for an error.
+    /// - Parameter path: the whole path, for an error.
     private func open(
         _ name: String, _ flags: Int32, in directory: Int32, _ path: String
     ) throws(SystemCallError) -> Int32 {
@@ -47,7 +48,7 @@ struct LinuxFileSystem: FileSystem {
             if descriptor >= 0 { return descriptor }
             if errno == EINTR { continue }
             var reason = errno
-            // Of a link where a directory should be the kernel says only that it is none.
+            // For a link in the place of a directory, the kernel reports only ENOTDIR.
             var status = stat()
             if reason == ENOTDIR, fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
                 status.st_mode & S_IFMT == S_IFLNK
@@ -101,7 +102,7 @@ struct LinuxFileSystem: FileSystem {
     }
 
     func close(_ descriptor: Int32) {
-        // Not tried again after EINTR: Linux has closed the descriptor by then, and another thread may own its number.
+        // Not retried after EINTR: Linux has closed the descriptor by then, and another thread may own its number.
         _ = Glibc.close(descriptor)
     }
 
@@ -148,7 +149,7 @@ struct LinuxFileSystem: FileSystem {
     }
 
     func linkTarget(_ path: String) throws(SystemCallError) -> String? {
-        // PATH_MAX with its NUL: the kernel makes no longer one.
+        // PATH_MAX including the NUL: the kernel makes no longer links.
         var bytes = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &bytes, bytes.count)
         guard count >= 0 else {
@@ -184,7 +185,7 @@ struct LinuxFileSystem: FileSystem {
             close(descriptor)
             throw SystemCallError(call: "fdopendir", path: path, errno: reason)
         }
-        // And with it the descriptor.
+        // closedir also closes the descriptor.
         defer { closedir(directory) }
         var entries: [DirectoryEntry] = []
         while true {
@@ -193,7 +194,7 @@ struct LinuxFileSystem: FileSystem {
                 if errno != 0 { throw SystemCallError(call: "readdir", path: path, errno: errno) }
                 return entries
             }
-            // The record is as long as its name, so the field is not read as the array that C declares.
+            // The record ends with its name, so the field cannot be read as the array that C declares.
             guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
             let start = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
             guard let name = String(validatingCString: start), name != ".", name != ".." else { continue }
@@ -215,7 +216,7 @@ struct LinuxFileSystem: FileSystem {
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
-        // A damaged inode, or touch(1), has a file from a year that does not fit.
+        // A damaged inode or touch(1) can produce a time that does not fit.
         WallTime(seconds: Int64(time.tv_sec)).nanoseconds.addingClamped(Int64(time.tv_nsec))
     }
 }

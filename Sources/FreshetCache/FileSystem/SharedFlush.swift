@@ -1,28 +1,30 @@
 import Glibc
 
-/// Group commit of one directory: those who have to wait until it is on disk wait together.
+/// Group commit: callers that have to wait until a directory or file is on disk share the flush.
 ///
-/// A flush that begins after a change has the change in it, whoever made it. So who comes while one is under way waits
-/// for the next, which one of those waiting does for all of them: `n` at once cost at most two, one after the other.
+/// A flush that begins after a change includes the change, whichever caller made it. So a caller that comes during a
+/// flush waits for the next flush, which one of the waiting callers makes for all of them: `n` concurrent callers cost
+/// at most two flushes, one after the other.
 ///
-/// Safe to call from any thread; blocks the calling one. The flush runs without a lock of this object.
+/// Safe to call from any thread; blocks the calling thread. The flush runs without a lock of this object.
 ///
-/// `@unchecked Sendable`: the mutable state, that of ``Round`` too, is touched only between `pthread_mutex_lock` and
-/// `unlock` of `mutex`; the two pointers are set once, before the object is shared. `Synchronization.Mutex` has no
+/// `@unchecked Sendable`: the mutable state, including that of ``Round``, is accessed only between `pthread_mutex_lock`
+/// and `unlock` of `mutex`; the two pointers are set once, before the object is shared. `Synchronization.Mutex` has no
 /// condition variable.
 final class SharedFlush: @unchecked Sendable {
     private final class Round {
-        /// Nil until it has ended. An error is everybody's: the kernel tells a failed write once only (fsync(2)).
+        /// Nil until the round has ended. All callers of the round get its error: the kernel reports a failed write
+        /// only once (fsync(2)).
         var result: Result<Void, SystemCallError>?
     }
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var isRunning = false
-    /// The round that begins when the one under way has ended; nil: nobody waits for one.
+    /// The round that begins when the one in progress has ended; nil if no caller waits for a round.
     private var next: Round?
-    private var sleepers = 0
-    /// How many flushes the disk has failed, and the last one's error.
+    private var waitingCount = 0
+    /// The number of failed flushes, and the last error.
     private var failed: (count: Int, last: SystemCallError?) = (0, nil)
 
     init() {
@@ -37,7 +39,7 @@ final class SharedFlush: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// How many flushes the disk has failed: to be asked before the change that is to be flushed.
+    /// The number of failed flushes. Read it before the change that is to be flushed.
     var failures: Int {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -47,9 +49,9 @@ final class SharedFlush: @unchecked Sendable {
     /// Returns when a flush that began after this call has ended.
     ///
     /// - Parameters:
-    ///   - count: the ``failures`` before the change. One that failed since may have had the change in it, and the kernel
-    ///     tells that no second time: who made the change is told here, however the later flush ended.
-    ///   - flush: called by one of those who share it; all of them have to mean the same by it.
+    ///   - count: the ``failures`` before the change. A flush that failed since then may have included the change, and
+    ///     the kernel reports the error only once. So this call throws that error even if a later flush succeeded.
+    ///   - flush: called by one of the callers that share it; all callers must pass an equivalent closure.
     func perform(
         since count: Int? = nil, _ flush: () throws(SystemCallError) -> Void
     ) throws(SystemCallError) {
@@ -67,7 +69,7 @@ final class SharedFlush: @unchecked Sendable {
         let own = Round()
         if isRunning {
             next = own
-            // Who comes from here on joins `own`, so that nobody else begins when this wait is over.
+            // Callers that come from here on join `own`, so none of them begins a round when this wait ends.
             wait { isRunning ? nil : () }
             next = nil
         }
@@ -77,24 +79,24 @@ final class SharedFlush: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         isRunning = false
         own.result = result
-        // What else may fail concerns none but those who asked.
+        // Other errors concern only the callers of this round.
         if case .failure(let error) = result, error.call == "fsync" { failed = (failed.count + 1, error) }
         pthread_cond_broadcast(condition)
         return (result, failed)
     }
 
-    /// How many wait for the round under way, or for the next one, and do not flush themselves now.
+    /// The number of callers that wait for the round in progress or for the next one and do not flush themselves.
     var waiting: Int {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return sleepers
+        return waitingCount
     }
 
-    /// Waits, with the mutex held, until there is something.
+    /// Waits, with the mutex held, until `value` returns a value.
     @discardableResult
     private func wait<Value>(_ value: () -> Value?) -> Value {
-        sleepers += 1
-        defer { sleepers -= 1 }
+        waitingCount += 1
+        defer { waitingCount -= 1 }
         while true {
             if let value = value() { return value }
             pthread_cond_wait(condition, mutex)

@@ -1,7 +1,7 @@
 import Glibc
 
 extension SystemCallError: CustomStringConvertible {
-    /// One sentence, with the remedy where the error number tells one.
+    /// One sentence, with the remedy if the error number suggests one.
     package var description: String {
         var buffer = [CChar](repeating: 0, count: 256)
         // strerror would share one buffer between threads. It fails only for an unknown number, and then still writes.
@@ -16,17 +16,21 @@ extension SystemCallError: CustomStringConvertible {
         case EXDEV: "; the whole cache directory must be one file system"
         case EPERM where call == "link": "; the cache directory needs a file system with hard links"
         case EPERM where call == "fchown": "; cache.group must be a group of the service's user"
-        case ENOENT: "; the cache directory went away, the next attempt makes it again"
+        case ENOENT: "; the cache directory was removed; the next attempt makes it again"
         case EMFILE, ENFILE: "; raise LimitNOFILE"
-        case ELOOP: "; a symbolic link stands where the cache has a directory or file of its own"
+        case ELOOP: "; a symbolic link is in the place of a directory or file of the cache"
+        case EISDIR: "; a directory is in the place of a file of the cache; move it away"
         default: ""
         }
     }
 
-    /// No room, or none left of a quota.
+    /// The file system is full, or a quota of the file system is used up.
     var isFull: Bool { errno == ENOSPC || errno == EDQUOT }
 
-    /// What was to be used is not there.
+    /// A directory is in the place of the file.
+    var isDirectory: Bool { errno == EISDIR }
+
+    /// The file or directory does not exist.
     var isMissing: Bool { errno == ENOENT }
 }
 

@@ -1,8 +1,8 @@
-/// A system call that failed: which, on what, and why.
+/// A failed system call, with its path and error number.
 package struct SystemCallError: Error, Hashable, Sendable {
-    /// The call's name, as in section 2 of the manual.
+    /// The name of the call, as in section 2 of the manual.
     package let call: String
-    /// What it was about.
+    /// The path that the call used.
     package let path: String
     /// The error number.
     package let errno: Int32

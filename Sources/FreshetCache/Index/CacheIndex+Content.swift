@@ -2,38 +2,39 @@
 struct IndexedPipeline: Hashable, Sendable {
     var id: Int64
     var name: String
-    /// The file that it owns below `current/`.
+    /// The file below `current/` that the pipeline owns.
     var file: String?
     /// The number of the current generation.
     var current: Int64?
-    /// The highest number that a generation of it ever had.
+    /// The highest number that any generation of the pipeline had.
     var lastNumber: Int64
-    /// The digest of what the origin is known to have, if that was not made the current generation.
+    /// The digest of the origin's content, if that is known and was not made the current generation.
     var originDigest: ContentDigest?
     var pin: IndexedPin?
-    /// The digest of what the last check of the origin brought; nil: not known. The current generation may have more pages.
+    /// The digest of the content that the last check of the origin returned; nil if it is not known. The current
+    /// generation may have more pages.
     var checkDigest: ContentDigest?
-    /// `file` is the stamp of several files.
+    /// Whether the pipeline keeps several files; then `file` is their stamp.
     var isSet = false
-    /// The links of several files that it had before, and which are to be taken away with all that belongs to them once
-    /// readers have something else; the oldest first.
+    /// The former links of the pipeline, oldest first. They and all that belongs to them are removed once readers see
+    /// other content.
     var formerSets: [String] = []
-    /// Since when readers find nothing, since the current generation is too old; nil: they find it. It stays without one too:
-    /// nothing older takes its place.
+    /// When the current generation was withdrawn because it is too old; nil if readers find it. A withdrawn generation
+    /// stays current: no older generation takes its place.
     var withdrawnAt: WallTime?
 
-    /// Whether readers are to keep what they have although there is other content.
+    /// Whether the copy stays although there is other content.
     ///
     /// - Parameter current: the digest of the current generation.
     func holdsBack(_ candidate: Candidate, over current: ContentDigest?) -> Bool {
         if let pin { return pin.content.digest != candidate.digest }
         guard let originDigest, originDigest != current else { return false }
-        // What is no check was begun before the rollback: it belongs to the copy of then.
+        // A candidate that is not from a check was begun before the rollback: it belongs to the copy of that time.
         return !candidate.isCheck || candidate.digest == originDigest
     }
 }
 
-/// That a pipeline's copy is not to be replaced.
+/// A pin: the pipeline's copy must not be replaced.
 struct IndexedPin: Hashable, Sendable {
     var content: StoredContent
     var since: WallTime
@@ -44,11 +45,11 @@ struct IndexedGeneration: Hashable, Sendable {
     var content: StoredContent
     var committedAt: WallTime
     var run: Int64?
-    /// The reader's file as it was when this generation was committed or last verified.
+    /// The published file as it was when this generation was committed or last verified.
     var identity: FileIdentity
-    /// The source had more than was asked for.
+    /// The source had more content than was requested.
     var truncated = false
-    /// When the content expires by what the content itself states; nil: it states nothing.
+    /// The expiry time that the content itself states; nil if it states none.
     var contentExpires: WallTime?
 
     func generation(path: String) -> Generation {
@@ -60,32 +61,32 @@ struct IndexedGeneration: Hashable, Sendable {
     }
 }
 
-/// What a pipeline offers, or has withdrawn, as far as the index knows.
+/// A pipeline's current generation, published or withdrawn, as recorded in the index.
 struct IndexedPublication: Hashable, Sendable {
     var pipeline: IndexedPipeline
     var file: String
     var generation: IndexedGeneration
-    /// The reader's file as it was found last; nil: it was not looked at.
+    /// The last status of the published file; nil if it was not read.
     var status: FileStatus?
 
-    /// Readers find nothing, and its content is kept.
+    /// Readers find no file, and the content is kept.
     var isWithdrawn: Bool { pipeline.withdrawnAt != nil }
 
-    /// The digest of what the origin has, if that is known to be other content.
+    /// The digest of the origin's content, if that is known to be other content.
     var originDigest: ContentDigest? {
         pipeline.originDigest == generation.content.digest ? nil : pipeline.originDigest
     }
 
-    /// What validators have to belong to: what the origin had when it was asked last.
+    /// The digest that validators must belong to: that of the content that the last check of the origin returned.
     var checkedDigest: ContentDigest { originDigest ?? generation.content.digest }
 
-    /// - Parameter turn: as of ``Generation/turn``.
-    func generation(path: String, turn: UInt64 = 0) -> Generation {
+    /// - Parameter revision: see ``Generation/revision``.
+    func generation(path: String, revision: UInt64 = 0) -> Generation {
         var result = generation.generation(path: path)
         result.isBehind = originDigest != nil
         result.pinnedAt = pipeline.pin?.since
         result.withdrawnAt = pipeline.withdrawnAt
-        result.turn = turn
+        result.revision = revision
         if pipeline.isSet { result.directory = CacheLayout.linkName(ofStamp: path) }
         return result
     }
@@ -107,14 +108,14 @@ extension CacheIndex {
         """
     private static let pipelineQueryOfOne = pipelineQuery + " WHERE name = ?"
 
-    /// The pipeline's row, made if need be.
+    /// The pipeline's row, which is made if it does not exist.
     mutating func ensurePipeline(_ name: String) throws(SQLiteError) -> IndexedPipeline {
         if let known = try pipeline(name) { return known }
         try database.run("INSERT INTO pipelines (name) VALUES (?)", .text(name))
         return IndexedPipeline(id: database.lastInsertedRow, name: name, file: nil, current: nil, lastNumber: 0)
     }
 
-    /// Whose a name below `current/` is.
+    /// The pipeline that owns a name below `current/`.
     mutating func owner(of file: String) throws(SQLiteError) -> String? {
         try database.row(
             "SELECT name FROM pipelines WHERE file = ?1 OR (file = ?2 AND is_set)", .text(file),
@@ -126,7 +127,7 @@ extension CacheIndex {
         try database.run("UPDATE pipelines SET file = ? WHERE id = ?", SQLiteValue(file), .integer(pipeline))
     }
 
-    mutating func offer(of name: String) throws(SQLiteError) -> IndexedPublication? {
+    mutating func publication(of name: String) throws(SQLiteError) -> IndexedPublication? {
         guard let pipeline = try pipeline(name), let file = pipeline.file, let current = pipeline.current,
             let generation = try generation(current, of: pipeline.id)
         else { return nil }
@@ -185,10 +186,16 @@ extension CacheIndex {
             .integer(generation.content.number), .integer(pipeline))
     }
 
-    /// Notes what is now the file of a generation, unless that was forgotten since it was looked up.
+    /// Records the new state of a generation's file, unless the generation was forgotten since it was read.
     mutating func update(_ generation: IndexedGeneration, of pipeline: Int64) throws(SQLiteError) {
         let known = try self.generation(generation.content.number, of: pipeline)
         if known?.content == generation.content { try put(generation, of: pipeline) }
+    }
+
+    /// Records that readers have not seen any of the generations under the new name of the pipeline's copy: see
+    /// ``FileIdentity/isOfFormerName``.
+    mutating func markFormerName(of pipeline: Int64) throws(SQLiteError) {
+        try database.run("UPDATE generations SET inode = 0 WHERE pipeline = ?", .integer(pipeline))
     }
 
     mutating func forget(generation number: Int64, of pipeline: Int64) throws(SQLiteError) {
@@ -196,9 +203,9 @@ extension CacheIndex {
             "DELETE FROM generations WHERE pipeline = ? AND number = ?", .integer(pipeline), .integer(number))
     }
 
-    /// Makes a generation the current one, or none. Validators that belong to other content than this and what the origin
-    /// has go; without content the last success says nothing any more. A generation that is made the current one is not
-    /// withdrawn.
+    /// Sets the current generation; nil: there is none. Deletes validators, except those of this content and of the
+    /// origin's content; without a generation, deletes all validators and the last success. The current generation is
+    /// no longer withdrawn.
     mutating func setCurrent(_ content: StoredContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "UPDATE pipelines SET current = ? WHERE id = ?", SQLiteValue(content?.number), .integer(pipeline))
@@ -227,7 +234,7 @@ extension CacheIndex {
             withdrawnAt: row.optionalTime(12))
     }
 
-    /// From three columns: number, digest, time.
+    /// Reads a pin from three columns: number, digest, time.
     static func pin(_ row: borrowing SQLiteRow, at column: Int32) -> IndexedPin? {
         guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
             return nil
@@ -237,7 +244,7 @@ extension CacheIndex {
             since: row.time(column + 2))
     }
 
-    /// Nil for a row whose number or digest is none: such a row counts as absent.
+    /// Returns nil for a row with an invalid number or digest: such a row counts as absent.
     static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
         guard let number = row.optionalNumber(0), let digest = ContentDigest(bytes: row.blob(1)) else { return nil }
         return IndexedGeneration(

@@ -1,6 +1,6 @@
-/// What there was, and what holds the copy back.
+/// The history of generations, and the digests and pins that keep the copy from being replaced.
 extension CacheIndex {
-    /// Remembers that there is this generation, beyond the time for which its content is kept.
+    /// Adds a generation to the history, where it stays longer than its content is kept.
     mutating func remember(_ generation: IndexedGeneration, of pipeline: Int64) throws(SQLiteError) {
         let number = generation.content.number
         try database.run(
@@ -20,7 +20,7 @@ extension CacheIndex {
             """, .integer(pipeline), .integer(number - CacheLimits.historyPerPipeline))
     }
 
-    /// Remembers the generations that are kept and not remembered: their rows were damaged.
+    /// Adds generations that are kept but missing in the history, because rows of the history were damaged.
     mutating func rememberKept() throws(SQLiteError) {
         try database.execute(
             """
@@ -29,7 +29,7 @@ extension CacheIndex {
             """)
     }
 
-    /// Notes why a generation was made, if a run made one.
+    /// Records the causes and the duration of the run that made a generation.
     mutating func rememberCauses(of run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
         guard run.outcome == .changed, let generation = run.generation else { return }
         try database.run(
@@ -39,7 +39,7 @@ extension CacheIndex {
             .integer(pipeline), .integer(generation))
     }
 
-    /// The newest generations, newest first, whether their content is kept or not.
+    /// The newest generations, newest first, including those whose content is no longer kept.
     mutating func history(of pipeline: Int64, limit: Int) throws(SQLiteError) -> [PastGeneration] {
         try database.rows(
             """
@@ -60,20 +60,21 @@ extension CacheIndex {
         }.compactMap { $0 }
     }
 
-    /// Notes what the origin has, where that is not the copy; nil: it is, or that is not known.
+    /// Records the digest of the origin's content if it differs from the copy; nil: it does not differ, or is not
+    /// known.
     mutating func setOriginDigest(_ digest: ContentDigest?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "UPDATE pipelines SET origin_digest = ? WHERE id = ?", digest.map { .blob($0.bytes) } ?? .null,
             .integer(pipeline))
     }
 
-    /// What the origin has is not known any more: the copy was found to be content that the index had not heard of.
+    /// Forgets the digests of the origin's content, because the copy has content that the index does not know.
     mutating func forgetOrigin(of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "UPDATE pipelines SET origin_digest = NULL, check_digest = NULL WHERE id = ?", .integer(pipeline))
     }
 
-    /// Forgets validators of other content than the current generation's and what the origin has.
+    /// Deletes validators, except those of the current generation and of the origin's content.
     mutating func dropValidators(of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """

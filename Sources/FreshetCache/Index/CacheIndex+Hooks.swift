@@ -1,4 +1,4 @@
-/// What is remembered of hooks: of each, what it was told of last and what became of the attempts since.
+/// State of hooks: for each hook, the content of its last success, and the result of the attempts since then.
 extension CacheIndex {
     mutating func hooks() throws(SQLiteError) -> [(pipeline: String, hook: String, record: HookRecord)] {
         try database.rows(
@@ -11,33 +11,33 @@ extension CacheIndex {
             (
                 pipeline: row.text(0), hook: row.text(1),
                 record: HookRecord(
-                    told: Self.content(row, at: 2, isWithdrawn: row.flag(9)),
+                    notified: Self.content(row, at: 2, isWithdrawn: row.flag(9)),
                     tried: Self.content(row, at: 4, isWithdrawn: row.flag(10)), attempts: row.count(6),
                     failingSince: row.optionalTime(7), error: row.optionalText(8))
             )
         }
     }
 
-    mutating func addHook(_ hook: String, told: HookContent?, of pipeline: Int64) throws(SQLiteError) {
+    mutating func addHook(_ hook: String, notified: HookContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             INSERT OR REPLACE INTO hooks (pipeline, hook, told_number, told_digest, told_withdrawn) VALUES (?, ?, ?, ?, ?)
-            """, .integer(pipeline), .text(hook), SQLiteValue(told?.content.number), Self.digest(told),
-            Self.isWithdrawn(told))
+            """, .integer(pipeline), .text(hook), SQLiteValue(notified?.content.number), Self.digest(notified),
+            Self.isWithdrawn(notified))
     }
 
-    /// Of a hook that is not configured any more nothing is kept.
+    /// Updates the record of a hook. For a hook that is no longer configured, nothing is stored.
     mutating func update(_ hook: String, to record: HookRecord, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             UPDATE hooks SET told_number = ?, told_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
                 failing_since = ?, error = ?, told_withdrawn = ?, tried_withdrawn = ?
             WHERE pipeline = ? AND hook = ?
-            """, SQLiteValue(record.told?.content.number), Self.digest(record.told),
+            """, SQLiteValue(record.notified?.content.number), Self.digest(record.notified),
             SQLiteValue(record.tried?.content.number),
             Self.digest(record.tried), .integer(record.attempts.clamped(to: IndexBounds.counts)),
             .time(record.failingSince),
-            SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), Self.isWithdrawn(record.told),
+            SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), Self.isWithdrawn(record.notified),
             Self.isWithdrawn(record.tried), .integer(pipeline), .text(hook))
     }
 
@@ -47,13 +47,15 @@ extension CacheIndex {
             .text(pipeline))
     }
 
-    private static func digest(_ told: HookContent?) -> SQLiteValue {
-        told.map { .blob($0.content.digest.bytes) } ?? .null
+    private static func digest(_ notified: HookContent?) -> SQLiteValue {
+        notified.map { .blob($0.content.digest.bytes) } ?? .null
     }
 
-    private static func isWithdrawn(_ told: HookContent?) -> SQLiteValue { .integer(told?.isWithdrawn == true ? 1 : 0) }
+    private static func isWithdrawn(_ notified: HookContent?) -> SQLiteValue {
+        .integer(notified?.isWithdrawn == true ? 1 : 0)
+    }
 
-    /// From two columns, number and digest.
+    /// Reads content from two columns: number and digest.
     private static func content(
         _ row: borrowing SQLiteRow, at column: Int32, isWithdrawn: Bool
     ) -> HookContent? {

@@ -23,7 +23,7 @@ extension CacheIndex {
         try database.rows("SELECT name FROM parts WHERE pipeline = ?", .integer(pipeline)) { $0.text(0) }
     }
 
-    /// And its pages.
+    /// Deletes a part and its pages.
     mutating func forgetPart(_ name: String, of pipeline: Int64) throws(SQLiteError) {
         try database.run("DELETE FROM parts WHERE pipeline = ? AND name = ?", .integer(pipeline), .text(name))
     }
@@ -39,7 +39,7 @@ extension CacheIndex {
             SQLiteValue(pages.next), SQLiteValue(pages.token), .blob(pages.items))
     }
 
-    /// Of the parts of one pipeline, or of all, those whose pages may be continued, by the pipelines' names.
+    /// The parts whose pages can be continued, by the names of the pipelines; of one pipeline, or of all.
     mutating func pages(of name: String? = nil) throws(SQLiteError) -> [String: [PartPagesState]] {
         let rows = try database.rows(
             """

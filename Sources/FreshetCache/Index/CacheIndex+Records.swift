@@ -1,19 +1,19 @@
-/// Everything that a pipeline starts with.
+/// The stored state with which a pipeline starts.
 struct IndexedPipelineState: Sendable {
     var pipeline: IndexedPipeline
-    var offer: IndexedPublication?
+    var publication: IndexedPublication?
     var attempts: RefreshState
     /// The number of the newest run, 0 if there was none.
     var lastRun: Int64
-    /// That run; nil also if nobody knows what came of it.
+    /// The newest run; nil also if its outcome is not known.
     var lastRunRecord: RunRecord?
     var value: [UInt8]?
 }
 
 /// Validators, attempts, runs and small state.
 extension CacheIndex {
-    /// Remembers validators for content that is or is about to become current. Those for the same URL and other
-    /// content stay until ``setCurrent(_:of:)``: until then they are the ones that hold.
+    /// Stores validators for content that is or is about to become current. Validators of the same URL for other
+    /// content stay until ``setCurrent(_:of:)``: until then they are the valid ones.
     mutating func put(
         _ validators: [Validators], for digest: ContentDigest, of pipeline: Int64
     ) throws(SQLiteError) {
@@ -50,7 +50,9 @@ extension CacheIndex {
         ) { Validators(url: url, entityTag: $0.optionalText(0), lastModified: $0.optionalText(1)) }
     }
 
-    /// The origin confirmed or delivered content of this digest, and says that it is fresh until `expires`, or nothing.
+    /// Records that the origin confirmed or delivered content of this digest.
+    ///
+    /// - Parameter expires: until when the content is fresh, as the origin states; nil: the origin states nothing.
     mutating func recordSuccess(
         of pipeline: Int64, _ digest: ContentDigest, at now: WallTime, expires: WallTime?
     ) throws(SQLiteError) {
@@ -71,7 +73,7 @@ extension CacheIndex {
             .time(retryAfter), .integer(pipeline))
     }
 
-    /// What an origin asked for is asked for no more.
+    /// Deletes the `Retry-After` of a pipeline.
     mutating func forgetRetryAfter(of pipeline: Int64) throws(SQLiteError) {
         try database.run("UPDATE pipelines SET retry_after = NULL WHERE id = ?", .integer(pipeline))
     }
@@ -88,7 +90,7 @@ extension CacheIndex {
         }
     }
 
-    /// Everything that a pipeline starts with; the rows of ``generation(_:)``, then the others'.
+    /// The stored state of a pipeline: first the columns of ``generation(_:)``, then the others.
     private static let memoryQuery = """
         SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
             g.content_expires,
@@ -117,14 +119,14 @@ extension CacheIndex {
             lastNumber: row.integer(14).clamped(to: 0...IndexBounds.numbers.upperBound),
             originDigest: ContentDigest(bytes: row.blob(21)), pin: pin(row, at: 22),
             isSet: row.flag(25), withdrawnAt: row.optionalTime(26))
-        // Without a generation all of its columns are NULL, and so its digest is none.
+        // Without a generation all its columns are NULL, so it has no digest.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
-        let offer: IndexedPublication? =
+        let publication: IndexedPublication? =
             if let file = pipeline.file, let generation {
                 IndexedPublication(pipeline: pipeline, file: file, generation: generation)
             } else { nil }
         return IndexedPipelineState(
-            pipeline: pipeline, offer: offer,
+            pipeline: pipeline, publication: publication,
             attempts: RefreshState(
                 lastAttempt: row.optionalTime(15),
                 lastSuccess: row.optionalTime(16),
@@ -134,7 +136,7 @@ extension CacheIndex {
             value: row.optionalBlob(19))
     }
 
-    /// The newest run, from a row of the memory query.
+    /// The newest run, from a row of `memoryQuery`.
     private static func lastRun(of pipeline: String, _ row: borrowing SQLiteRow) -> RunRecord? {
         guard let number = row.optionalNumber(18), let outcome = RunRecord.Outcome(rawValue: row.text(30)) else {
             return nil
@@ -176,7 +178,7 @@ extension CacheIndex {
         }.compactMap { $0 }
     }
 
-    /// What was spent of the budget of one pipeline, or of all, by their names.
+    /// The requests that count against the budget, by the names of the pipelines; of one pipeline, or of all.
     mutating func requests(of name: String? = nil) throws(SQLiteError) -> [String: [RequestBurst]] {
         let rows = try database.rows(
             """
@@ -203,7 +205,7 @@ extension CacheIndex {
         }
     }
 
-    /// What is set of the parameters of one pipeline, or of all, by the pipelines' names and the parameters'.
+    /// The parameters that are set, by the names of the pipelines and of the parameters; of one pipeline, or of all.
     mutating func parameters(of name: String? = nil) throws(SQLiteError) -> [String: [String: String]] {
         let rows = try database.rows(
             """
@@ -236,7 +238,7 @@ extension CacheIndex {
         return Dictionary(rows) { first, _ in first }
     }
 
-    /// Sets or removes a value; false if that would be one key too many.
+    /// Sets or removes a value. Returns false if the pipeline would have too many keys.
     mutating func setState(_ value: [UInt8]?, for key: String, of pipeline: Int64) throws(SQLiteError) -> Bool {
         guard let value else {
             try database.run("DELETE FROM state WHERE pipeline = ? AND key = ?", .integer(pipeline), .text(key))
@@ -253,7 +255,7 @@ extension CacheIndex {
 }
 
 extension String {
-    /// The longest beginning that has at most `limit` bytes of UTF-8 and cuts no character.
+    /// The longest prefix that has at most `limit` bytes of UTF-8 and does not cut a character.
     func cut(to limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: limit)

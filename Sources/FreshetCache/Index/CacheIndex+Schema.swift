@@ -1,8 +1,8 @@
-/// The index's format. `PRAGMA user_version` says how many of the steps a file has had.
+/// The format of the index. `PRAGMA user_version` is the number of migration steps that a file has had.
 ///
 /// A step that was released is never edited.
 extension CacheIndex {
-    /// In the file's header ("Frsh"): another program's database is not taken for ours.
+    /// The application ID in the file's header ("Frsh"): the database of another program is not taken for an index.
     static let applicationID: Int64 = 0x4672_7368
 
     static let migrations: [String] = [
@@ -57,7 +57,8 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, key)
         ) STRICT, WITHOUT ROWID;
         """,
-        // 2. What was spent of budgets: requests that were made close together, from the first to the last of them.
+        // 2. Requests that count against budgets: requests that were made close together, from the first to the last of
+        //    them.
         """
         CREATE TABLE requests (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
@@ -67,7 +68,7 @@ extension CacheIndex {
         ) STRICT;
         CREATE INDEX requests_by_pipeline ON requests(pipeline);
         """,
-        // 3. Parts of the snapshots of pipelines that are put together from many answers.
+        // 3. Parts of snapshots that are composed of many responses.
         """
         CREATE TABLE parts (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
@@ -79,7 +80,7 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, name)
         ) STRICT;
         """,
-        // 4. What is set of pipelines' parameters; a parameter with its default is not here.
+        // 4. The parameters of pipelines that are set; a parameter with its default value has no row.
         """
         CREATE TABLE parameters (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
@@ -88,16 +89,17 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, name)
         ) STRICT, WITHOUT ROWID;
         """,
-        // 5. Whether the source had more than was asked for.
+        // 5. Whether the source had more content than was requested.
         """
         ALTER TABLE generations ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;
         """,
-        // 6. When the content of the last success stops being fresh by its origin's word.
+        // 6. When the content of the last success stops being fresh, as its origin states.
         """
         ALTER TABLE pipelines ADD COLUMN expires INTEGER;
         """,
-        // 7. The pages of parts that may be continued: how many, and by what the next one is asked for, or what has
-        // changed, if there is such a thing. The items stand last, so that nobody reads them who does not ask for them.
+        // 7. The pages of parts that can be continued: their number, and the cursor of the next page or the token for
+        //    changes, if there is one. The items are the last column, so that a query that does not need them does not
+        //    read them.
         """
         CREATE TABLE pages (
             pipeline INTEGER NOT NULL,
@@ -110,8 +112,9 @@ extension CacheIndex {
             FOREIGN KEY (pipeline, name) REFERENCES parts(pipeline, name) ON DELETE CASCADE
         ) STRICT;
         """,
-        // 8. What generations there were, with the causes of their runs and how long these took, in nanoseconds; the digest
-        // of what the origin has where that is not the copy; and the generation that a pipeline is pinned at.
+        // 8. The history of generations, with the causes of their runs and the durations of the runs in nanoseconds;
+        //    the digest of the origin's content if it differs from the copy; and the generation at which a pipeline is
+        //    pinned.
         """
         CREATE TABLE history (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
@@ -133,14 +136,15 @@ extension CacheIndex {
         ALTER TABLE pipelines ADD COLUMN pin_digest BLOB;
         ALTER TABLE pipelines ADD COLUMN pinned_at INTEGER;
         """,
-        // 9. The digest of what the last check of the origin brought: the copy may have further pages, or be another one.
+        // 9. The digest of the content that the last check of the origin returned: the copy may have further pages, or
+        //    be another generation.
         """
         ALTER TABLE pipelines ADD COLUMN check_digest BLOB;
         UPDATE pipelines SET check_digest = coalesce(origin_digest,
             (SELECT digest FROM generations g WHERE g.pipeline = pipelines.id AND g.number = pipelines.current));
         """,
-        // 10. What a check refused last, kept aside for a look, with what the origin said about it; and the digests of what
-        // the operator accepted of that.
+        // 10. The content that a check rejected last, which is kept, with the validators of the origin; and the digests
+        //     of rejected content that a user accepted.
         """
         CREATE TABLE refused (
             pipeline INTEGER PRIMARY KEY REFERENCES pipelines(id) ON DELETE CASCADE,
@@ -160,7 +164,8 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, digest)
         ) STRICT, WITHOUT ROWID;
         """,
-        // 11. What hooks were told of last, what the attempts since then were for, and what became of them.
+        // 11. For each hook, the content of its last success, and the content and the result of the attempts since
+        //     then.
         """
         CREATE TABLE hooks (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
@@ -175,36 +180,36 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, hook)
         ) STRICT, WITHOUT ROWID;
         """,
-        // 12. What is the oldest content, to go when there is no room.
+        // 12. An index by age: the oldest content is removed first when space is needed.
         """
         CREATE INDEX generations_by_age ON generations(committed_at);
         """,
-        // 13. Pipelines of several files: their file is the stamp. The names of the links that one had before, with slashes
-        // between them.
+        // 13. Pipelines that keep several files: their file is the stamp. And the names of their former links,
+        //     separated by slashes.
         """
         ALTER TABLE pipelines ADD COLUMN is_set INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE pipelines ADD COLUMN former_set TEXT;
         """,
-        // 14. Since when the current generation is withdrawn from readers; and that hooks were told of it, or an attempt was
-        // for it, withdrawn.
+        // 14. When the current generation was withdrawn from readers; and whether the last success of a hook, or its
+        //     last attempt, was for a withdrawn generation.
         """
         ALTER TABLE pipelines ADD COLUMN withdrawn_at INTEGER;
         ALTER TABLE hooks ADD COLUMN told_withdrawn INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE hooks ADD COLUMN tried_withdrawn INTEGER NOT NULL DEFAULT 0;
         """,
-        // 15. Validators with a date were kept also from answers that were too young for them: a later version may have the
-        // same ones. Each is asked for anew once.
+        // 15. Earlier versions also kept dates as validators from responses that were too young for that: a later
+        //     version of the content may have the same date. So each such content is requested unconditionally once.
         """
         DELETE FROM validators WHERE last_modified IS NOT NULL;
         UPDATE parts SET entity_tag = NULL, last_modified = NULL WHERE last_modified IS NOT NULL;
         UPDATE refused SET entity_tag = NULL, last_modified = NULL WHERE last_modified IS NOT NULL;
         """,
-        // 16. When the content of a generation expires by what the content itself states.
+        // 16. The expiry time that the content of a generation itself states.
         """
         ALTER TABLE generations ADD COLUMN content_expires INTEGER;
         """,
     ]
 
-    /// The newest format that this version knows.
+    /// The newest format that this version supports.
     static var knownVersion: Int64 { Int64(migrations.count) }
 }

@@ -1,14 +1,14 @@
-/// The SQLite index: what the files cannot say.
+/// The SQLite index: all state that the files do not contain.
 ///
-/// The files are the truth for content: each generation's name carries its digest, and reconciliation at start makes
-/// the index agree with them. So WAL with `synchronous=NORMAL` is enough: a transaction costs no fsync, a process that
-/// is killed loses nothing, a power cut loses at most the newest transactions and never the database. What a power
-/// cut may lose is then a check's time or validators (one unconditional request) - and a `Retry-After`, which an
-/// origin asked for and which therefore alone is written with `synchronous=FULL`.
+/// For content, the files are authoritative: the name of each generation has its digest, and reconciliation at the
+/// start makes the index agree with the files. So WAL with `synchronous=NORMAL` is enough: a transaction costs no
+/// fsync, a killed process loses nothing, and a power cut loses at most the newest transactions and never the database.
+/// A power cut may lose the time or the validators of a check (one unconditional request). It could also lose a
+/// `Retry-After`, which an origin has sent; so only that is written with `synchronous=FULL`.
 struct CacheIndex: ~Copyable, Sendable {
     var database: SQLiteDatabase
 
-    /// How the index was found.
+    /// The state in which the index was found.
     enum Opened: Hashable, Sendable {
         case made
         case found
@@ -17,31 +17,31 @@ struct CacheIndex: ~Copyable, Sendable {
 
     enum OpenFailure: Error {
         case newer(found: Int64)
-        /// Another program's database.
+        /// The database of another program.
         case foreign
         case sqlite(SQLiteError)
     }
 
     let opened: Opened
-    /// What was out of range, and has been dropped or reset.
+    /// Values that were out of range and were dropped or reset.
     let repairs: [IndexRepair]
 
-    /// Opens, checks and if need be migrates the index at `path`.
+    /// Opens and checks the index at `path`, and migrates it if necessary.
     ///
-    /// - Parameter checksPages: read every page, so that damage shows now and not later.
+    /// - Parameter checksPages: read every page, so that damage is found now and not later.
     init(path: String, checksPages: Bool) throws(OpenFailure) {
         do {
             var database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
             try database.execute("PRAGMA trusted_schema = OFF")
             if checksPages {
-                let verdict = try database.row("PRAGMA quick_check(1)") { $0.text(0) }
-                guard verdict == "ok" else {
-                    throw SQLiteError.damage(verdict ?? "", during: "quick_check")
+                let result = try database.row("PRAGMA quick_check(1)") { $0.text(0) }
+                guard result == "ok" else {
+                    throw SQLiteError.damage(result ?? "", during: "quick_check")
                 }
             }
             let header = try IndexHeader(of: &database)
             let format = try Self.format(of: &database, header)
-            // From here on it is ours to change.
+            // From here on the database is known to be an index of Freshet and may be changed.
             try database.execute(
                 """
                 PRAGMA journal_mode = WAL;
@@ -52,7 +52,7 @@ struct CacheIndex: ~Copyable, Sendable {
                 PRAGMA journal_size_limit = 4194304;
                 """)
             if format < Self.knownVersion || header.isDamaged(for: format) {
-                // If a step fails the connection is closed, which rolls all of them back.
+                // If a step fails, the connection is closed, which rolls all steps back.
                 try database.begin()
                 for step in Self.migrations[Int(format)...] { try database.execute(step) }
                 try database.execute(
@@ -73,13 +73,14 @@ struct CacheIndex: ~Copyable, Sendable {
         } catch let error as OpenFailure {
             throw error
         } catch {
-            // safe: nothing above throws any other type.
+            // safe: the code above throws no other type.
             throw .sqlite(.damage("\(error)", during: "open"))
         }
     }
 
-    /// Which format the tables have. They decide, and not the number in the header, except between formats with the same
-    /// tables. If the number is none of these, the oldest is taken: its steps are done once more, and lose nothing.
+    /// Returns the format of the tables. The tables decide, not the number in the header, except between formats with
+    /// the same tables. If the number is not one of these, the oldest of them is used: its steps are repeated, which
+    /// loses nothing.
     private static func format(
         of database: inout SQLiteDatabase, _ header: IndexHeader
     ) throws -> Int64 {
@@ -95,16 +96,16 @@ struct CacheIndex: ~Copyable, Sendable {
             return format
         }
         guard header.application == applicationID else { throw OpenFailure.foreign }
-        // Another number comes from damage: so many steps at once no version has brought.
+        // Any other number is damage: no version adds so many steps.
         if (knownVersion + 1...knownVersion + 100).contains(header.version) {
             throw OpenFailure.newer(found: header.version)
         }
         throw SQLiteError.damage("its tables are not those of format \(header.version)", during: "open")
     }
 
-    /// Runs `body` as one transaction: all of it or, if it throws, nothing.
+    /// Runs `body` as one transaction, which is rolled back if `body` throws.
     ///
-    /// - Parameter isDurable: survive a power cut too (one fsync).
+    /// - Parameter isDurable: whether the transaction must survive a power cut too (one fsync).
     mutating func transaction<Value>(
         isDurable: Bool = false, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value {
@@ -122,7 +123,7 @@ struct CacheIndex: ~Copyable, Sendable {
     }
 }
 
-/// What the first page says of the database.
+/// The header of the database, from its first page.
 private struct IndexHeader {
     let application: Int64
     let version: Int64
@@ -134,7 +135,7 @@ private struct IndexHeader {
         tables = try database.row("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
     }
 
-    /// The tables are ours, and the header does not know it.
+    /// Whether the tables are those of an index, but the header is wrong.
     func isDamaged(for format: Int64) -> Bool {
         tables > 0 && (application != CacheIndex.applicationID || version != format)
     }

@@ -1,19 +1,19 @@
-/// What the tables of a database are, as SQLite understands them: two texts of a schema that mean the same are equal.
+/// The schema of a database, as SQLite interprets it: two texts of a schema with the same meaning are equal.
 ///
-/// A flipped byte in the text of the schema makes another schema of it, with which statements fail: `no such column`.
+/// A flipped byte in the text of the schema makes a different schema, with which statements fail: `no such column`.
 struct IndexSchema: Hashable, Sendable {
     private let lines: Set<String>
 
     init(of database: inout SQLiteDatabase) throws(SQLiteError) {
         var lines: Set<String> = []
         for query in Self.queries {
-            // What an administrator's ANALYZE has left is no part of the format.
+            // The tables that an administrator's ANALYZE has made are not part of the format.
             lines.formUnion(try database.rows(query) { $0.text(0) }.filter { !$0.hasPrefix("sqlite_stat") })
         }
         self.lines = lines
     }
 
-    /// That of an index of this format.
+    /// The schema of an index of this format.
     init(ofFormat format: Int) throws(SQLiteError) {
         var database = try SQLiteDatabase(path: ":memory:", busyTimeout: 0)
         for step in CacheIndex.migrations.prefix(format) { try database.execute(step) }

@@ -1,4 +1,4 @@
-/// Each column of the index. A test holds this against the schema: a new column needs its rule here.
+/// The rules for each column of the index. A test compares them with the schema: a new column needs a rule here.
 extension IndexValidation {
     static let tables: [(table: String, rules: [Rule])] = [
         (
@@ -6,12 +6,12 @@ extension IndexValidation {
             [
                 Rule("id", .anything), Rule("name", .text(CacheLimits.nameBytes)),
                 .optional("file", .text(CacheLimits.nameBytes)), .optional("current", .number),
-                // The next generation needs a number of its own.
+                // The next generation needs a new number.
                 Rule("last_number", .lastNumber, .set("0")),
                 .optional("last_attempt", .time), .optional("last_success", .time), .optional("retry_after", .time),
                 .optional("expires", .time), .optional("origin_digest", .digest), .optional("pin_number", .number),
                 .optional("pin_digest", .digest), .optional("pinned_at", .time), .optional("check_digest", .digest),
-                // The files say it: see StartRepair.
+                // StartRepair restores it from the files.
                 Rule("is_set", .flag, .set("0")),
                 .optional("former_set", .text((CacheLimits.nameBytes + 1) * CacheLimits.formerLinks)),
                 .optional("withdrawn_at", .time),
@@ -21,12 +21,12 @@ extension IndexValidation {
             "generations",
             [
                 Rule("pipeline", .owner), Rule("number", .number), Rule("digest", .digest),
-                // The files say it: see StartRepair.
+                // StartRepair restores it from the files.
                 Rule("size", .size, .set("0")),
                 Rule("committed_at", .time, .set("max(0, modified)")), .optional("run", .number),
                 Rule("inode", .anything, .set("0")), Rule("modified", .anything, .set("0")),
                 Rule("changed", .anything, .set("0")), Rule("truncated", .flag, .set("0")),
-                // Without validators the next answer is whole, and states it again.
+                // Without validators the next response is complete, and states the expiry time again.
                 .optional("content_expires", .time),
             ]
         ),
@@ -110,11 +110,11 @@ extension IndexValidation {
     ]
 }
 
-/// What values say of each other.
+/// Rules for values that depend on each other.
 enum IndexConsistency {
-    /// - Parameter place: what the statement resets.
+    /// Each statement, with the column or table that it resets (`place`).
     static let rules: [(place: String, statement: String)] = [
-        // The next generation gets a number that none had.
+        // The next generation gets a number that no generation had before.
         (
             "pipelines.last_number",
             """
@@ -129,7 +129,7 @@ enum IndexConsistency {
             WHERE last_number < (SELECT max(g.number) FROM generations g WHERE g.pipeline = id)
             """
         ),
-        // A pin is a number and a digest. The digest is what somebody wanted.
+        // A pin is a number and a digest. The digest decides: it identifies the content that the user pinned.
         (
             "pipelines.pin_number",
             """
@@ -148,8 +148,8 @@ enum IndexConsistency {
             WHERE (pin_number IS NULL) <> (pin_digest IS NULL)
             """
         ),
-        // What is withdrawn was published before, give or take a clock that was set. Whether the copy is too old is looked at
-        // again before the daemon is ready.
+        // A copy is withdrawn after it was published, except if the clock was set back. Before the daemon is ready, it
+        // checks again whether the copy is too old.
         (
             "pipelines.withdrawn_at",
             """

@@ -1,10 +1,10 @@
-/// What of the index was out of range, and what was done about it; `description` is a part of a sentence.
+/// A repair of values in the index that were out of range; `description` is a part of a sentence.
 package struct IndexRepair: Hashable, Sendable, CustomStringConvertible {
-    /// A table, with its column if only that was reset.
+    /// The table; with the column if only that was reset.
     package var place: String
-    /// How many rows.
+    /// The number of repaired rows.
     package var rows: Int64
-    /// The rows are gone; else the value is not known any more, or was brought into its range.
+    /// Whether the rows were deleted; otherwise the value was reset or brought into its range.
     package var isDropped: Bool
 
     init(_ place: String, rows: Int64 = 1, isDropped: Bool) {
@@ -18,29 +18,29 @@ package struct IndexRepair: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Looks at each value of the index, and drops or resets those that we cannot have written (``IndexBounds``).
+/// Checks each value of the index, and drops or resets values that Freshet cannot have written (``IndexBounds``).
 ///
-/// A value that can be absent becomes NULL; one that has a harmless value gets that; a row without its meaning goes. What is
-/// lost by that is fetched, counted or run once more, and content is known again by its files.
+/// An optional value becomes NULL; a value with a harmless default gets the default; a row without a usable value is
+/// deleted. Freshet fetches, counts or runs again whatever is lost by that, and finds content again by its files.
 enum IndexValidation {
-    /// What a column has.
+    /// The kind of values in a column.
     enum Kind: Hashable, Sendable {
-        /// A row's own number, or bits.
+        /// The rowid, or bits.
         case anything
-        /// The row of a pipeline.
+        /// The rowid of a pipeline.
         case owner
         case number, time, size, count, flag, digest
-        /// The number of the last one; 0: there was none.
+        /// The number of the last generation; 0: there was none.
         case lastNumber
         case blob
-        /// A text of so many bytes at most.
+        /// A text of at most this many bytes.
         case text(Int)
-        /// A text that goes into a request's header.
+        /// A text that is sent in the header of a request.
         case header
         /// One of a few texts.
         case oneOf([String])
 
-        /// Whether a value is not of this kind, as SQL. Its column is not NULL.
+        /// An SQL expression that is true if the value is not of this kind. The column is not NULL.
         func isViolated(by column: String) -> String {
             func outside(_ range: ClosedRange<Int64>) -> String {
                 "(typeof(\(column)) <> 'integer' OR \(column) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound))"
@@ -67,10 +67,11 @@ enum IndexValidation {
         }
     }
 
-    /// What becomes of a value that is not of its kind.
+    /// What happens to a value that is not of its kind.
     enum Remedy: Hashable, Sendable {
+        /// The row is deleted.
         case drop
-        /// With an expression of SQL; NULL too.
+        /// The value is set to an SQL expression, which may be NULL.
         case set(String)
     }
 
@@ -78,14 +79,14 @@ enum IndexValidation {
         var column: String
         var kind: Kind
         var remedy: Remedy
-        /// NULL is a value of it.
+        /// Whether the column may be NULL.
         var isOptional = false
 
         init(_ column: String, _ kind: Kind, _ remedy: Remedy = .drop, isOptional: Bool = false) {
             (self.column, self.kind, self.remedy, self.isOptional) = (column, kind, remedy, isOptional)
         }
 
-        /// A value that may be absent.
+        /// A column that may be NULL.
         static func optional(_ column: String, _ kind: Kind) -> Rule {
             Rule(column, kind, .set("NULL"), isOptional: true)
         }
@@ -97,7 +98,7 @@ enum IndexValidation {
         }
     }
 
-    /// Looks at all tables, in one transaction.
+    /// Checks all tables, in one transaction.
     static func perform(on database: inout SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
         try database.begin()
         do throws(SQLiteError) {
@@ -105,7 +106,7 @@ enum IndexValidation {
             for (table, rules) in tables { repairs += try audit(table, rules, in: &database) }
             repairs += try dropForeignNames(in: &database)
             if repairs.contains(where: { $0.place == "generations.content_expires" }) {
-                // Only a whole answer is asked what it states.
+                // The expiry time is only read from a complete response.
                 try database.execute("DELETE FROM validators")
             }
             for rule in IndexConsistency.rules {
@@ -124,7 +125,7 @@ enum IndexValidation {
     private static func audit(
         _ table: String, _ rules: [Rule], in database: inout SQLiteDatabase
     ) throws(SQLiteError) -> [IndexRepair] {
-        // One pass over a table that is as it should be.
+        // A table without errors is read once.
         let sums = rules.map { "total(\($0.isViolated))" }.joined(separator: ", ")
         let violations = try database.row("SELECT \(sums) FROM \(table)") { row in
             rules.indices.map { row.integer(Int32($0)) }
@@ -146,24 +147,24 @@ enum IndexValidation {
         return repairs
     }
 
-    /// Names become paths.
+    /// Drops invalid names, because names become parts of paths.
     private static func dropForeignNames(in database: inout SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
         let rows = try database.rows("SELECT id, name, file, former_set FROM pipelines") { row in
             (id: row.integer(0), name: row.text(1), file: row.optionalText(2), former: row.optionalText(3))
         }
         var repairs: [IndexRepair] = []
         for row in rows {
-            if CacheName.fault(in: row.name) != nil {
+            if CacheName.error(in: row.name) != nil {
                 try database.run("DELETE FROM pipelines WHERE id = ?", .integer(row.id))
                 repairs.append(IndexRepair("pipelines", isDropped: true))
                 continue
             }
-            if let file = row.file, CacheName.fault(in: file) != nil {
+            if let file = row.file, CacheName.error(in: file) != nil {
                 try database.run("UPDATE pipelines SET file = NULL WHERE id = ?", .integer(row.id))
                 repairs.append(IndexRepair("pipelines.file", isDropped: false))
             }
             let former = CacheIndex.formerSets(row.former)
-            if former.count > CacheLimits.formerLinks || former.contains(where: { CacheName.fault(in: $0) != nil }) {
+            if former.count > CacheLimits.formerLinks || former.contains(where: { CacheName.error(in: $0) != nil }) {
                 try database.run("UPDATE pipelines SET former_set = NULL WHERE id = ?", .integer(row.id))
                 repairs.append(IndexRepair("pipelines.former_set", isDropped: false))
             }

@@ -1,24 +1,51 @@
 import CSQLite
 import Glibc
 
-/// The index of a start: the one that was there, or, if that cannot be used, a new one beside it.
+/// The index that a start uses: the existing one or, if that cannot be used, a new one.
 struct OpenedIndex: ~Copyable {
     var index: CacheIndex
-    let state: RecoveryReport.Index
-    /// What of it was out of range.
+    var state: RecoveryReport.Index
+    /// Values of the index that were out of range.
     let repairs: [IndexRepair]
+    /// Objects in the place of files of the index, which were moved aside; without the index itself.
+    var strays: [StateStray] = []
 
-    /// Opens the index. One that is damaged or another program's is moved aside, whatever is wrong with it: the files have
-    /// the content.
+    /// Opens the index. A damaged index, or the database of another program, is moved aside, whatever is wrong with it:
+    /// the files have the content.
     static func open(_ layout: CacheLayout) throws(CacheError) -> OpenedIndex {
+        var (strays, damaged): ([StateStray], RecoveryReport.Index?) = ([], nil)
+        for path in layout.damagedIndexFiles + layout.indexFiles {
+            guard let stray = try StateStray.moveAside(path, unless: .file) else { continue }
+            if path == layout.index {
+                damaged = .rebuilt(movedTo: stray.movedTo, reason: "it is \(stray.kind)")
+            } else {
+                strays.append(stray)
+            }
+        }
+        // A remaining log does not belong to the new index.
+        if case .rebuilt(let aside, _)? = damaged {
+            for suffix in ["-wal", "-shm", "-journal"] where rename(layout.index + suffix, aside + suffix) != 0 {
+                guard errno == ENOENT else {
+                    throw .fileSystem(SystemCallError(call: "rename", path: layout.index + suffix, errno: errno))
+                }
+            }
+        }
+        var opened = try openFile(layout)
+        if let damaged { opened.state = damaged }
+        opened.strays = strays
+        return opened
+    }
+
+    private static func openFile(_ layout: CacheLayout) throws(CacheError) -> OpenedIndex {
         let size = try LocalCache.prepareIndexFile(layout)
         let reason: String
         do throws(CacheIndex.OpenFailure) {
             let checksPages = size <= CacheLimits.indexCheckBytes
             var index = try CacheIndex(path: layout.index, checksPages: checksPages)
-            // Else at least what the start needs must be readable.
+            // Otherwise at least the rows that the start needs must be readable.
             if !checksPages, let damage = index.firstDamage() { throw .sqlite(damage) }
-            // SQLite takes the beginning of a first page for an empty database. A start that was interrupted leaves a whole one.
+            // SQLite takes an incomplete first page for an empty database. An interrupted start leaves a complete first
+            // page.
             if index.opened == .made, size != 0, size != CacheLimits.indexPageBytes {
                 throw .sqlite(.damage("it has only \(size) bytes", during: "open"))
             }
@@ -39,7 +66,7 @@ struct OpenedIndex: ~Copyable {
             case .sqlite(let error): throw .index(error)
             }
         }
-        let state = try setAside(layout, reason: reason)
+        let state = try moveAside(layout, reason: reason)
         _ = try LocalCache.prepareIndexFile(layout)
         do throws(CacheIndex.OpenFailure) {
             return OpenedIndex(
@@ -50,14 +77,14 @@ struct OpenedIndex: ~Copyable {
         }
     }
 
-    /// Moves a damaged index out of the way, with what belongs to it. Of earlier ones the newest few stay: a disk that goes
-    /// on damaging it does not take the first one, which has the most.
-    static func setAside(_ layout: CacheLayout, reason: String) throws(CacheError) -> RecoveryReport.Index {
+    /// Moves a damaged index aside, with its log and journal. The newest few damaged indexes are kept: if the disk
+    /// keeps damaging the index, the first damaged one, which has the most data, is not lost immediately.
+    static func moveAside(_ layout: CacheLayout, reason: String) throws(CacheError) -> RecoveryReport.Index {
         for number in (1..<CacheLimits.damagedIndexes).reversed() {
             // The oldest is replaced.
             move(layout.damagedIndex(number - 1), to: layout.damagedIndex(number))
         }
-        for suffix in ["-wal", "-shm", ""] {
+        for suffix in ["-wal", "-shm", "-journal", ""] {
             let (path, aside) = (layout.index + suffix, layout.damagedIndex(0) + suffix)
             if rename(path, aside) != 0, errno != ENOENT {
                 throw .fileSystem(SystemCallError(call: "rename", path: aside, errno: errno))
@@ -67,19 +94,19 @@ struct OpenedIndex: ~Copyable {
     }
 
     private static func move(_ path: String, to newPath: String) {
-        for suffix in ["-wal", "-shm", ""] where rename(path + suffix, newPath + suffix) != 0 {
-            // One that has no log does not inherit that of the one before.
+        for suffix in ["-wal", "-shm", "-journal", ""] where rename(path + suffix, newPath + suffix) != 0 {
+            // An index without a log must not inherit the log of the previous one.
             if errno == ENOENT { unlink(newPath + suffix) }
         }
     }
 }
 
 extension SQLiteError {
-    /// The file cannot be used as the index, however often that is tried. Not so where there is no room or no descriptor, or
-    /// where somebody holds it.
+    /// Whether the file cannot be used as the index, however often this is tried. False if there is no space or no free
+    /// descriptor, or if another process has a lock on it.
     ///
-    /// What fails at the start with a plain error is a statement whose tables are not there as they should be. The file can
-    /// be written to (it was opened so), and SQLite calls it read-only if its header says that.
+    /// At the start, a plain error means that a statement failed because its tables are not as they should be. The file
+    /// is writable (it was opened for writing), so SQLite calls it read-only only if its header says so.
     var isUnusable: Bool {
         switch primaryCode {
         case SQLITE_ERROR, SQLITE_SCHEMA, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG, SQLITE_RANGE: true

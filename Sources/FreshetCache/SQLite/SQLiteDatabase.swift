@@ -1,6 +1,6 @@
 import CSQLite
 
-/// A value that goes into a statement.
+/// A value that is bound to a statement.
 enum SQLiteValue: Sendable {
     case null
     case integer(Int64)
@@ -13,11 +13,11 @@ enum SQLiteValue: Sendable {
 
 /// One connection to one database file, with its prepared statements.
 ///
-/// Not copyable, and every use of it is `mutating`: whoever calls holds it alone. Each SQL text is prepared once and
-/// kept, so SQL texts must be constants; values are always bound.
+/// The type is not copyable and all its methods are `mutating`, so a caller has exclusive access. Each SQL text is
+/// prepared once and kept, so SQL texts must be constants; values are always bound.
 ///
-/// `@unchecked Sendable` is safe: the handles below are reachable through this one value only, which cannot be
-/// copied, and SQLite lets a connection move between threads as long as one at a time uses it (it is opened with
+/// `@unchecked Sendable` is safe: the handles below are reachable only through this one value, which cannot be copied,
+/// and SQLite lets a connection move between threads as long as one thread at a time uses it (it is opened with
 /// `SQLITE_OPEN_NOMUTEX`, that is in its "multi-thread" mode).
 struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     private let connection: OpaquePointer
@@ -32,7 +32,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK, let opened = handle else {
-            // SQLite hands out a handle even when opening failed: it carries the message and must be closed.
+            // SQLite returns a handle even if opening failed: the handle has the message and must be closed.
             let error = Self.error(code, of: handle, during: "open \(path)")
             sqlite3_close_v2(handle)
             throw error
@@ -77,7 +77,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
         return result
     }
 
-    /// Runs one statement and hands its rows over, one by one, until `each` returns false.
+    /// Runs one statement and passes its rows to `each`, one by one, until `each` returns false.
     mutating func walk(
         _ sql: String, _ values: SQLiteValue..., each: (borrowing SQLiteRow) -> Bool
     ) throws(SQLiteError) {
@@ -105,10 +105,10 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// The row that the last insertion made.
+    /// The rowid of the last insertion.
     var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 
-    /// How many rows the last statement has inserted, changed or deleted.
+    /// The number of rows that the last statement inserted, changed or deleted.
     var changedRows: Int64 { Int64(sqlite3_changes(connection)) }
 
     /// Whether a transaction is open.
@@ -138,7 +138,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
             case .text(let text):
                 code = freshet_sqlite3_bind_text(statement, index, text, Int32(text.utf8.count))
             case .blob(let bytes):
-                // An empty array may have no address, and SQLite makes NULL of a blob without one.
+                // An empty array may have no address, and SQLite treats a blob without an address as NULL.
                 code =
                     bytes.isEmpty
                     ? sqlite3_bind_zeroblob(statement, index, 0)
@@ -151,12 +151,12 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
 
     private static func error(_ code: Int32, of connection: OpaquePointer?, during: String) -> SQLiteError {
         let text = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
-        // The first line names a script well enough for a message of one line.
+        // The first line identifies a script well enough for a message of one line.
         return SQLiteError(code: code, message: text, during: String(during.prefix { $0 != "\n" }))
     }
 }
 
-/// The row that a statement stands on; valid only inside the closure that got it.
+/// The current row of a statement; valid only inside the closure that receives it.
 struct SQLiteRow: ~Copyable {
     fileprivate let statement: OpaquePointer
 

@@ -1,10 +1,10 @@
-/// What SQLite refused, with its own words.
+/// An error of SQLite, with its message.
 package struct SQLiteError: Error, Hashable, Sendable {
     /// The extended result code (sqlite.org/rescode.html).
     package let code: Int32
     /// SQLite's message.
     package let message: String
-    /// What was being done: a statement or "open".
+    /// The operation that failed: a statement or "open".
     package let during: String
 
     package init(code: Int32, message: String, during: String) {

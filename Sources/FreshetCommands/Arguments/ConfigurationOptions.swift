@@ -1,13 +1,13 @@
 import ArgumentParser
 
-/// Where the configuration is, for verbs that read it themselves.
+/// The directories of the configuration, for verbs that read it without the daemon.
 struct ConfigurationOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "A configuration directory, instead of the usual ones; may be given several times.", valueName: "path"))
+            "Use this configuration directory, not the usual ones; may be given several times.", valueName: "path"))
     var configDir: [String] = []
 
-    /// The same, as freshetd takes them.
+    /// The same options for freshetd.
     static func arguments(_ directories: [String]) -> [String] { directories.flatMap { ["--config-dir", $0] } }
 }

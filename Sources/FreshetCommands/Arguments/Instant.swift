@@ -1,17 +1,17 @@
 import ArgumentParser
 import FreshetRender
 
-/// An instant of the command line, as systemd.time(7) writes it: `-1h`, `2 hours ago`, `+5min`, `yesterday`, `09:30`,
-/// `2026-11-21 09:30:00`, the same with `UTC`, `@1795228763`, and what freshetctl itself prints.
+/// An instant on the command line, in the syntax of systemd.time(7): `-1h`, `2 hours ago`, `+5min`, `yesterday`,
+/// `09:30`, `2026-11-21 09:30:00`, the same with `UTC`, `@1795228763`, and the format that freshetctl prints.
 ///
-/// What it means depends on the present, and without `UTC` on the time zone.
+/// Its meaning depends on the present, and without `UTC` on the time zone.
 struct Instant: ExpressibleByArgument, Hashable, Sendable {
     private enum Meaning: Hashable {
-        /// Microseconds from now, later ones positive.
+        /// Microseconds from now; positive in the future.
         case relative(Int64)
         /// Microseconds since 1970.
         case absolute(Int64)
-        /// By a calendar, in local time if it is not UTC. Without a date it is today, or so many days later.
+        /// A date and a time of day, in local time unless UTC. Without a date, the date is today plus `days`.
         case calendar(date: Date?, days: Int64, seconds: Int64, microseconds: Int64, isUTC: Bool)
     }
 
@@ -48,13 +48,13 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
             let local =
                 (TimeText.instant(year: date.year, month: date.month, day: date.day, seconds: seconds) ?? 0)
                 + days * 86_400_000_000 + microseconds
-            // The offset is that of the instant which is looked for: near a change of the clocks, the second guess holds.
+            // The offset must be the one at the result: near a change of the clocks, the second guess is right.
             let guess = local - offset(local)
             return max(0, local - offset(guess))
         }
     }
 
-    // MARK: Reading
+    // MARK: Parsing
 
     private static func read(_ argument: String) -> Meaning? {
         let text = argument.trimmed
@@ -79,7 +79,7 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
     }
 
     private static func span(_ text: Substring) -> Int64? {
-        // "Without end" is no place to begin.
+        // `infinity` is not an instant.
         TimeSpan(argument: String(text).trimmed)?.microseconds
     }
 
@@ -90,7 +90,7 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
         return fraction(parts[1]).map { .absolute(seconds * 1_000_000 + $0) }
     }
 
-    /// `[WEEKDAY] [DATE] [TIME] [UTC]`, or as RFC 3339 has it.
+    /// Parses `[WEEKDAY] [DATE] [TIME] [UTC]`, or the format of RFC 3339.
     private static func calendar(_ text: String) -> Meaning? {
         var text = text
         var isUTC = false
@@ -125,7 +125,7 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
         guard parts.count == 3, var year = number(parts[0], 2...4), let month = number(parts[1], 1...2),
             let day = number(parts[2], 1...2)
         else { return nil }
-        // As systemd.time(7) has it: 69 to 99 are of the last century.
+        // As in systemd.time(7): years 69 to 99 belong to the last century.
         if parts[0].count == 2 { year += year >= 69 ? 1_900 : 2_000 }
         guard TimeText.instant(year: year, month: month, day: day, seconds: 0) != nil else { return nil }
         return Date(year: year, month: month, day: day)
@@ -147,7 +147,7 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
         digits.contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
     }
 
-    /// Microseconds of the digits behind the point.
+    /// The microseconds of the digits after the point.
     private static func fraction(_ text: Substring) -> Int64? {
         guard let digits = number(text, 1...6) else { return nil }
         return (text.utf8.count..<6).reduce(digits) { product, _ in product * 10 }
@@ -155,7 +155,7 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
 }
 
 extension StringProtocol {
-    /// Without spaces at its ends.
+    /// The text without spaces at its ends.
     fileprivate var trimmed: String {
         var rest = Substring(self).drop { $0 == " " }
         while rest.last == " " { rest.removeLast() }

@@ -1,8 +1,8 @@
-/// A command line of those that prompts, status bars and monitoring ask many times a minute, with nothing but names and
-/// options that every verb has: `status`, `is-fresh --quiet jwks`. Read without the parser, which looks at types while the
-/// program runs, and would take half of the time in which it starts, asks and answers.
+/// A command line of a verb that prompts, status bars and monitoring run many times a minute, with only names and
+/// global options: `status`, `is-fresh --quiet jwks`. It is parsed without ArgumentParser, which inspects types at run
+/// time and would take half of the whole time of such a command.
 ///
-/// It means what the parser would make of it. Everything else is left to the parser.
+/// The result is the same as that of ArgumentParser, which parses all other command lines.
 struct PlainCommandLine: Hashable {
     enum Verb: Hashable {
         case list, status, isFresh
@@ -12,7 +12,7 @@ struct PlainCommandLine: Hashable {
     var names: [String] = []
     var options = SessionOptions()
 
-    /// - Returns: nil if it is another one.
+    /// Nil for any other command line.
     init?(_ arguments: [String]) {
         switch arguments.first {
         case nil, "list": verb = .list

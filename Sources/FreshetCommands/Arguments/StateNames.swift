@@ -1,7 +1,7 @@
 import ArgumentParser
 import FreshetControl
 
-/// States of pipelines, as the command line names them: one, or several with commas.
+/// States of pipelines on the command line, separated by commas.
 struct StateNames: ExpressibleByArgument, Hashable, Sendable {
     var states: [PipelineState]
 

@@ -1,8 +1,9 @@
 import ArgumentParser
 
-/// A duration of the command line, as systemd.time(7) writes it: `30s`, `1h 30min`, `90`; a number alone is seconds.
+/// A duration on the command line, in the syntax of systemd.time(7): `30s`, `1h 30min`, `90`. A number alone is in
+/// seconds.
 struct TimeSpan: ExpressibleByArgument, Hashable, Sendable {
-    /// Nil: without end (`infinity`).
+    /// Nil for `infinity`.
     var microseconds: Int64?
 
     init(microseconds: Int64?) { self.microseconds = microseconds }

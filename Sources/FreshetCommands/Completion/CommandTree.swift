@@ -1,7 +1,7 @@
 import ArgumentParser
 import FreshetControl
 
-/// The verbs and their arguments, as the parser itself describes them: nothing has to be written down twice.
+/// The verbs and their arguments, as ArgumentParser describes them.
 struct CommandTree: Decodable {
     var commandName: String
     var abstract: String?
@@ -16,7 +16,7 @@ struct CommandTree: Decodable {
             var kind: Kind
             var name: String
 
-            /// As it is typed.
+            /// The name as it is typed.
             var text: String { (kind == .long ? "--" : "-") + name }
         }
         var kind: Kind
@@ -30,7 +30,7 @@ struct CommandTree: Decodable {
         func isCalled(_ text: some StringProtocol) -> Bool { names?.contains { $0.text == text } ?? false }
     }
 
-    /// The command line of `freshetctl`; nil if the parser describes it in a way that is not known.
+    /// The command line of `freshetctl`; nil if ArgumentParser describes it in an unknown format.
     static func ofFreshetctl() -> CommandTree? {
         struct Tool: Decodable { var command: CommandTree }
         return ControlJSON.value(of: FreshetctlCommand._dumpHelp(), as: Tool.self)?.command

@@ -1,44 +1,44 @@
 import FreshetControl
 import FreshetRender
 
-/// What may follow on a command line. The shells' scripts are short, and ask here at each Tab: verbs and options come from
-/// the parser, names from the daemon. Whatever goes wrong, nothing is said, and nothing completed.
+/// Completes words of a command line. The scripts of the shells call it at each Tab; verbs and options come from
+/// ArgumentParser, names from the daemon. After an error it prints nothing.
 enum Completion {
-    /// The first argument by which a script asks. It is none of the verbs, and not for people.
+    /// The first argument of a call by a script. It is not a verb, and not for users.
     static let argument = "__complete"
 
     /// A word that may come next.
     struct Candidate: Hashable {
         var text: String
-        /// For shells that show what it is.
-        var note: String?
+        /// The description, for shells that show one.
+        var description: String?
     }
 
-    /// What a shell is told.
+    /// The answer to a shell.
     enum Answer: Hashable {
         case candidates([Candidate])
-        /// That the shell itself completes names of files, or of directories.
+        /// The shell itself completes names of files, or of directories.
         case files, directories
     }
 
-    /// What can be asked of the daemon and of the disk.
+    /// The values that come from the daemon and from the disk.
     struct Source {
-        /// The pipelines whose names begin so, and at most how many.
+        /// The pipelines whose names begin with a prefix, at most ``mostPipelines``.
         var pipelines: (_ prefix: String) -> [PipelineStatus]
         var pipeline: (_ name: String) -> PipelineStatus?
         var generations: (_ pipeline: String) -> [PastGeneration]
         var signals: () -> [SignalStatus]
-        /// Names, and what they are for.
+        /// Names of examples, with descriptions.
         var examples: () -> [Candidate]
     }
 
-    /// How many pipelines are offered at most: more than anybody reads.
+    /// The most pipelines that are suggested.
     static let mostPipelines: Int64 = 500
 
-    // MARK: Asked by a script
+    // MARK: Calls of a script
 
-    /// - Parameter arguments: the shell's name, then `--` and the words without the program's, the last of which is to be
-    ///   completed; or, of bash, the line up to the cursor and the piece of it that bash takes for the last word.
+    /// - Parameter arguments: the name of the shell, then `--` and the words without the program's name; the last word
+    ///   is to be completed. For bash, the line up to the cursor, and the part of it that bash treats as the last word.
     static func answer(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
         guard let tree = CommandTree.ofFreshetctl(), let shell = arguments.first else { return .failure }
         var words = Array(arguments.dropFirst())
@@ -48,7 +48,7 @@ enum Completion {
             guard words.count == 2 else { return .failure }
             let piece = words[1] == "=" || words[1] == ":" ? "" : words[1]
             words = Array(split(words[0]).dropFirst())
-            // bash puts what is chosen in the place of its piece alone.
+            // bash replaces only its part of the word.
             cut = max(0, (words.last ?? "").count - (split(piece).last ?? "").count)
             quote = piece.first.flatMap { "'\"".contains($0) ? $0 : nil }
         } else if words.first == "--" {
@@ -62,10 +62,10 @@ enum Completion {
         case .directories: text = ":directories\n"
         case .candidates(let candidates):
             for candidate in candidates where candidate.text.hasPrefix(current) && !candidate.text.contains("\n") {
-                let note = shell == "bash" ? nil : candidate.note
+                let description = shell == "bash" ? nil : candidate.description
                 let rest = candidate.text.dropFirst(cut)
                 text += shell == "bash" ? escaped(rest, in: quote) : String(rest)
-                if let note { text += "\t" + DisplayText.harmless(note) }
+                if let description { text += "\t" + DisplayText.harmless(description) }
                 text += "\n"
             }
         }
@@ -73,9 +73,9 @@ enum Completion {
         return .success
     }
 
-    /// As bash takes it for one word: it puts what is completed on the line as it is, where others quote it themselves.
+    /// Quotes a word for bash, which inserts the completion unchanged; other shells quote it themselves.
     ///
-    /// - Parameter quote: that is open; nil: none.
+    /// - Parameter quote: the open quotation mark, if there is one.
     static func escaped(_ text: some StringProtocol, in quote: Character? = nil) -> String {
         text.reduce(into: "") { result, character in
             switch quote {
@@ -89,7 +89,7 @@ enum Completion {
         }
     }
 
-    /// The words of a line as a shell divides it; the last one may be empty.
+    /// The words of a line, split as by a shell; the last one may be empty.
     static func split(_ line: String) -> [String] {
         var words: [String] = []
         var word = ""
@@ -120,20 +120,20 @@ enum Completion {
         return words + [word]
     }
 
-    // MARK: What may follow
+    // MARK: Candidates
 
     /// - Parameters:
-    ///   - words: those before.
-    ///   - current: as far as it was typed.
+    ///   - words: the words before the cursor.
+    ///   - current: the beginning of the current word.
     static func answer(_ words: [String], _ current: String, _ tree: CommandTree, _ source: Source) -> Answer {
-        let place = Place(words, tree)
+        let place = Position(words, tree)
         if let option = place.awaited { return values(of: option, place, current, "", source) }
         guard !place.isAfterOptions, current.hasPrefix("-") else {
             if place.positionals.isEmpty, let verbs = place.command.subcommands, !verbs.isEmpty {
                 let own = verbs.filter { $0.shouldDisplay ?? true }.map {
-                    Candidate(text: $0.commandName, note: $0.abstract)
+                    Candidate(text: $0.commandName, description: $0.abstract)
                 }
-                // Without a verb of its own, `signals --follow` takes names.
+                // Without a verb, `signals --follow` takes names.
                 guard place.verbs.first == "signals", words.contains("--follow") else { return .candidates(own) }
             }
             return values(.positional(place.verbs, place.positionals.count), place, current, "", source)
@@ -147,24 +147,24 @@ enum Completion {
                 .filter { argument in argument.isRepeating || !words.contains(where: argument.isCalled) }
                 .flatMap { argument in
                     (argument.names ?? []).filter { $0.kind == .long || current == "-" && $0.kind == .short }
-                        .map { Candidate(text: $0.text, note: argument.abstract) }
+                        .map { Candidate(text: $0.text, description: argument.abstract) }
                 })
     }
 
     private static func values(
-        of option: CommandTree.Argument, _ place: Place, _ current: String, _ prefix: String, _ source: Source
+        of option: CommandTree.Argument, _ place: Position, _ current: String, _ prefix: String, _ source: Source
     ) -> Answer {
         let long = option.names?.first { $0.kind == .long }?.text ?? ""
-        let kind = WordKind.value(of: long, place.verbs)
+        let kind = CompletionKind.value(of: long, place.verbs)
         if kind == .nothing, let all = option.allValues {
             return values(.words(all), place, current, prefix, source)
         }
         return values(kind, place, current, prefix, source)
     }
 
-    /// - Parameter prefix: what stands before the value in the same word.
+    /// - Parameter prefix: the text before the value in the same word.
     private static func values(
-        _ kind: WordKind, _ place: Place, _ current: String, _ prefix: String, _ source: Source
+        _ kind: CompletionKind, _ place: Position, _ current: String, _ prefix: String, _ source: Source
     ) -> Answer {
         let found: [Candidate]
         let pipeline = place.positionals.first
@@ -175,20 +175,22 @@ enum Completion {
         case .words(let words): found = words.map { Candidate(text: $0) }
         case .verbs:
             found = (place.root.subcommands ?? []).filter { $0.shouldDisplay ?? true }
-                .map { Candidate(text: $0.commandName, note: $0.abstract) }
+                .map { Candidate(text: $0.commandName, description: $0.abstract) }
         case .pipelines:
             found = source.pipelines(current).filter { !place.positionals.contains($0.name) }
-                .map { Candidate(text: $0.name, note: $0.description ?? $0.source) }
+                .map { Candidate(text: $0.name, description: $0.description ?? $0.source) }
         case .generations:
             found = (pipeline.map(source.generations) ?? []).filter(\.kept)
-                .map { Candidate(text: "\($0.number)", note: SizeText.bytes($0.size) + ", " + ($0.causes ?? "")) }
+                .map {
+                    Candidate(text: "\($0.number)", description: SizeText.bytes($0.size) + ", " + ($0.causes ?? ""))
+                }
         case .parameters:
             found = parameters(pipeline, source).filter { !place.positionals.contains($0.name) }
-                .map { Candidate(text: $0.name, note: ParameterView.text($0)) }
+                .map { Candidate(text: $0.name, description: ParameterView.text($0)) }
         case .settings: found = settings(parameters(pipeline, source), current)
         case .branches: found = branches(pipeline.flatMap(source.pipeline), Array(place.positionals.dropFirst()))
         case .signals:
-            // Nobody raises those by hand.
+            // `signals fire` cannot fire these.
             let own: Set = place.verbs.last == "fire" ? ["operator", "parameter", "timer"] : []
             found = signals(source.signals().filter { !own.contains($0.name) }, place.positionals)
         case .properties: found = properties(pipeline.flatMap(source.pipeline) ?? source.pipelines("").first)
@@ -198,23 +200,23 @@ enum Completion {
             let used = Set(before.split(separator: ",").map(String.init))
             found = StateNames.known.map(\.rawValue).filter { !used.contains($0) }.map { Candidate(text: before + $0) }
         }
-        return .candidates(found.map { Candidate(text: prefix + $0.text, note: $0.note) })
+        return .candidates(found.map { Candidate(text: prefix + $0.text, description: $0.description) })
     }
 
     private static func parameters(_ pipeline: String?, _ source: Source) -> [ParameterStatus] {
         pipeline.flatMap(source.pipeline)?.parameters ?? []
     }
 
-    /// `language=`, and behind that the values that are allowed.
+    /// `language=`, or after that the allowed values.
     private static func settings(_ parameters: [ParameterStatus], _ current: String) -> [Candidate] {
         guard let equals = current.firstIndex(of: "=") else {
-            return parameters.map { Candidate(text: $0.name + "=", note: ParameterView.text($0)) }
+            return parameters.map { Candidate(text: $0.name + "=", description: ParameterView.text($0)) }
         }
         let name = current[..<equals]
         return (parameters.first { $0.name == name }?.choices ?? []).map { Candidate(text: "\(name)=\($0)") }
     }
 
-    /// The next key on the way to a place with further pages.
+    /// The next key on the path to a branch with further pages.
     private static func branches(_ pipeline: PipelineStatus?, _ path: [String]) -> [Candidate] {
         var seen: Set<String> = []
         return (pipeline?.more?.places ?? []).compactMap { place in
@@ -231,7 +233,7 @@ enum Completion {
             let words = signal.name.split(separator: " ").map(String.init)
             guard words.count > before.count, Array(words.prefix(before.count)) == before else { return nil }
             let word = words[before.count]
-            return seen.insert(word).inserted ? Candidate(text: word, note: signal.fact) : nil
+            return seen.insert(word).inserted ? Candidate(text: word, description: signal.fact) : nil
         }
     }
 
@@ -244,48 +246,48 @@ enum Completion {
         }
     }
 
-    /// The daemon's, at the socket that the words name, if they do.
+    /// The values of the daemon at the socket that the words or the environment name.
     private static func source(_ words: [String], _ context: CommandContext) -> Source {
         var socket = words.contains("--user") ? SocketPath.own(context) : SocketPath.find(context)
         for (index, word) in words.enumerated() {
             if word == "--socket", index + 1 < words.count { socket = words[index + 1] }
             if word.hasPrefix("--socket=") { socket = String(word.dropFirst("--socket=".count)) }
         }
-        // Connected when something is asked: most is known without.
-        func ask<Answer>(_ question: (ControlClient) throws(ControlClient.Failure) -> Answer) -> Answer? {
+        // Connects only when a value is needed: most completions need no daemon.
+        func query<Answer>(_ call: (ControlClient) throws(ControlClient.Failure) -> Answer) -> Answer? {
             guard let client = try? ControlClient(path: socket) else { return nil }
-            client.patience = .seconds(2)
-            return try? question(client)
+            client.replyTimeout = .seconds(2)
+            return try? call(client)
         }
         return Source(
             pipelines: { prefix in
-                ask { client throws(ControlClient.Failure) in
+                query { client throws(ControlClient.Failure) in
                     try client.pipelines(ControlMessage.List(names: [prefix + "*"], limit: mostPipelines))
                 } ?? []
             },
             pipeline: { name in
-                ask { client throws(ControlClient.Failure) in try client.pipelines([name]) }?.first
+                query { client throws(ControlClient.Failure) in try client.pipelines([name]) }?.first
             },
             generations: { name in
-                ask { client throws(ControlClient.Failure) in try client.history(of: name) }?.generations ?? []
+                query { client throws(ControlClient.Failure) in try client.history(of: name) }?.generations ?? []
             },
-            signals: { ask { client throws(ControlClient.Failure) in try client.signals() } ?? [] },
+            signals: { query { client throws(ControlClient.Failure) in try client.signals() } ?? [] },
             examples: {
                 EditPlan.examples(in: Edit.exampleDirectories(context)).sorted { $0.key < $1.key }
-                    .map { Candidate(text: $0.key, note: EditPlan.summary(ofExample: $0.value)) }
+                    .map { Candidate(text: $0.key, description: EditPlan.summary(ofExample: $0.value)) }
             })
     }
 }
 
-/// Where on the command line somebody is.
-private struct Place {
+/// The position of the cursor on the command line.
+private struct Position {
     let root: CommandTree
     private(set) var command: CommandTree
     private(set) var verbs: [String] = []
     private(set) var positionals: [String] = []
-    /// The option whose value is next.
+    /// The option whose value follows.
     private(set) var awaited: CommandTree.Argument?
-    /// After `--` nothing is an option.
+    /// Whether `--` has ended the options.
     private(set) var isAfterOptions = false
 
     init(_ words: [String], _ root: CommandTree) {
@@ -308,7 +310,7 @@ private struct Place {
         }
     }
 
-    /// Before a verb there are the options that all have, which are those of the default one.
+    /// The arguments of the verb; before a verb, the global options.
     var arguments: [CommandTree.Argument] {
         guard verbs.isEmpty else { return command.arguments ?? [] }
         let list = root.subcommand("list")?.arguments ?? []

@@ -1,8 +1,8 @@
-/// What each shell runs at a Tab: as little as it takes to ask freshetctl, so that a new version needs no new script.
+/// The completion scripts of the shells. A script only calls freshetctl, so that a new version needs no new script.
 enum CompletionScript {
     static let bash = #"""
-        # Completion of freshetctl(1) for bash. It asks freshetctl itself, which knows its verbs and options, and the daemon
-        # for names.
+        # Completion of freshetctl(1) for bash. It calls freshetctl, which knows its verbs and options, and gets names
+        # from the daemon.
         _freshetctl() {
             local line
             COMPREPLY=()
@@ -19,7 +19,7 @@ enum CompletionScript {
                 mapfile -t COMPREPLY < <(compgen -d -- "$2")
                 ;;
             *=)
-                # What follows belongs to the same word.
+                # The value belongs to the same word.
                 [ "${#COMPREPLY[@]}" -ne 1 ] || compopt -o nospace
                 ;;
             esac
@@ -30,8 +30,8 @@ enum CompletionScript {
 
     static let zsh = #"""
         #compdef freshetctl
-        # Completion of freshetctl(1) for zsh. It asks freshetctl itself, which knows its verbs and options, and the daemon
-        # for names.
+        # Completion of freshetctl(1) for zsh. It calls freshetctl, which knows its verbs and options, and gets names
+        # from the daemon.
         _freshetctl() {
             local line value note
             local -a lines names open
@@ -63,8 +63,8 @@ enum CompletionScript {
         """#
 
     static let fish = #"""
-        # Completion of freshetctl(1) for fish. It asks freshetctl itself, which knows its verbs and options, and the daemon
-        # for names.
+        # Completion of freshetctl(1) for fish. It calls freshetctl, which knows its verbs and options, and gets names
+        # from the daemon.
         function __freshetctl_complete
             set -l words (commandline -opc)
             set -l current (commandline -ct)

@@ -1,21 +1,21 @@
-/// What a place on the command line takes, where the parser does not know: by verb and option.
-enum WordKind: Hashable {
+/// The kind of value at a position of the command line that ArgumentParser does not know, by verb and option.
+enum CompletionKind: Hashable {
     case pipelines
-    /// Of the pipeline that is named first.
+    /// Values of the pipeline that is named first.
     case generations, parameters, settings, branches
     case signals, properties, examples, verbs
     case files, directories
     case words([String])
-    /// States, with commas between them.
+    /// States, separated by commas.
     case states
     case nothing
 
-    /// A verb's argument without a name.
+    /// The kind of a positional argument.
     ///
     /// - Parameters:
-    ///   - verbs: the verb, and its own verb if it has some.
-    ///   - index: how many stand before it.
-    static func positional(_ verbs: [String], _ index: Int) -> WordKind {
+    ///   - verbs: the verb, and its own verb if there is one.
+    ///   - index: the number of positional arguments before it.
+    static func positional(_ verbs: [String], _ index: Int) -> CompletionKind {
         switch (verbs.first, index) {
         case (nil, _): .nothing
         case ("signals", _): .signals
@@ -39,8 +39,8 @@ enum WordKind: Hashable {
         "diagnose", "marbles",
     ]
 
-    /// The value of an option, by its long name.
-    static func value(of option: String, _ verbs: [String]) -> WordKind {
+    /// The kind of an option's value, by the long name of the option.
+    static func value(of option: String, _ verbs: [String]) -> CompletionKind {
         switch option {
         case "--socket", "--output": .files
         case "--config-dir", "--cache-dir": .directories

@@ -1,59 +1,59 @@
 import FreshetControl
 import FreshetRender
 
-/// A walk from the signals that a pipeline hears to the copy that its readers have, and where it is stuck. A pure function
-/// of what the daemon says.
+/// Finds out why a pipeline is stuck: a list of steps from its signals to its published copy, and the first step that
+/// is bad. A pure function of the daemon's status.
 struct Diagnosis: Hashable {
-    /// What the daemon says.
+    /// The status that the diagnosis is made from.
     struct Facts {
         var daemon: DaemonStatus
         var pipeline: PipelineStatus
-        /// How it is wired.
+        /// The signals, inputs, files and hooks of the pipeline.
         var wiring: PipelineDescription
         var signals: [SignalStatus]
-        /// Whether readers find its file.
+        /// Whether the published file exists.
         var isFileThere: Bool
     }
 
     enum Outcome: Hashable {
         case good, bad
-        /// It does not apply, or nothing can be said yet.
+        /// The step does not apply, or is not known yet.
         case neither
     }
 
-    /// A station on the way, in one line.
+    /// A step of the diagnosis, in one line.
     struct Step: Hashable {
         var verdict: Outcome
         var title: String
         var evidence: String
     }
 
-    /// What it comes to.
+    /// The result of the diagnosis.
     struct Conclusion: Hashable {
         var text: String
-        /// What to do about it.
+        /// A command that helps.
         var command: String?
     }
 
     private(set) var steps: [Step] = []
-    /// Where the way ends first; nil: nowhere.
+    /// The first problem; nil if nothing is stuck.
     private(set) var stuck: Conclusion?
-    /// How things are, if nothing is stuck.
+    /// The result if nothing is stuck.
     private(set) var summary = Conclusion(text: "Nothing is stuck.")
 
     var conclusion: Conclusion { stuck ?? summary }
 
-    /// The daemon does not answer.
+    /// The diagnosis if the daemon does not answer.
     ///
     /// - Parameters:
-    ///   - isThere: whether there is one, which says nothing.
-    ///   - remedy: a command; nil: there is none that is known to help.
-    static func withoutDaemon(_ reason: String, isThere: Bool = false, remedy: String?) -> Diagnosis {
+    ///   - isHanging: whether the daemon has its socket open.
+    ///   - remedy: a command that helps, if one is known.
+    static func withoutDaemon(_ reason: String, isHanging: Bool = false, remedy: String?) -> Diagnosis {
         var diagnosis = Diagnosis()
         let text =
-            isThere
-            ? "The daemon listens, and answers nobody: nothing is kept fresh."
-            : "The daemon does not run: nothing is kept fresh."
+            isHanging
+            ? "The daemon runs but does not answer: no copy is refreshed."
+            : "The daemon does not run: no copy is refreshed."
         diagnosis.add(.bad, "daemon", reason, Conclusion(text: text, command: remedy))
         return diagnosis
     }
@@ -62,48 +62,50 @@ struct Diagnosis: Hashable {
 
     init(_ facts: Facts, _ times: Times) {
         let daemon = facts.daemon
-        add(.good, "daemon", "freshetd \(daemon.version) answers, since \(times.relative(daemon.since))")
+        add(.good, "daemon", "freshetd \(daemon.version) answers; it started \(times.past(daemon.since))")
         guard configuration(facts, times) else { return }
         held(facts, times)
         signals(facts, times)
         network(facts)
-        // What a run failed of explains why it waits for the next attempt.
+        // Before the queue: the failure of a run explains why the pipeline waits for the next attempt.
         lastRun(facts, times)
         waiting(facts, times)
         check(facts, times)
         copy(facts, times)
         hooks(facts, times)
-        summarise(facts, times)
+        summarize(facts, times)
     }
 
-    /// - Parameter conclusion: that the way ends here, if it has not ended before.
+    /// Adds a step.
+    ///
+    /// - Parameter conclusion: the result, if this is the first problem.
     private mutating func add(_ verdict: Outcome, _ title: String, _ evidence: String, _ conclusion: Conclusion? = nil)
     {
         steps.append(Step(verdict: verdict, title: title, evidence: evidence))
         if stuck == nil { stuck = conclusion }
     }
 
-    // MARK: Stations
+    // MARK: Steps
 
-    /// Returns whether there is anything further to look at.
+    /// Returns false if the other steps do not apply.
     private mutating func configuration(_ facts: Facts, _ times: Times) -> Bool {
         let name = facts.pipeline.name
-        guard facts.wiring.faulty == true else {
+        guard facts.wiring.invalid == true else {
             let order = facts.wiring.inputs.isEmpty ? "" : ", reads \(facts.wiring.inputs.joined(separator: ", "))"
-            let force = "in force: \(facts.wiring.source)\(order)"
-            // The refused one may have been about this pipeline, or not.
+            let active = "active: \(facts.wiring.source)\(order)"
+            // The refused configuration may concern this pipeline or another one.
             if let refused = facts.daemon.refusedReload {
                 let reload = DaemonView.short(refused, times)
-                add(.neither, "configuration", "reload \(reload) ('freshetctl status'); still \(force)")
+                add(.neither, "configuration", "reload \(reload) ('freshetctl status'); still \(active)")
             } else {
-                add(.good, "configuration", force)
+                add(.good, "configuration", active)
             }
             return true
         }
         add(
-            .bad, "configuration", facts.pipeline.failure?.message ?? "it has faults",
+            .bad, "configuration", facts.pipeline.failure?.message ?? "it has errors",
             Conclusion(
-                text: "It does not run, since its configuration has faults.", command: "freshetctl edit \(name)"))
+                text: "The pipeline does not run: its configuration has errors.", command: "freshetctl edit \(name)"))
         return false
     }
 
@@ -112,57 +114,61 @@ struct Diagnosis: Hashable {
         add(
             .bad, "held", "since \(times.both(since))",
             Conclusion(
-                text: "The operator holds it: signals are heard, and nothing runs.",
+                text: "The pipeline is held: it receives signals, but does not run.",
                 command: "freshetctl release \(facts.pipeline.name)"))
     }
 
-    /// Those whose rows show what fires for others too: each pipeline hears them, and they say nothing of it.
+    /// Signals that fire for single pipelines: their counts say nothing about this pipeline.
     private static let own: Set<String> = ["operator", "timer"]
-    /// More of them in lines of their own are no help.
+    /// The most signals with a line each.
     private static let mostSignals = 8
 
     private mutating func signals(_ facts: Facts, _ times: Times) {
-        let heard = facts.wiring.signals.filter { !Self.own.contains($0) }
+        let subscribed = facts.wiring.signals.filter { !Self.own.contains($0) }
         let rows = Dictionary(facts.signals.map { ($0.name, $0) }) { first, _ in first }
-        let missing = heard.filter { rows[$0]?.unavailable != nil }
-        // What the machine lacks is no fault as long as anything else, or the timer, starts a run.
-        let isSilent = facts.wiring.everyUSec == nil && missing.count == heard.count
-        for (index, name) in heard.enumerated() {
+        let missing = subscribed.filter { rows[$0]?.unavailable != nil }
+        // An unavailable signal is a problem only if no other signal and no timer can start a run.
+        let cannotFire = facts.wiring.everyUSec == nil && missing.count == subscribed.count
+        for (index, name) in subscribed.enumerated() {
             guard let row = rows[name] else {
-                if index < Self.mostSignals { add(.neither, "signal", "\(name): nothing is known of it") }
+                if index < Self.mostSignals { add(.neither, "signal", "\(name): unknown to the daemon") }
                 continue
             }
             guard index < Self.mostSignals || row.unavailable != nil else { continue }
             if let reason = row.unavailable {
-                add(isSilent ? .bad : .neither, "signal", "\(name): unavailable: \(reason)")
+                add(cannotFire ? .bad : .neither, "signal", "\(name): unavailable: \(reason)")
             } else {
                 let last = row.lastFired.map { ", last \(times.relative($0))" } ?? ""
                 add(
                     row.fired > 0 ? .good : .neither, "signal",
                     row.fired > 0
                         ? "\(name): fired \(Count.text(row.fired, "time"))\(last)"
-                        : "\(name): has not fired; \(row.fact)")
+                        : "\(name): not fired yet; \(row.fact)")
             }
         }
-        if heard.count > Self.mostSignals { add(.neither, "signal", "and \(heard.count - Self.mostSignals) more") }
+        if subscribed.count > Self.mostSignals {
+            add(.neither, "signal", "and \(subscribed.count - Self.mostSignals) more")
+        }
         if let every = facts.wiring.everyUSec {
             add(.good, "timer", "every \(TimeText.duration(every))" + planned(facts, times))
             return
         }
-        let none = "none: it has no 'every'"
-        // Whoever refreshes by hand alone has no fault.
-        guard isSilent, !heard.isEmpty || facts.pipeline.lastRun == nil else { return add(.neither, "timer", none) }
+        let none = "none: 'every' is not set"
+        // A pipeline that only the operator refreshes needs no signal.
+        guard cannotFire, !subscribed.isEmpty || facts.pipeline.lastRun == nil else {
+            return add(.neither, "timer", none)
+        }
         let why =
-            heard.isEmpty
-            ? "It listens to nothing but the operator."
-            : "Nothing that it listens to can fire on this machine: \(missing.joined(separator: ", "))."
+            subscribed.isEmpty
+            ? "The pipeline has no signals: only a refresh runs it."
+            : "No signal of the pipeline can fire on this machine: \(missing.joined(separator: ", "))."
         add(
             .bad, "timer", none,
             Conclusion(text: why, command: "freshetctl refresh \(facts.pipeline.name) --wait"))
     }
 
     private func planned(_ facts: Facts, _ times: Times) -> String {
-        facts.pipeline.nextRun.map { ", next \(times.relative($0.at)) (\($0.reason))" } ?? ""
+        PipelineView.nextRun(facts.pipeline, times).map { ", next \($0)" } ?? ""
     }
 
     private mutating func network(_ facts: Facts) {
@@ -174,7 +180,7 @@ struct Diagnosis: Hashable {
         add(
             .bad, "network", detail.map { "\(path); \($0)" } ?? path,
             Conclusion(
-                text: "The network does not lead to its source. It runs by itself when it does.",
+                text: "The source is not reachable. The pipeline runs when it is.",
                 command: "freshetctl signals --follow network"))
     }
 
@@ -186,16 +192,16 @@ struct Diagnosis: Hashable {
         let text = PipelineView.run(run, times)
         guard let failure = pipeline.failure else {
             guard run.outcome == .failed else { return add(.good, "run", text) }
-            // What failed before the daemon was started, and was not due again, is over.
+            // A failure before the daemon started does not count if no run has failed since.
             guard run.started >= facts.daemon.since else {
-                return add(.neither, "run", "\(text), before the daemon was started")
+                return add(.neither, "run", "\(text), before the daemon started")
             }
-            // What it is made of is where to look.
+            // If the failure names an input, that pipeline is the one to look at.
             let input = facts.wiring.inputs.first { run.failure?.contains("'\($0)'") ?? false }
             return add(
                 .bad, "run", run.failure.map { "\(text): \($0)" } ?? text,
                 Conclusion(
-                    text: run.failure.map { "Its last run failed: \($0)" } ?? "Its last run failed.",
+                    text: run.failure.map { "The last run failed: \($0)" } ?? "The last run failed.",
                     command: input.map { "freshetctl diagnose \($0)" } ?? "freshetctl logs \(pipeline.name) -n 20"))
         }
         let branches = pipeline.branches.map { ", \($0.failed) of \($0.total) branches" } ?? ""
@@ -205,43 +211,43 @@ struct Diagnosis: Hashable {
             ? "freshetctl logs \(pipeline.name) -n 20" : "freshetctl diff \(pipeline.name) --candidate"
         add(
             .bad, "run",
-            "\(text)\(branches); \(count) since \(times.relative(failure.since)): \(failure.message)",
-            Conclusion(text: "Its runs fail: \(failure.message)", command: command))
+            "\(text)\(branches); \(count), the first \(times.past(failure.since)): \(failure.message)",
+            Conclusion(text: "The runs fail: \(failure.message)", command: command))
     }
 
     private mutating func waiting(_ facts: Facts, _ times: Times) {
         let pipeline = facts.pipeline
         guard let reason = pipeline.waitingFor, reason != .network else {
-            guard pipeline.state == .loading else { return add(.good, "waits", "for nothing") }
+            guard pipeline.state == .loading else { return add(.good, "queue", "not waiting") }
             let amounts = ProgressView.amounts(pipeline).map { ": \($0)" } ?? ""
-            return add(.good, "waits", "for nothing: a run is under way\(amounts)")
+            return add(.good, "queue", "not waiting: a run is in progress\(amounts)")
         }
         let until = pipeline.waitingUntil.map { ", \(times.relative($0))" } ?? ""
         let detail = pipeline.waitingDetail.map { ": \($0)" } ?? ""
-        let text = "for \(PipelineView.waiting(reason))\(until)\(detail)"
+        let text = "waiting for \(PipelineView.waiting(reason))\(until)\(detail)"
         let name = pipeline.name
         switch reason {
         case .budget:
-            let spent = pipeline.budget.map { "; spent: \(PipelineView.budget($0))" } ?? ""
+            let used = pipeline.budget.map { "; used: \(PipelineView.budget($0))" } ?? ""
             add(
-                .bad, "waits", text + spent,
+                .bad, "queue", text + used,
                 Conclusion(
-                    text: "Its budget of requests is spent.", command: "freshetctl refresh \(name) --force --wait"))
+                    text: "The request budget is used up.", command: "freshetctl refresh \(name) --force --wait"))
         case .backoff:
             add(
-                .bad, "waits", text,
+                .bad, "queue", text,
                 Conclusion(
-                    text: "It waits for its next attempt, since one failed or the origin asked for patience.",
+                    text: "The pipeline waits for its next attempt: a run failed, or the origin sent Retry-After.",
                     command: "freshetctl refresh \(name) --wait"))
-        case .quiet, .slot, .memory, .sleep, .network, .filesystem, .unknown: add(.neither, "waits", text)
+        case .quiet, .slot, .memory, .sleep, .network, .filesystem, .unknown: add(.neither, "queue", text)
         }
     }
 
     private mutating func check(_ facts: Facts, _ times: Times) {
-        guard let candidate = facts.pipeline.candidate else { return add(.good, "checks", "nothing is refused") }
+        guard let candidate = facts.pipeline.candidate else { return add(.good, "checks", "nothing is rejected") }
         add(
             facts.pipeline.failure == nil ? .neither : .bad, "checks",
-            "refused \(SizeText.bytes(candidate.size)) \(times.relative(candidate.refusedAt)): \(candidate.reason)")
+            "rejected \(SizeText.bytes(candidate.size)) \(times.past(candidate.rejectedAt)): \(candidate.reason)")
     }
 
     private mutating func copy(_ facts: Facts, _ times: Times) {
@@ -249,9 +255,9 @@ struct Diagnosis: Hashable {
         let name = pipeline.name
         if let copy = pipeline.withdrawn {
             return add(
-                .bad, "copy", "withdrawn \(times.relative(copy.since)): generation \(copy.number) is past its max-age",
+                .bad, "copy", "withdrawn \(times.past(copy.since)): generation \(copy.number) is past its max-age",
                 Conclusion(
-                    text: "Its copy is too old for readers, and was withdrawn.",
+                    text: "The copy is past its max-age and was withdrawn.",
                     command: "freshetctl refresh \(name) --wait"))
         }
         guard let generation = pipeline.generation else {
@@ -260,68 +266,69 @@ struct Diagnosis: Hashable {
                 ? nil : Conclusion(text: "There is no copy yet.", command: "freshetctl refresh \(name) --wait")
             return add(.bad, "copy", "none yet", conclusion)
         }
-        let age = IsFresh.word(pipeline) + (pipeline.lastCheck.map { ", checked \(times.relative($0))" } ?? "")
+        let age = IsFresh.word(pipeline) + (pipeline.lastCheck.map { ", checked \(times.past($0))" } ?? "")
         let text = "generation \(generation.number), \(SizeText.bytes(generation.size)), \(age)"
         guard facts.isFileThere else {
             return add(
-                .bad, "copy", "\(text); there is nothing at \(generation.path)",
-                Conclusion(text: "Its file has gone from the cache.", command: "freshetctl refresh \(name) --wait"))
+                .bad, "copy", "\(text); \(generation.path) does not exist",
+                Conclusion(text: "The published file is missing.", command: "freshetctl refresh \(name) --wait"))
         }
         if generation.behind == true {
             let isPinned = generation.pinnedSince != nil
             return add(
-                .bad, "copy", "\(text); \(PipelineView.held(generation, times) ?? "the source has other content")",
+                .bad, "copy",
+                "\(text); \(PipelineView.kept(generation, times)?.text ?? "the source has other content")",
                 Conclusion(
                     text: isPinned
-                        ? "It is pinned, and the source has other content."
-                        : "It was rolled back, and the source has other content.",
+                        ? "The copy is pinned, and the source has other content."
+                        : "The copy was rolled back, and the source has other content.",
                     command: isPinned ? "freshetctl unpin \(name)" : "freshetctl history \(name)"))
         }
-        if let room = facts.daemon.cacheLimit, let used = facts.daemon.cacheBytes, used > room {
-            add(.neither, "room", "\(SizeText.bytes(used)) of \(SizeText.bytes(room)) are used")
+        if let quota = facts.daemon.cacheLimit, let used = facts.daemon.cacheBytes, used > quota {
+            add(.neither, "quota", "\(SizeText.bytes(used)) of \(SizeText.bytes(quota)) are used")
         }
         switch IsFresh.word(pipeline) {
         case "fresh": add(.good, "copy", text + ", \(generation.path)")
         case "expired":
             add(
                 .bad, "copy", text,
-                Conclusion(text: "Its copy is past its max-age.", command: "freshetctl refresh \(name) --wait"))
+                Conclusion(text: "The copy is past its max-age.", command: "freshetctl refresh \(name) --wait"))
         default:
-            // While it is being made good there is nothing to do.
-            let isUnderWay = pipeline.state == .loading || pipeline.waitingFor != nil
+            // While a run is in progress or waits, there is nothing to do.
+            let isInProgress = pipeline.state == .loading || pipeline.waitingFor != nil
             add(
-                isUnderWay ? .neither : .bad, "copy", text,
-                isUnderWay
+                isInProgress ? .neither : .bad, "copy", text,
+                isInProgress
                     ? nil
-                    : Conclusion(text: "Its next check is overdue.", command: "freshetctl refresh \(name) --wait"))
+                    : Conclusion(text: "The next check is overdue.", command: "freshetctl refresh \(name) --wait"))
         }
     }
 
     private mutating func hooks(_ facts: Facts, _ times: Times) {
-        let debts = facts.pipeline.hooks ?? []
-        guard let debt = debts.first(where: { $0.since != nil }) else {
+        let pendingHooks = facts.pipeline.hooks ?? []
+        guard let failing = pendingHooks.first(where: { $0.since != nil }) else {
             if facts.wiring.hooks.isEmpty { return add(.neither, "hooks", "none") }
             return add(
-                debts.isEmpty ? .good : .neither, "hooks",
-                debts.isEmpty
-                    ? "\(Count.text(facts.wiring.hooks.count, "hook")), all told"
-                    : "\(Count.text(debts.count, "hook")) to be told")
+                pendingHooks.isEmpty ? .good : .neither, "hooks",
+                pendingHooks.isEmpty
+                    ? "\(Count.text(facts.wiring.hooks.count, "hook")), none pending"
+                    : "\(Count.text(pendingHooks.count, "hook")) pending")
         }
         add(
-            .bad, "hooks", PipelineView.text(of: debt, times),
+            .bad, "hooks", PipelineView.text(of: failing, times),
             Conclusion(
-                // With what the catalog says: most of them meet the sandbox, whose errors do not speak of it.
-                text: "The copy is there, and a hook fails: \(debt.hook).",
+                // With the catalog: most failures come from the sandbox, whose errors do not name it.
+                text: "The copy is published, but a hook fails: \(failing.hook).",
                 command: "freshetctl logs \(facts.pipeline.name) -n 20 -x"))
     }
 
-    private mutating func summarise(_ facts: Facts, _ times: Times) {
+    private mutating func summarize(_ facts: Facts, _ times: Times) {
         let pipeline = facts.pipeline
         let next = pipeline.nextRun.map { "; the next run is \(times.relative($0.at))" } ?? ""
         if pipeline.state == .loading {
-            summary.text = "Nothing is stuck: a run is under way."
+            summary.text = "Nothing is stuck: a run is in progress."
         } else if let reason = pipeline.waitingFor {
-            summary.text = "Nothing is stuck: it waits for \(PipelineView.waiting(reason))."
+            summary.text = "Nothing is stuck: the pipeline waits for \(PipelineView.waiting(reason))."
         } else {
             summary.text = "Nothing is stuck: the copy is \(IsFresh.word(pipeline))\(next)."
         }

@@ -2,11 +2,11 @@ import ArgumentParser
 import FreshetControl
 import FreshetRender
 
-/// Compares contents of a pipeline, and shows how they differ.
+/// Compares two contents of a pipeline, and prints the difference.
 struct Comparison {
-    /// A content that is compared.
+    /// One of the two contents.
     struct Side {
-        /// Nil: what a check refused.
+        /// The number of the generation; nil for rejected content.
         var number: Int64?
         /// Bytes.
         var size: Int64
@@ -27,34 +27,35 @@ struct Comparison {
         var title: String { number.map(String.init) ?? "candidate \(digest)" }
     }
 
-    /// By what items are told apart.
+    /// The key that identifies items.
     struct Key {
         let path: KeyPath
-        /// By the configuration: content that is no list of such items is compared line by line.
+        /// Whether the key is from the configuration: then content that is not a list of such items is compared line by
+        /// line.
         let isConfigured: Bool
 
-        /// Nil: nothing is said of it.
-        init?(asked: String?, configured: String?) {
-            guard let path = (asked ?? configured).flatMap(KeyPath.init) else { return nil }
+        /// Nil if neither the command line nor the configuration has a key.
+        init?(option: String?, configured: String?) {
+            guard let path = (option ?? configured).flatMap(KeyPath.init) else { return nil }
             self.path = path
-            isConfigured = asked == nil
+            isConfigured = option == nil
         }
     }
 
-    /// More than this of a content is left to other programs: both are held in memory, and compared there.
+    /// The largest content, in bytes, that is compared: both contents are in memory.
     static let mostBytes: Int64 = 64 << 20
 
-    /// Where an item's key is; nil: line by line.
+    /// The key of items; nil to compare line by line.
     var key: Key?
     private let name: String
     private let options: GlobalOptions
     private let session: Session
-    /// What stands before each JSON text.
+    /// The prefix of each JSON text.
     private let mark: String
 
     /// - Parameters:
-    ///   - key: where an item's key is; nil: line by line.
-    ///   - isSequence: each JSON text is one of a sequence (RFC 7464).
+    ///   - key: the key of items; nil to compare line by line.
+    ///   - isSequence: whether the JSON texts form a sequence (RFC 7464).
     init(
         of name: String, by key: Key?, _ options: GlobalOptions, _ session: Session, isSequence: Bool = false
     ) {
@@ -67,7 +68,7 @@ struct Comparison {
 
     static func validate(_ key: String?) throws {
         if let key, KeyPath(key) == nil {
-            throw ValidationError("--key wants a path such as .id or .meta.name, or . for the item itself.")
+            throw ValidationError("--key needs a path such as .id or .meta.name, or . for the item itself.")
         }
     }
 
@@ -93,16 +94,16 @@ struct Comparison {
 
     private func print(_ lines: Lines) { session.context.output(mark + ControlJSON.text(of: lines) + "\n") }
 
-    /// A content, whole.
+    /// Reads a whole content.
     func content(of side: Side, _ client: ControlClient) throws(CommandFailure) -> [UInt8] {
-        let content: [UInt8]? = try session.asking { () throws(ControlClient.Failure) in
+        let content: [UInt8]? = try session.callDaemon { () throws(ControlClient.Failure) in
             try bytes(of: side, client)
         }
         guard let content else { throw tooLarge(side) }
         return content
     }
 
-    /// The same; nil: it is too large to be compared.
+    /// Reads a whole content; nil if it is too large to be compared.
     func bytes(of side: Side, _ client: ControlClient) throws(ControlClient.Failure) -> [UInt8]? {
         guard side.size <= Self.mostBytes else { return nil }
         var bytes: [UInt8] = []
@@ -123,9 +124,10 @@ struct Comparison {
         CommandFailure(
             .failure,
             DisplayText.harmless(
-                "\(side.text) has \(SizeText.bytes(side.size)), and is compared up to \(SizeText.bytes(Self.mostBytes)); "
+                "\(side.text) has \(SizeText.bytes(side.size)); the limit for a comparison is "
+                    + "\(SizeText.bytes(Self.mostBytes)); "
                     + "'freshetctl get \(name) \(side.number.map { "--generation \($0)" } ?? "--candidate")' "
-                    + "hands it to another program"))
+                    + "prints it for another program"))
     }
 
     private func items(
@@ -142,13 +144,13 @@ struct Comparison {
         }
     }
 
-    // MARK: Showing
+    // MARK: Output
 
     private struct Lines: Encodable {
         var from: Int64?
-        /// Nil: the candidate.
+        /// Nil for rejected content.
         var to: Int64?
-        /// Its digest.
+        /// The digest of rejected content.
         var candidate: String?
         var by = "line"
         var hunks: [LineHunk]
@@ -160,7 +162,7 @@ struct Comparison {
         let isSame = before == after
         if !isSame, before.contains(0) || after.contains(0) {
             throw CommandFailure(
-                .failure, "\(Self.both(old, new)) differ, and are no text to be shown")
+                .failure, "\(Self.both(old, new)) differ, and are not text")
         }
         let unified: [UInt8]
         do throws(LineDifference.Failure) {
@@ -175,7 +177,7 @@ struct Comparison {
                     hunks: LineHunk.hunks(of: unified)))
         }
         let palette = session.palette
-        // What is printed to a terminal must do nothing to it; a file, or patch(1), gets the bytes as they are.
+        // Only a terminal gets harmless text; a file or patch(1) needs the exact bytes.
         guard session.context.isTerminal || palette.isColourful else {
             if !unified.isEmpty {
                 session.context.output(heading(old, new).map { $0 + "\n" }.joined())
@@ -212,6 +214,6 @@ struct Comparison {
     }
 
     private func same(_ old: Side, _ new: Side) {
-        session.say("\(Self.both(old, new)) are the same")
+        session.message("\(Self.both(old, new)) are the same")
     }
 }

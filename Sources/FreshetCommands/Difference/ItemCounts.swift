@@ -1,6 +1,6 @@
 import FreshetControl
 
-/// How many items of a list became what, from one generation to the next.
+/// The numbers of items that were added, removed, changed and moved between two generations.
 struct ItemCounts: Encodable, Hashable {
     var added: Int
     var removed: Int
@@ -14,19 +14,19 @@ struct ItemCounts: Encodable, Hashable {
         moved = difference.count(.moved)
     }
 
-    /// With the marks of `diff`, such as `+2 -1`.
+    /// The counts with the marks of `diff`, such as `+2 -1`.
     var text: String {
         let counts = [("+", added), ("-", removed), ("!", changed), (">", moved)].filter { $0.1 > 0 }
         return counts.isEmpty ? "same" : counts.map { "\($0)\($1)" }.joined(separator: " ")
     }
 
-    /// More than this of a content, in bytes, is not looked into for a table.
+    /// The largest content, in bytes, that is read for a table.
     static let mostBytes: Int64 = 16 << 20
 
-    /// What became of the items of each generation since the one before, by its number: as far as both are kept, are lists
-    /// of such items, and may be read by whoever asks.
+    /// The counts of each generation compared with the generation before, by number. A generation has counts if both
+    /// generations are kept, are lists of items with this key, and may be read by the caller.
     ///
-    /// - Parameter generations: newest first.
+    /// - Parameter generations: the generations, newest first.
     static func between(
         _ generations: [PastGeneration], of name: String, by key: KeyPath, _ client: ControlClient
     ) -> [Int64: ItemCounts] {

@@ -1,6 +1,6 @@
-/// What became of the items of a list, by their keys.
+/// The difference between two lists, by the keys of their items.
 ///
-/// Its time grows as N log N with the number of items, whatever the difference is.
+/// The time is O(N log N) in the number of items, for any difference.
 struct ItemDifference {
     struct Change: Hashable {
         enum Kind: String, Hashable {
@@ -9,15 +9,15 @@ struct ItemDifference {
 
         var kind: Kind
         var key: ItemKey
-        /// Its place before; nil: there was none.
+        /// The index in the old list; nil if the item was added.
         var old: Int?
-        /// Its place now; nil: there is none.
+        /// The index in the new list; nil if the item was removed.
         var new: Int?
-        /// It is in another order among those that stayed. A changed item may have moved too.
+        /// Whether the order among the remaining items has changed. A changed item may have moved too.
         var hasMoved = false
     }
 
-    /// First what was removed, by its place before; then the others, by their places now.
+    /// First the removed items, by old index; then the others, by new index.
     let changes: [Change]
 
     init(from old: ItemList, to new: ItemList) {
@@ -49,9 +49,10 @@ struct ItemDifference {
 
     func count(_ kind: Change.Kind) -> Int { changes.count { $0.kind == kind } }
 
-    /// Which of these numbers, all different, belong to a longest part of them that rises: those that need not move.
+    /// A longest increasing subsequence of these different numbers: true for each number that belongs to it. These
+    /// items have not moved.
     static func longestRise(of numbers: [Int]) -> [Bool] {
-        // Of each length so far, the index of the smallest number that such a part can end with.
+        // For each length, the index of the smallest number that ends a subsequence of this length.
         var ends: [Int] = []
         var previous = [Int?](repeating: nil, count: numbers.count)
         for (index, number) in numbers.enumerated() {

@@ -8,7 +8,7 @@ enum ItemListError: Error, Hashable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .notAnArray: "is no JSON array"
+        case .notAnArray: "is not a JSON array"
         case .noKey(let item, let path):
             "has an item without a key: number \(item + 1) has no text or number at \(path)"
         case .keyTwice(let key): "has several items with the key \(key)"
@@ -16,11 +16,11 @@ enum ItemListError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Where an item's key is, as jq writes it: `.id`, `.meta.name`, or `.` for the item itself.
+/// The path of an item's key, in the syntax of jq: `.id`, `.meta.name`, or `.` for the item itself.
 struct KeyPath: Hashable {
     let names: [String]
 
-    /// Nil for anything but names of letters, digits, `_` and `-`, each after a dot.
+    /// Nil unless the text is a list of names of letters, digits, `_` and `-`, each after a dot.
     init?(_ text: String) {
         guard text.utf8.first == UInt8(ascii: ".") else { return nil }
         let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
@@ -42,15 +42,15 @@ struct KeyPath: Hashable {
     var text: String { names.isEmpty ? "." : names.map { "." + $0 }.joined() }
 }
 
-/// An item's key, as the JSON text of a string or a number. Two are one if they are the same bytes: Swift takes texts for the
-/// same that only look the same (Unicode, canonical equivalence), and an origin does not.
+/// An item's key, as the JSON text of a string or a number. Keys are compared as bytes: Swift's strings also treat
+/// canonically equivalent texts (Unicode) as equal, and an origin does not.
 struct ItemKey: Hashable, CustomStringConvertible {
     let bytes: ArraySlice<UInt8>
 
     var description: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// A JSON array, taken apart into its items.
+/// The items of a JSON array.
 struct ItemList {
     struct Item {
         var key: ItemKey
@@ -84,10 +84,10 @@ struct ItemList {
         self.items = items
     }
 
-    /// The JSON text of an item, without space between its parts.
+    /// The JSON text of an item, without white space.
     func value(_ index: Int) -> [UInt8] { JSONScanner.compact(items[index].place, of: bytes) }
 
-    /// A string, or a number.
+    /// Whether a value that begins with this byte is a string or a number.
     private static func isKey(_ first: UInt8) -> Bool {
         first == UInt8(ascii: "\"") || first == UInt8(ascii: "-")
             || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)

@@ -1,17 +1,17 @@
 import FreshetEventLoop
 import Glibc
 
-/// Two contents line by line, as diff(1) tells them apart.
+/// The difference of two contents, line by line, by diff(1).
 enum LineDifference {
-    /// Why there is none, for people.
+    /// The reason for which there is no result.
     struct Failure: Error {
         var message: String
     }
 
     static let program = "/usr/bin/diff"
 
-    /// The unified difference without its two lines of names, empty if there is none. Runs diff(1), whose time is bounded
-    /// also where the two have little in common, and which needs no more memory than both take.
+    /// The unified difference without the two lines with names; empty if the contents are equal. Runs diff(1): its time
+    /// is bounded also for very different contents, and its memory is about the size of both.
     static func unified(_ old: [UInt8], _ new: [UInt8]) throws(Failure) -> [UInt8] {
         let files: (OwnedDescriptor, OwnedDescriptor)
         do throws(SystemCallError) {
@@ -34,11 +34,11 @@ enum LineDifference {
         let output = readAll(ends[0])
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
-        // 0: the same; 1: different; 2 and others: trouble, which it has told on standard error.
+        // 0: equal; 1: different; others: an error, which diff(1) has printed on standard error.
         guard status & 0x7F == 0, (status >> 8) & 0xFF < 2 else {
-            throw Failure(message: "\(program) did not succeed")
+            throw Failure(message: "\(program) failed")
         }
-        // The names are those of descriptors.
+        // The first two lines have the paths of descriptors.
         let lines = output.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
         return lines.count == 3 ? Array(lines[2]) : []
     }
@@ -82,7 +82,7 @@ struct LineHunk: Encodable, Hashable {
     var newStart: Int
     var lines: [Line] = []
 
-    /// Reads what ``LineDifference/unified(_:_:)`` returns. Bytes that are no UTF-8 become U+FFFD.
+    /// Parses the result of ``LineDifference/unified(_:_:)``. Bytes that are not UTF-8 become U+FFFD.
     static func hunks(of unified: [UInt8]) -> [LineHunk] {
         var hunks: [LineHunk] = []
         for line in unified.split(separator: UInt8(ascii: "\n")) {
@@ -95,7 +95,7 @@ struct LineHunk: Encodable, Hashable {
             case UInt8(ascii: "-"): change = "removed"
             case UInt8(ascii: "+"): change = "added"
             case UInt8(ascii: " "): change = "same"
-            default: continue  // that there is no line feed at the end
+            default: continue  // "No newline at end of file"
             }
             guard let last = hunks.indices.last else { continue }
             hunks[last].lines.append(Line(change: change, text: text))
@@ -103,7 +103,7 @@ struct LineHunk: Encodable, Hashable {
         return hunks
     }
 
-    /// From such as `@ -3,7 +3,8 @@`.
+    /// Parses a header such as `@ -3,7 +3,8 @@`.
     private init(_ header: String) {
         let numbers = header.split(separator: " ").dropFirst().prefix(2).map { range in
             Int(range.dropFirst().prefix { $0 != "," }) ?? 0

@@ -1,28 +1,28 @@
 import FreshetControl
 import Glibc
 
-/// Which file an edit is of, and what it begins with: found by looking, before anything is done.
+/// The file of an edit and its initial text, found before anything is changed.
 struct EditPlan: Hashable {
     /// The file that is made or replaced.
     var target: String
-    /// What it begins with.
+    /// The initial text.
     var text: [UInt8]
-    /// The file below that it is a copy of, or is laid over; nil: none.
+    /// The file of lower precedence that the target is a copy of, or the file of a drop-in; nil if there is none.
     var source: String?
-    /// The target is not there yet.
+    /// Whether the target does not exist yet.
     var isNew: Bool
-    /// A text that is saved as it began is meant: it is an example.
-    var isWhole = false
+    /// Whether the initial text is an example, which may be saved unchanged.
+    var isExample = false
 
-    /// What is asked for.
+    /// The arguments of `edit`.
     struct Request: Hashable {
         var name: String
         var isNew = false
         var example: String?
         var isDropIn = false
-        /// The highest first.
+        /// The directories of the configuration, in the order of precedence.
         var directories: [String]
-        /// Where examples are.
+        /// The directories of the examples.
         var examples: [String] = []
     }
 
@@ -30,14 +30,20 @@ struct EditPlan: Hashable {
     static let systemDirectories = ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"]
     static let dropInName = "override.yaml"
 
-    /// A name below a directory, letter for letter as freshetd has it in what it says of the file.
+    /// The path of a name below a directory, exactly as freshetd prints it in diagnostics.
     static func path(_ directory: String, _ name: String) -> String {
         var directory = directory[...]
         while directory.count > 1, directory.hasSuffix("/") { directory = directory.dropLast() }
         return directory == "." ? name : directory == "/" ? "/" + name : "\(directory)/\(name)"
     }
 
-    static func find(_ request: Request) throws(CommandFailure) -> EditPlan {
+    /// Finds the file to edit.
+    ///
+    /// - Parameter checkTrust: throws for a path that the caller must neither read nor replace. It is called before
+    ///   anything at the path, or behind a link at the path, is read.
+    static func find(
+        _ request: Request, checkTrust: (String) throws(CommandFailure) -> Void = { _ in }
+    ) throws(CommandFailure) -> EditPlan {
         let name = request.name
         guard isName(name), let top = request.directories.first else {
             throw CommandFailure(
@@ -47,7 +53,13 @@ struct EditPlan: Hashable {
         }
         let target = path(top, "pipelines/\(name).yaml")
         let places: [String] = request.directories.map { path($0, "pipelines/\(name).yaml") }
-        let found = places.first(where: EditedFile.isNamed)
+        // The search stops at the first name: the paths after it are neither read nor written.
+        try checkTrust(target)
+        var found: String?
+        for place in places where found == nil {
+            if place != target { try checkTrust(place) }
+            if EditedFile.existsAnything(at: place) { found = place }
+        }
         if let found, EditedFile.isMask(found) {
             throw CommandFailure(
                 .failure, "'\(name)' is masked: '\(found)' is a link to /dev/null; remove that first: rm \(found)")
@@ -61,7 +73,7 @@ struct EditPlan: Hashable {
                 return EditPlan(target: target, text: Array(template(name).utf8), isNew: true)
             }
             return EditPlan(
-                target: target, text: try content(ofExample: example, request), isNew: true, isWhole: true)
+                target: target, text: try content(ofExample: example, request), isNew: true, isExample: true)
         }
         guard let found else {
             let others = names(request.directories)
@@ -78,17 +90,18 @@ struct EditPlan: Hashable {
                 target: target, text: text, source: found == target ? nil : found, isNew: found != target)
         }
         let dropIn = path(top, "pipelines/\(name).yaml.d/\(dropInName)")
+        try checkTrust(dropIn)
         if EditedFile.isMask(dropIn) {
             throw CommandFailure(.failure, "'\(dropIn)' is a link to /dev/null; remove that first: rm \(dropIn)")
         }
         if let text = try content(dropIn) { return EditPlan(target: dropIn, text: text, source: found, isNew: false) }
-        guard !EditedFile.isNamed(dropIn) else {
+        guard !EditedFile.existsAnything(at: dropIn) else {
             throw CommandFailure(.failure, "'\(dropIn)' is a link to nothing")
         }
         return EditPlan(target: dropIn, text: Array(overlay(text, of: found).utf8), source: found, isNew: true)
     }
 
-    /// Whether a text says nothing: comments and space alone.
+    /// Whether a text has only comments and white space.
     static func isEmpty(_ text: [UInt8]) -> Bool {
         text.split(separator: UInt8(ascii: "\n")).allSatisfy { line in
             let first = line.first { !isSpace($0) }
@@ -102,12 +115,12 @@ struct EditPlan: Hashable {
 
     // MARK: Texts
 
-    /// What a pipeline has at least.
+    /// The minimal file of a pipeline.
     static func template(_ name: String) -> String {
         """
-        # The pipeline '\(name)'. Save and leave the editor to have it checked and
-        # installed; leave without saving, and nothing is made. Every key is in
-        # freshet.pipeline(5); 'freshetctl edit --examples' lists other beginnings.
+        # The pipeline '\(name)'. When you save and leave the editor, this file is
+        # checked and installed; if you do not save, nothing is installed. The keys are
+        # in freshet.pipeline(5); 'freshetctl edit --examples' lists examples.
         description: What it is
         source:
           url: https://example.com/\(name).json
@@ -121,12 +134,12 @@ struct EditPlan: Hashable {
         """
     }
 
-    /// Comments with what it is laid over.
+    /// The initial text of a drop-in: comments with the file that it changes.
     private static func overlay(_ text: [UInt8], of path: String) -> String {
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         return """
-            # What stands here is laid over \(path): keys that are given replace those there, and the others
-            # stay. Nothing is installed if there is nothing but comments.
+            # Keys in this file replace the same keys of \(path); all other keys stay.
+            # A file with only comments is not installed.
 
             # \(path):
             \(lines.map { $0.isEmpty ? "#" : "# \($0)" }.joined(separator: "\n"))
@@ -136,7 +149,7 @@ struct EditPlan: Hashable {
 
     // MARK: Examples
 
-    /// The examples that there are, by name.
+    /// The paths of the examples, by name.
     static func examples(in directories: [String]) -> [String: String] {
         var found: [String: String] = [:]
         for directory in directories {
@@ -156,17 +169,17 @@ struct EditPlan: Hashable {
             let rest =
                 all.isEmpty
                 ? "no examples are installed: looked in \(request.examples.joined(separator: ", "))"
-                : "'freshetctl edit --examples' lists those that there are"
+                : "'freshetctl edit --examples' lists the examples"
             throw CommandFailure(.failure, "there is no example '\(example)'\(meant)\n\(rest)")
         }
         return content
     }
 
-    /// What an example is for: its first comment.
+    /// The purpose of an example: the first sentence of its first comment.
     static func summary(ofExample path: String) -> String {
         guard let content = try? content(path) else { return "" }
         let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-        // The first may be for editors, and an empty comment after it.
+        // The first line may be for editors, with an empty comment after it.
         let comment = lines.drop { $0.hasPrefix("# yaml-language-server:") || $0 == "#" }
             .prefix { $0.hasPrefix("# ") }.map { $0.dropFirst(2) }.joined(separator: " ")
         // The first sentence.

@@ -1,18 +1,18 @@
 import FreshetEventLoop
 import Glibc
 
-/// A file that gets another content: what it was, and how the new one takes its place.
+/// A file whose content is replaced atomically.
 struct EditedFile {
-    /// Where it is, links followed if they may be.
+    /// The path of the file; links are resolved if they are allowed.
     let path: String
-    /// What it held when it was looked at; nil: it was not there.
+    /// The content before the edit; nil if the file did not exist.
     let content: [UInt8]?
 
     /// - Parameters:
-    ///   - path: its name, which may be a link to it, or nothing yet.
-    ///   - content: what was read of it already; nil: it is read now.
-    ///   - mayBeLink: a link is followed; else it is an error. In a directory that others may write to, a link leads to a
-    ///     file of their choice.
+    ///   - path: the path of the file or of a link to it; the file need not exist.
+    ///   - content: the content that was read already; nil to read the file now.
+    ///   - mayBeLink: whether a link is followed; if not, it is an error. In a directory that others may write to, a
+    ///     link leads to a file of their choice.
     init(_ path: String, content: [UInt8]? = nil, mayBeLink: Bool = true) throws(EditFailure) {
         var status = stat()
         if !mayBeLink, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK {
@@ -20,14 +20,14 @@ struct EditedFile {
         }
         self.path = mayBeLink ? Self.resolved(path) : path
         if stat(self.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-            // A device or a pipe is not to become a file.
+            // A device or a pipe must not be replaced by a file.
             throw EditFailure(message: "'\(path)' is not a regular file")
         }
         self.content = if let content { content } else { try Self.content(of: self.path) }
     }
 
-    /// Whether there is something of this name, a link to nothing included.
-    static func isNamed(_ path: String) -> Bool {
+    /// Whether there is anything at this path, including a dangling link.
+    static func existsAnything(at path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0
     }
@@ -38,16 +38,19 @@ struct EditedFile {
         return String(cString: resolved)
     }
 
-    /// Whether somebody else has changed it since.
-    func isOther() throws(EditFailure) -> Bool { try Self.content(of: path) != content }
+    /// Makes the directories of the path that are missing, with mode 0755.
+    func makeDirectories() throws(EditFailure) { try Self.makeDirectories(Self.directory(of: path)) }
 
-    /// Puts a content in its place, which readers see wholly or not at all. Owner, group, mode and access control list
-    /// stay, or are those of `model`; what else labels the file stays too, as far as this user may label.
+    /// Whether the content has changed since it was read.
+    func hasChanged() throws(EditFailure) -> Bool { try Self.content(of: path) != content }
+
+    /// Replaces the file atomically. Owner, group, mode and access control list stay, or are copied from `model`;
+    /// security labels and user attributes stay too, as far as this user may set them.
     ///
     /// - Parameters:
-    ///   - content: the whole of it.
-    ///   - model: what a file that was not there is to be like; nil, or if that is not there: mode 0644.
-    ///   - isLasting: it outlasts a power cut, and directories that are not there are made.
+    ///   - content: the new content.
+    ///   - model: the file whose properties a new file gets; nil, or if it does not exist: mode 0644.
+    ///   - isLasting: whether the file must survive a power failure; then missing directories are made too.
     func replace(
         with content: [UInt8], like model: String? = nil, isLasting: Bool = true
     ) throws(EditFailure) {
@@ -56,8 +59,8 @@ struct EditedFile {
         var status = stat()
         let isOwn = stat(path, &status) == 0
         let isThere = isOwn || (model.map { stat($0, &status) == 0 } ?? false)
-        // A name that begins with a full stop is not read as configuration, should it be left behind. The six X are what
-        // mkstemp(3) puts letters of its own for.
+        // A name that begins with a full stop is not read as configuration, if the file is left behind. mkstemp(3)
+        // replaces the six X.
         var template = Array("\(directory)/.\(path.split(separator: "/").last ?? "").XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw EditFailure("cannot make a file in '\(directory)'", errno) }
@@ -72,14 +75,14 @@ struct EditedFile {
         var pattern = isOwn ? path : isThere ? model : nil
         if isThere, status.st_uid != geteuid() || status.st_gid != getegid() {
             if fchown(descriptor, status.st_uid, status.st_gid) != 0 {
-                // What is only like another file may be one's own. Then its group is another one, which gets no more than
-                // all others.
+                // A new file that only resembles the model may keep its own owner. Its group is then a different one,
+                // and gets only the rights of all others.
                 guard !isOwn, errno == EPERM else { throw EditFailure("cannot give '\(path)' to its owner", errno) }
                 mode &= ~0o070 | (mode & 0o007) << 3
                 pattern = nil
             }
         }
-        // The mode after the list: until there is that, its bits for the group would let all of the group in.
+        // The mode is set after the list: before that, its group bits would apply to the whole group.
         if isThere { try Self.carryOver(from: pattern, to: descriptor, temporary, isOwn: isOwn) }
         guard fchmod(descriptor, mode) == 0 else {
             throw EditFailure("cannot set the mode of '\(temporary)'", errno)
@@ -91,13 +94,13 @@ struct EditedFile {
         if isLasting { Self.sync(directory) }
     }
 
-    /// Gives the new file what its mode does not say of the old one. Nobody may do more with it than before, so without
-    /// the list of those who may it is a failure.
+    /// Copies the access control list, and the labels of the same file. If the list cannot be copied, this throws:
+    /// otherwise more users could have access than before.
     ///
     /// - Parameters:
-    ///   - old: the path of the old one; nil: there is none whose list could be kept.
+    ///   - old: the path of the old file; nil if there is no list to keep.
     ///   - new: the path of the new file.
-    ///   - isOwn: it is the same file; or else another one is only to be like it.
+    ///   - isOwn: whether the new file replaces the old one; if not, the old file is only the model.
     private static func carryOver(
         from old: String?, to descriptor: Int32, _ new: String, isOwn: Bool
     ) throws(EditFailure) {
@@ -106,7 +109,7 @@ struct EditedFile {
             if let old, let value = try ExtendedAttribute.value(list, of: old) {
                 try ExtendedAttribute.set(list, to: value, of: descriptor)
             } else {
-                // A directory gives what is made in it a list (default ACL), which this file does not have.
+                // Remove the list that a new file inherits from its directory (default ACL).
                 try ExtendedAttribute.remove(list, of: descriptor)
             }
         } catch {
@@ -114,8 +117,8 @@ struct EditedFile {
         }
         guard isOwn, let old else { return }
         for name in ExtendedAttribute.names(of: old) where isLabel(name) {
-            // Labels and notes: what cannot be kept lets nobody in. One that the file was made with is not set again: to
-            // try that is an offence for SELinux, each minute where metrics are written.
+            // A label that cannot be kept gives nobody access, so errors are ignored. An equal label is not set again:
+            // SELinux would log a denial, each minute where metrics are written.
             guard let value = try? ExtendedAttribute.value(name, of: old),
                 (try? ExtendedAttribute.value(name, of: new)) != value
             else { continue }
@@ -123,16 +126,16 @@ struct EditedFile {
         }
     }
 
-    /// Whether an attribute is of the file, and not of what is in it, as the kernel's measurements are (security.ima).
+    /// Whether an attribute describes the file, and not its content as the kernel's measurements do (security.ima).
     private static func isLabel(_ attribute: String) -> Bool {
         attribute.hasPrefix("user.") || attribute == "security.selinux" || attribute == "security.SMACK64"
     }
 
-    /// A name in a directory of its own that only this user reads: for the editor, who leaves copies beside it.
+    /// Makes a file in a new directory that only this user can read: editors leave copies beside the file.
     ///
-    /// - Parameter directory: where such things are.
+    /// - Parameter directory: the parent of the new directory.
     static func scratch(_ name: String, _ content: [UInt8], in directory: String) throws(EditFailure) -> String {
-        // The six X are mkdtemp(3)'s, as above.
+        // mkdtemp(3) replaces the six X.
         var template = Array("\(directory)/freshet-edit-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw EditFailure("cannot make a directory in '\(directory)'", errno) }
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) + "/" + name
@@ -143,14 +146,14 @@ struct EditedFile {
         return path
     }
 
-    /// Removes such a file and its directory, with what an editor has left there.
+    /// Removes such a file and its directory, with all files that the editor has left there.
     static func removeScratch(_ path: String) {
         let directory = directory(of: path)
         for name in names(in: directory) ?? [] { unlink("\(directory)/\(name)") }
         rmdir(directory)
     }
 
-    /// What a file holds; nil: there is none.
+    /// The content of a file; nil if there is none.
     static func content(of path: String) throws(EditFailure) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
@@ -170,10 +173,10 @@ struct EditedFile {
         }
     }
 
-    /// As much as freshetd reads of one file, and more.
+    /// The largest file that is read: more than freshetd reads.
     private static let mostBytes = 16 << 20
 
-    /// The names in a directory; nil: there is none that can be read.
+    /// The names in a directory; nil if it cannot be read.
     static func names(in directory: String) -> [String]? {
         guard let stream = opendir(directory) else { return nil }
         defer { closedir(stream) }
@@ -192,14 +195,14 @@ struct EditedFile {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Whether it is the null device, which hides what has its name below.
+    /// Whether the path leads to the null device, which masks files of the same name with lower precedence.
     static func isMask(_ path: String) -> Bool {
         var status = stat()
         // 1:3 on every Linux (Documentation/admin-guide/devices.txt).
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR && status.st_rdev == 0x103
     }
 
-    /// Whether this user may make and replace files there, or make the directory.
+    /// Whether this user may make and replace files in the directory, or make the directory.
     static func mayWrite(in directory: String) -> Bool {
         if access(directory, F_OK) == 0 { return access(directory, W_OK | X_OK) == 0 }
         let above = self.directory(of: directory)
@@ -214,7 +217,7 @@ struct EditedFile {
             if errno == EEXIST { return }
             throw EditFailure("cannot make the directory '\(directory)'", errno)
         }
-        // Whatever the umask is: the daemon is another user, and has to read what is in it.
+        // Independent of the umask: the daemon is another user, and reads the files in the directory.
         guard chmod(directory, 0o755) == 0 else {
             throw EditFailure("cannot set the mode of the directory '\(directory)'", errno)
         }
@@ -230,7 +233,7 @@ struct EditedFile {
         }
     }
 
-    /// So that the name outlasts a power cut; a file system that cannot has done what it can.
+    /// Makes the name survive a power failure; errors are ignored.
     private static func sync(_ directory: String) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
@@ -239,20 +242,20 @@ struct EditedFile {
     }
 }
 
-/// Why an edit could not go on.
+/// The failure of an operation on an edited file.
 struct EditFailure: Error, Hashable {
     let message: String
     let errno: Int32
 
     /// - Parameters:
-    ///   - what: what could not be done.
-    ///   - errno: why not, says the kernel.
+    ///   - what: the operation that failed.
+    ///   - errno: the reason.
     init(_ what: String, _ errno: Int32) {
         self.errno = errno
         message = "\(what): \(strerror(errno).map { String(cString: $0) } ?? "error \(errno)")"
     }
 
-    /// - Parameter message: all that there is to say.
+    /// - Parameter message: the whole message.
     init(message: String) {
         self.message = message
         errno = 0
@@ -263,7 +266,7 @@ struct EditFailure: Error, Hashable {
     }
 }
 
-/// When a file was written last, and which one it is: whether it was saved, if only as it was.
+/// The identity and the modification time of a file: they change when the file is saved, even unchanged.
 struct FileStamp: Hashable {
     private var inode: UInt64 = 0
     private var seconds = 0

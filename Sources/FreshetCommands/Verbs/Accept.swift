@@ -5,11 +5,12 @@ import FreshetRender
 struct Accept: Verb {
     static let configuration = CommandConfiguration(
         commandName: "accept",
-        abstract: "Make content the copy that a check has refused.",
+        abstract: "Publish content that a check rejected.",
         discussion: """
-            What a check refuses is kept aside for a week. 'diff NAME --candidate' shows how it differs from the copy, and \
-            with its digest, or how that begins, exactly what was looked at is accepted. It becomes a new generation; the \
-            checks stay, and pass this content alone when it comes again.
+            The last content that a check rejected (the candidate) is kept for a week. 'diff NAME --candidate' shows \
+            how it differs from the copy. With a digest, or its beginning, the candidate is published only if it is \
+            still the one that you have seen. It becomes a new generation. The checks stay active, but accept the same \
+            content in future.
 
             Examples:
               freshetctl diff jwks --candidate
@@ -18,7 +19,7 @@ struct Accept: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Argument(help: "How the digest begins of what is meant.") var digest: String?
+    @Argument(help: "The digest of the candidate, or its beginning.") var digest: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -30,9 +31,9 @@ struct Accept: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let (name, digest) = (name, digest)
-        let reply = try session.asking { () throws(ControlClient.Failure) in try client.accept(name, digest) }
+        let reply = try session.callDaemon { () throws(ControlClient.Failure) in try client.accept(name, digest) }
         if options.json { return session.print(json: reply) }
         let before = reply.replaced.map { ", instead of \($0)" } ?? ""
-        session.say(DisplayText.harmless("generation \(reply.generation.number) of '\(name)' is current\(before)"))
+        session.message(DisplayText.harmless("generation \(reply.generation.number) of '\(name)' is current\(before)"))
     }
 }

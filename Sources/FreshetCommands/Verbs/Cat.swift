@@ -3,19 +3,20 @@ import ArgumentParser
 struct Cat: Verb {
     static let configuration = CommandConfiguration(
         commandName: "cat",
-        abstract: "Print the configuration files that count.",
+        abstract: "Print the configuration files.",
         discussion: """
-            Each below its name, a pipeline's file first and then what is laid over it (NAME.yaml.d): of all the daemon reads, \
-            or of the pipelines that are named. Of files of one name the one in /etc/freshet counts, then that in \
-            /run/freshet-config, then that in /usr/lib/freshet. They are the files as they are now, and not what was in them at the \
-            last reload. No daemon is needed: freshetctl becomes 'freshetd --cat'.
+            Prints each file below its name: the daemon's own files and those of all pipelines, or those of the named \
+            pipelines. The drop-ins of a pipeline (NAME.yaml.d) follow its file. Of several files with the same name, \
+            only one is used: the file in /etc/freshet, else in /run/freshet-config, else in /usr/lib/freshet. The \
+            content is that on disk now, not that of the last reload. No daemon is needed: freshetctl executes \
+            'freshetd --cat'.
 
             Examples:
               freshetctl cat jwks
               freshetctl cat 'feed-*'
             """)
 
-    @Argument(help: "Pipelines, or patterns of their names; all, and the daemon's own files, if none is named.")
+    @Argument(help: "Pipelines, or patterns of their names; without a name, all files.")
     var names: [String] = []
     @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
@@ -28,7 +29,8 @@ struct Cat: Verb {
 }
 
 extension Session {
-    /// The directories of a command line, or those of the daemon that answers; none: freshetd takes the same by itself.
+    /// The directories of the command line, or those of the daemon that freshetctl contacts. Empty if freshetd uses
+    /// these directories without options.
     func configurationDirectories(_ named: [String]) -> [String] {
         guard named.isEmpty, (context.environment["CONFIGURATION_DIRECTORY"] ?? "").isEmpty else { return named }
         switch isPersonalDaemon {
@@ -38,10 +40,11 @@ extension Session {
         }
     }
 
-    /// The system's directories, for a freshetd that would take the caller's own; none: it takes them by itself.
+    /// The system's directories, for a freshetd that would use the caller's own directory. Empty if freshetd uses the
+    /// system's without options.
     var systemsConfiguration: [String] {
         guard context.user != 0, existingConfiguration != nil else { return [] }
-        // One that is named has to be there.
+        // freshetd reports an error for a directory that is named and does not exist.
         return EditPlan.systemDirectories.filter(context.exists)
     }
 
@@ -49,7 +52,7 @@ extension Session {
         Self.personalConfiguration(context.environment).flatMap { context.exists($0) ? $0 : nil }
     }
 
-    /// Where a user's own configuration is: the XDG base directories, as the user's unit has it.
+    /// The directory of a user's own configuration, by the XDG base directories, as in the user's unit.
     static func personalConfiguration(_ environment: [String: String]) -> String? {
         if let home = environment["XDG_CONFIG_HOME"], !home.isEmpty { return home + "/freshet" }
         guard let home = environment["HOME"], !home.isEmpty else { return nil }

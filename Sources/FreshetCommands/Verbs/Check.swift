@@ -3,10 +3,10 @@ import ArgumentParser
 struct Check: Verb {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check the configuration, without the daemon.",
+        abstract: "Check the configuration files.",
         discussion: """
-            Prints all faults as file:line:column; exit status 78 if there are any. It is freshetd that reads the \
-            configuration: freshetctl becomes 'freshetd --check'.
+            Prints all errors as file:line:column; the exit status is 78 if there are errors. No daemon is needed: \
+            freshetctl executes 'freshetd --check'.
 
             Examples:
               freshetctl check
@@ -23,7 +23,7 @@ struct Check: Verb {
         throw session.becomeDaemon(arguments)
     }
 
-    /// Beside this executable, as in a build directory; then where distributions put it.
+    /// Paths of freshetd: beside this executable, as in a build directory; then where distributions install it.
     static func candidates(ownPath: String?) -> [String] {
         let directory = ownPath.flatMap { path in path.lastIndex(of: "/").map { path[..<$0] } }
         var candidates = directory.map { ["\($0)/freshetd"] } ?? []
@@ -36,7 +36,7 @@ struct Check: Verb {
 }
 
 extension Session {
-    /// Becomes `freshetd` with these arguments; returns only if that failed, with the reason.
+    /// Replaces this process with `freshetd`; returns only the reason of a failure.
     func becomeDaemon(_ arguments: [String]) -> CommandFailure {
         let candidates = Check.candidates(ownPath: context.ownPath)
         guard let path = candidates.first(where: context.isExecutable) else {

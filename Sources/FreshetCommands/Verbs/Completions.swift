@@ -3,10 +3,10 @@ import ArgumentParser
 struct Completions: Verb {
     static let configuration = CommandConfiguration(
         commandName: "completions",
-        abstract: "Print the completion script of a shell.",
+        abstract: "Print the completion script for a shell.",
         discussion: """
-            Packages install them already. The script asks freshetctl at each Tab: for verbs and options, and through it the \
-            daemon for the names of pipelines and signals, for parameters and generations.
+            Packages install the scripts. At each Tab a script calls freshetctl, which knows the verbs and options and \
+            gets the names of pipelines and signals, parameters and generations from the daemon.
 
             Examples:
               freshetctl completions bash >/etc/bash_completion.d/freshetctl
@@ -15,7 +15,7 @@ struct Completions: Verb {
               source <(freshetctl completions bash)
             """)
 
-    /// The shells that there is a script for.
+    /// The shells with a script.
     enum Shell: String, CaseIterable, ExpressibleByArgument {
         case bash, zsh, fish
 

@@ -6,11 +6,11 @@ import Glibc
 struct Diagnose: Verb {
     static let configuration = CommandConfiguration(
         commandName: "diagnose",
-        abstract: "Say where a pipeline is stuck, and what to do.",
+        abstract: "Find out why a pipeline is stuck, and what to do.",
         discussion: """
-            Walks from the signals that the pipeline hears, by the network, its last run and its checks, to the copy and the \
-            hooks. Each line is one station and what is known of it; the last lines say where the way ends first, and the \
-            command that helps. Exit status: 0 if nothing is stuck, 1 if something is, 69 if the daemon does not run.
+            Checks everything that a new copy depends on, one line each: the configuration, the signals, the network, \
+            the last run, the checks, the copy and the hooks. The last lines name the first problem and a command that \
+            helps. Exit status: 0 if nothing is stuck, 1 if something is, 69 if the daemon does not run.
 
             Examples:
               freshetctl diagnose jwks
@@ -29,26 +29,27 @@ struct Diagnose: Verb {
             daemon = try client.daemon()
         } catch {
             let failure = session.failure(error)
-            let isThere: Bool
+            let isHanging: Bool
             switch error {
-            case .notRunning where !options.json: isThere = false
-            case .notAnswering where !options.json: isThere = true
+            case .notRunning where !options.json: isHanging = false
+            case .notAnswering where !options.json: isHanging = true
             default: throw failure
             }
             let lines = failure.message.split(separator: "\n", maxSplits: 1).map(String.init)
             show(
                 .withoutDaemon(
-                    lines.first ?? "", isThere: isThere, remedy: Self.systemctl(isThere ? "status" : "start", session)),
+                    lines.first ?? "", isHanging: isHanging,
+                    remedy: Self.systemctl(isHanging ? "status" : "start", session)),
                 session)
             throw CommandFailure(failure.status)
         }
-        let (pipelines, wirings, signals) = try session.asking { () throws(ControlClient.Failure) in
+        let (pipelines, wirings, signals) = try session.callDaemon { () throws(ControlClient.Failure) in
             (try client.pipelines([name]), try client.descriptions([name]), try client.signals())
         }
         guard pipelines.count == 1, let pipeline = pipelines.first, let wiring = wirings.first else {
             throw CommandFailure(
                 .failure,
-                DisplayText.harmless("'\(name)' is the name of \(Count.text(pipelines.count, "pipeline")); name one"))
+                DisplayText.harmless("'\(name)' matches \(Count.text(pipelines.count, "pipeline")); name one"))
         }
         let path = pipeline.generation.map { $0.directory ?? $0.path }
         let diagnosis = Diagnosis(
@@ -63,7 +64,7 @@ struct Diagnose: Verb {
         if diagnosis.stuck != nil { throw CommandFailure(.failure) }
     }
 
-    /// Nil: no service manager has the daemon of this socket.
+    /// The systemctl command for the daemon of this socket; nil if no service manager runs it.
     private static func systemctl(_ verb: String, _ session: Session) -> String? {
         session.isPersonalDaemon.map { "systemctl \($0 ? "--user " : "")\(verb) freshetd" }
     }
@@ -80,10 +81,10 @@ struct Diagnose: Verb {
                 }
             let padding = String(repeating: " ", count: width - step.title.count)
             let text = "\(step.title)\(padding)  \(DisplayText.harmless(step.evidence))"
-            // A line each: what is cut is in `status`.
-            let room = session.context.columns.map { max(20, $0 - 2) } ?? .max
+            // One line each, cut to the terminal: `status` shows the whole text.
+            let width = session.context.columns.map { max(20, $0 - 2) } ?? .max
             return
-                "\(palette.paint(mark, style)) \(DisplayText.truncated(text, to: room, ellipsis: palette.charset.ellipsis))"
+                "\(palette.paint(mark, style)) \(DisplayText.truncated(text, to: width, ellipsis: palette.charset.ellipsis))"
         }
         let conclusion = diagnosis.conclusion
         lines.append("")
@@ -93,7 +94,7 @@ struct Diagnose: Verb {
         session.print(lines.joined(separator: "\n"))
     }
 
-    /// With `--json`.
+    /// The output with `--json`.
     private struct Report: Encodable {
         struct Step: Encodable {
             /// `good`, `bad` or `neither`.

@@ -7,12 +7,11 @@ struct Diff: Verb {
         commandName: "diff",
         abstract: "Show how two generations of a pipeline differ.",
         discussion: """
-            Without numbers, the current copy and the newest one before it that is kept; with one, that one and the current \
-            copy. Line by line, by diff(1); with --key, or if 'cache.key' is configured, item by item of JSON arrays: what \
-            was added, removed, changed and moved; then items that differ in the space between their parts alone are the \
-            same. With --candidate what a check \
-            refused last is compared with the current copy; 'accept' makes it the copy. The exit status is 0 whether there is \
-            a difference or not.
+            Without numbers, compares the current copy with the newest kept generation before it; with one number, \
+            that generation with the current copy. Compares line by line with diff(1). With --key, or if 'cache.key' \
+            is configured, compares JSON arrays item by item: items that were added, removed, changed and moved; white \
+            space within items does not count. --candidate compares the current copy with the content that a check \
+            rejected last; 'accept' publishes that content. The exit status is 0 with and without a difference.
 
             Examples:
               freshetctl diff jwks
@@ -22,22 +21,22 @@ struct Diff: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Argument(help: "The generation that is compared with.") var from: Int64?
-    @Argument(help: "The generation that is compared.") var to: Int64?
+    @Argument(help: "The older generation.") var from: Int64?
+    @Argument(help: "The newer generation.") var to: Int64?
     @Option(
         help: ArgumentHelp(
-            "Item by item: where an item's key is, such as .id or .meta.name, or . for the item itself.",
+            "Compare item by item, with the key at this path, such as .id, .meta.name, or . for the item itself.",
             valueName: "path"))
     var key: String?
-    @Flag(help: "Line by line, whatever 'cache.key' says.") var lines = false
-    @Flag(help: "Compare what a check refused last.") var candidate = false
+    @Flag(help: "Compare line by line, also if 'cache.key' is set.") var lines = false
+    @Flag(help: "Compare with the content that a check rejected last.") var candidate = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if candidate, to != nil {
-            throw ValidationError("--candidate is what is compared: give one generation to compare it with, or none.")
+            throw ValidationError("With --candidate, give at most one generation.")
         }
-        if lines, key != nil { throw ValidationError("Either --lines or --key.") }
+        if lines, key != nil { throw ValidationError("Give --lines or --key, but not both.") }
         try Comparison.validate(key)
     }
 
@@ -45,18 +44,18 @@ struct Diff: Verb {
         let client = try session.connect()
         let (old, new, configured) = try chosen(session, client)
         let comparison = Comparison(
-            of: name, by: Comparison.Key(asked: key, configured: lines ? nil : configured), options, session)
+            of: name, by: Comparison.Key(option: key, configured: lines ? nil : configured), options, session)
         let (before, after) = (try comparison.content(of: old, client), try comparison.content(of: new, client))
         try comparison.show(old, before, new, after)
     }
 
-    // MARK: Which
+    // MARK: The generations
 
     private func chosen(
         _ session: Session, _ client: ControlClient
     ) throws(CommandFailure) -> (old: Comparison.Side, new: Comparison.Side, key: String?) {
         let name = name
-        let history = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
+        let history = try session.callDaemon { () throws(ControlClient.Failure) in try client.history(of: name) }
         let kept = history.generations.filter(\.kept)
         func missing(_ number: Int64?) -> CommandFailure {
             session.failure(
@@ -82,7 +81,7 @@ struct Diff: Verb {
 
     private func candidate(_ session: Session, _ client: ControlClient) throws(CommandFailure) -> CandidateStatus {
         let name = name
-        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines([name]) }
+        let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in try client.pipelines([name]) }
         guard let candidate = pipelines.first?.candidate else {
             throw session.failure(.refused(.noCandidate(name: name)))
         }
@@ -91,6 +90,6 @@ struct Diff: Verb {
 }
 
 extension PastGeneration {
-    /// It is what readers see, or would see if it were not too old.
+    /// Whether it is the published generation, or the withdrawn one.
     fileprivate var isCopy: Bool { current || withdrawn == true }
 }

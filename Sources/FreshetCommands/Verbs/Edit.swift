@@ -7,14 +7,16 @@ struct Edit: Verb {
         commandName: "edit",
         abstract: "Edit a pipeline's file, check it, install it, reload.",
         discussion: """
-            Opens a copy in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in nano, vim or vi. What was saved is checked together \
-            with all other files before anything is installed; faults are shown, and the editor can be opened again, or the \
-            edit given up: then the text is kept, and its path told. What passes takes the file's place as a whole, with its \
-            owner, mode and ACL, and the daemon reads it. Nothing happens if nothing was changed. A file of /usr/lib/freshet is \
-            left alone: its copy in /etc/freshet counts before it. With --config-dir, the first directory is written to.
+            Opens a copy of the file in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in nano, vim or vi. Then checks the \
+            copy together with all other files. If the copy has errors, you can edit it again, or give up: then the \
+            copy is kept and its path printed. A valid copy replaces the file as a whole, with its owner, mode and \
+            ACL, and the daemon reloads. Nothing happens if you change nothing. Files in /usr/lib/freshet are not \
+            changed: the copy is installed in /etc/freshet, which has precedence. With --config-dir, the copy is \
+            installed in the first directory. Root edits no file that another user could replace.
 
-            Exit status: 0 done, or nothing was changed; 1 it failed; 69 installed, and the daemon does not run; 77 this user \
-            may not do it; 78 given up with faults, or installed and not read because of faults elsewhere.
+            Exit status: 0 installed, or nothing was changed; 1 failure; 69 installed, but the daemon does not run; 77 \
+            permission denied; 78 given up with errors, or installed but refused by the daemon because of errors \
+            elsewhere.
 
             Examples:
               freshetctl edit jwks
@@ -26,31 +28,33 @@ struct Edit: Verb {
 
     @Argument(help: "The pipeline.") var name: String?
     @Flag(help: "Make a new pipeline.") var new = false
-    @Option(help: ArgumentHelp("With --new: begin with this example.", valueName: "example")) var from: String?
+    @Option(help: ArgumentHelp("With --new: start from this example.", valueName: "example")) var from: String?
     @Flag(help: "List the examples that --from takes.") var examples = false
-    @Flag(help: "Edit what is laid over the file (NAME.yaml.d/override.yaml), and leave the file alone.")
+    @Flag(help: "Edit a drop-in (NAME.yaml.d/override.yaml), not the file itself.")
     var dropIn = false
     @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if examples {
-            guard name == nil, !new, from == nil, !dropIn else { throw ValidationError("--examples goes alone.") }
+            guard name == nil, !new, from == nil, !dropIn else {
+                throw ValidationError("Give --examples without other arguments.")
+            }
             return
         }
         guard name != nil else { throw ValidationError("Name the pipeline to edit.") }
-        if from != nil, !new { throw ValidationError("--from goes with --new.") }
+        if from != nil, !new { throw ValidationError("--from needs --new.") }
         if new, dropIn { throw ValidationError("Give --new or --drop-in, but not both.") }
-        if options.json { throw ValidationError("An editor has no JSON.") }
+        if options.json { throw ValidationError("edit has no JSON output.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
         if examples { return list(session) }
         guard let name else { return }
-        guard session.context.answer != nil, session.context.talkColumns != nil else {
+        guard session.context.answer != nil, session.context.errorColumns != nil else {
             throw CommandFailure(
-                .failure, "there is no terminal to edit at; write the file, then: freshetctl check && freshetctl reload"
-            )
+                .failure,
+                "edit needs a terminal; without one, write the file, then: freshetctl check && freshetctl reload")
         }
         let editor = try Editor.find(session.context)
         let places = directories(session)
@@ -59,16 +63,18 @@ struct Edit: Verb {
         request.example = from
         request.isDropIn = dropIn
         request.examples = Self.exampleDirectories(session.context)
-        let plan = try EditPlan.find(request)
+        let plan = try EditPlan.find(request) { (path) throws(CommandFailure) in
+            try EditTrust.check(path, user: session.context.user)
+        }
         let directory = EditedFile.directory(of: plan.target)
         guard EditedFile.mayWrite(in: directory) else {
-            throw CommandFailure(.notPermitted, "you may not write in '\(directory)'; do it as root")
+            throw CommandFailure(.notPermitted, "permission denied: cannot write in '\(directory)'; be root")
         }
         guard !plan.target.contains("=") else {
             throw CommandFailure(
-                .failure, "'\(plan.target)' has a '=' in it, and 'freshetd --check' could not judge the copy")
+                .failure, "'\(plan.target)' has a '=' in it, and 'freshetd --check' cannot check such a path")
         }
-        // What is checked is what is written to, also where a directory is only made now.
+        // The directories to check include the one of the new file, also if that directory does not exist yet.
         try EditSession(
             plan: plan, editor: editor,
             checking: places == EditPlan.systemDirectories ? session.systemsConfiguration : places,
@@ -76,7 +82,7 @@ struct Edit: Verb {
         ).run()
     }
 
-    /// Where files are looked for, and written, the highest first.
+    /// The directories of the configuration, in the order of precedence; files are written to the first.
     private func directories(_ session: Session) -> [String] {
         if !search.configDir.isEmpty { return search.configDir }
         if let named = session.context.environment["CONFIGURATION_DIRECTORY"], !named.isEmpty, named != "/etc/freshet" {
@@ -90,7 +96,8 @@ struct Edit: Verb {
 
     // MARK: Examples
 
-    /// Beside this program's own place, as `make install` has it, and that of packages.
+    /// The directories of the examples: relative to this executable, as `make install` installs them; then those of
+    /// packages.
     static func exampleDirectories(_ context: CommandContext) -> [String] {
         var roots: [String] = []
         if let own = context.ownPath {
@@ -107,38 +114,38 @@ struct Edit: Verb {
         let directories = Self.exampleDirectories(session.context)
         let examples = EditPlan.examples(in: directories).sorted { $0.key < $1.key }
         guard !examples.isEmpty else {
-            return session.say("No examples are installed: looked in \(directories.joined(separator: ", ")).")
+            return session.message("No examples are installed: looked in \(directories.joined(separator: ", ")).")
         }
         session.print(
             Table(
                 columns: [.init("EXAMPLE"), .init("FOR", shrinksTo: 20)],
                 rows: examples.map { [Table.Cell($0.key), Table.Cell(EditPlan.summary(ofExample: $0.value))] }),
             total:
-                "\(Count.text(examples.count, "example")): 'freshetctl edit --new NAME --from EXAMPLE' begins with one."
+                "\(Count.text(examples.count, "example")): 'freshetctl edit --new NAME --from EXAMPLE' starts from one."
         )
     }
 }
 
-/// The editor of whoever is at the terminal.
+/// The editor of the user.
 struct Editor: Hashable {
     var path: String
-    /// What the environment has behind its name.
+    /// The arguments after the name in the environment variable.
     var arguments: [String]
 
-    /// As systemctl has it: the environment's, then what there usually is.
+    /// Chooses as systemctl does: from the environment, else a common editor.
     static func find(_ context: CommandContext) throws(CommandFailure) -> Editor {
         for variable in ["SYSTEMD_EDITOR", "EDITOR", "VISUAL"] {
             guard let words = context.environment[variable]?.split(separator: " ").map(String.init),
                 let first = words.first
             else { continue }
             guard let path = context.program(first) else {
-                throw CommandFailure(.failure, "there is no program '\(first)', which $\(variable) names as the editor")
+                throw CommandFailure(.failure, "the editor '\(first)' of $\(variable) is not installed")
             }
             return Editor(path: path, arguments: Array(words.dropFirst()))
         }
         for name in ["editor", "nano", "vim", "vi"] {
             if let path = context.program(name) { return Editor(path: path, arguments: []) }
         }
-        throw CommandFailure(.failure, "there is no editor; name one in $EDITOR")
+        throw CommandFailure(.failure, "no editor is installed; name one in $EDITOR")
     }
 }

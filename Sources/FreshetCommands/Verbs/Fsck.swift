@@ -5,34 +5,35 @@ import FreshetRender
 struct Fsck: Verb {
     static let configuration = CommandConfiguration(
         commandName: "fsck",
-        abstract: "Examine the cache, and repair it.",
+        abstract: "Check and repair the cache.",
         discussion: """
             Reads all content and compares it with its digests, the index with the files, and the copies with their \
-            generations; names what is not as it was committed, with the remedy. With --repair it removes what is damaged, \
-            so that the next check fetches it anew, and puts back what can be; what is not the cache's own is moved to \
-            'strays' in the cache directory. The daemon does it beside its work. Without one freshetctl becomes \
-            'freshetd --fsck'.
+            generations. Prints each difference with its remedy. --repair restores files where possible and removes \
+            damaged ones, so that the next run fetches them again; it moves files that do not belong to the cache to \
+            'strays' in the cache directory. The daemon does this during normal operation. If no daemon runs, \
+            freshetctl executes 'freshetd --fsck'.
 
-            Exit status: 0 no faults, or all are repaired; 1 faults are left; 75 another process uses the state directory.
+            Exit status: 0 no errors, or all are repaired; 1 errors remain; 75 another process uses the state \
+            directory.
 
             Examples:
               freshetctl fsck
               freshetctl fsck --repair
             """)
 
-    @Flag(help: "Repair what can be repaired.") var repair = false
+    @Flag(help: "Repair the errors that can be repaired.") var repair = false
     @Option(
-        help: ArgumentHelp("The state directory of a daemon that does not run.", valueName: "path"))
+        help: ArgumentHelp("Check this state directory, without a daemon.", valueName: "path"))
     var stateDir: String?
     @Option(
-        help: ArgumentHelp("The cache directory of a daemon that does not run.", valueName: "path"))
+        help: ArgumentHelp("Check this cache directory, without a daemon.", valueName: "path"))
     var cacheDir: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if options.socket != nil, stateDir != nil || cacheDir != nil {
             throw ValidationError(
-                "--socket names a daemon that runs, and --state-dir and --cache-dir one that does not.")
+                "Give --socket, or --state-dir and --cache-dir, but not both.")
         }
     }
 
@@ -48,18 +49,18 @@ struct Fsck: Verb {
         }
         var total = ControlMessage.Examined()
         let request = ControlMessage.Examine(repair: repair ? true : nil)
-        try session.asking { () throws(ControlClient.Failure) in
+        try session.callDaemon { () throws(ControlClient.Failure) in
             try client.examine(request) { part in
                 total.add(part)
                 guard !options.json else { return }
                 for line in part.findings.flatMap(\.lines) { session.print(DisplayText.harmless(line)) }
             }
         }
-        if options.json { session.print(json: total) } else { session.say(total.total) }
+        if options.json { session.print(json: total) } else { session.message(total.total) }
         guard total.left == 0 else { throw CommandFailure(.failure) }
     }
 
-    /// Whose directories those are that a socket's daemon would have is not known here.
+    /// Whether the caller names a socket: the directories of its daemon are unknown here.
     private func isSocketNamed(_ session: Session) -> Bool {
         options.socket != nil || session.context.environment["FRESHET_SOCKET"]?.isEmpty == false
     }

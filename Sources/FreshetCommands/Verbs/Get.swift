@@ -1,17 +1,15 @@
 import ArgumentParser
 import FreshetControl
 import FreshetRender
-import Glibc
 
 struct Get: Verb {
     static let configuration = CommandConfiguration(
         commandName: "get",
-        abstract: "Print the content of a copy, or of an older one.",
+        abstract: "Print the content of a copy.",
         discussion: """
-            The daemon names the file and freshetctl opens it, with the rights of whoever calls. With --json, prints where \
-            the copy is instead of its content. Generations that are kept ('freshetctl history') come from the daemon, for \
-            those who may read the current copy too. Of a pipeline with 'cache.files' the content is one JSON object that has \
-            all files; --file prints one of them.
+            Prints the current copy, or a kept generation ('freshetctl history'). The daemon sends the content to \
+            users who may read the published file. With --json, prints the path and the properties of the copy. If the \
+            pipeline has 'cache.files', the content is one JSON object with all files; --file prints one of them.
 
             Examples:
               freshetctl get jwks
@@ -20,22 +18,19 @@ struct Get: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Option(help: ArgumentHelp("The generation of this number.", valueName: "number")) var generation: Int64?
-    @Flag(help: "What a check refused last.") var candidate = false
-    @Option(help: ArgumentHelp("One of several files (cache.files).", valueName: "file")) var file: String?
+    @Option(help: ArgumentHelp("Print this generation.", valueName: "number")) var generation: Int64?
+    @Flag(help: "Print the content that a check rejected last.") var candidate = false
+    @Option(help: ArgumentHelp("Print this one of several files (cache.files).", valueName: "file")) var file: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if file != nil, options.json {
-            throw ValidationError("--file prints content, and does not go with --json.")
+            throw ValidationError("--file cannot be combined with --json.")
         }
         if candidate, generation != nil || options.json {
-            throw ValidationError("--candidate prints content, and goes with neither --generation nor --json.")
+            throw ValidationError("--candidate cannot be combined with --generation or --json.")
         }
     }
-
-    /// Bytes copied at once.
-    private static let chunk = 65_536
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
@@ -46,15 +41,18 @@ struct Get: Verb {
             isTaken = session.context.outputBytes(bytes)
             return isTaken
         }
-        // Why not is said for all verbs in one place.
+        // The reason is printed in one place for all verbs (``Freshetctl``).
         if !isTaken { throw CommandFailure(.failure) }
     }
+
+    /// Attempts to read the current generation while commits replace it.
+    private static let mostAttempts = 5
 
     private func describe(_ session: Session, _ client: ControlClient) throws(CommandFailure) {
         guard let number = generation else {
             return session.print(json: ControlMessage.Generation(generation: try current(session, client)))
         }
-        let history = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
+        let history = try session.callDaemon { () throws(ControlClient.Failure) in try client.history(of: name) }
         guard let generation = history.generations.first(where: { $0.number == number }) else {
             throw session.failure(
                 .refused(
@@ -66,40 +64,64 @@ struct Get: Verb {
     }
 
     private func current(_ session: Session, _ client: ControlClient) throws(CommandFailure) -> GenerationStatus {
-        try session.asking { () throws(ControlClient.Failure) in try client.generation(of: name) }
+        try session.callDaemon { () throws(ControlClient.Failure) in try client.generation(of: name) }
     }
 
     // MARK: Content
 
-    /// Hands the content over that is asked for, piece by piece, as long as the pieces are taken.
+    /// Reads the requested content, piece by piece, until `each` returns false.
     private func read(
         _ session: Session, _ client: ControlClient, _ each: (ArraySlice<UInt8>) -> Bool
     ) throws(CommandFailure) {
         if candidate {
-            try session.asking { () throws(ControlClient.Failure) in
+            try session.callDaemon { () throws(ControlClient.Failure) in
                 try client.readCandidate(of: name) { each($0[...]) }
             }
         } else if let generation {
-            try session.asking { () throws(ControlClient.Failure) in
+            try session.callDaemon { () throws(ControlClient.Failure) in
                 try client.read(generation, of: name) { each($0[...]) }
             }
         } else {
-            try read(fileAt: try current(session, client).path, each)
+            try readCurrent(session, client, each)
         }
     }
 
-    private func read(fileAt path: String, _ each: (ArraySlice<UInt8>) -> Bool) throws(CommandFailure) {
-        // An open file stays the whole copy that it is, whatever is committed meanwhile.
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw unreadable(path, errno) }
-        defer { close(file) }
-        var buffer = [UInt8](repeating: 0, count: Self.chunk)
-        while true {
-            let count = Glibc.read(file, &buffer, buffer.count)
-            if count == 0 { return }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw unreadable(path, errno) }
-            guard each(buffer[..<count]) else { return }
+    /// Reads the current generation from the daemon, which opens the file with its own rights and checks the digest:
+    /// the daemon's user can replace the file that the daemon names, also by a link to a file that only the caller may
+    /// read.
+    private func readCurrent(
+        _ session: Session, _ client: ControlClient, _ each: (ArraySlice<UInt8>) -> Bool
+    ) throws(CommandFailure) {
+        for attempt in 1... {
+            let generation = try current(session, client)
+            do throws(ControlClient.Failure) {
+                return try client.read(generation.number, of: name) { each($0[...]) }
+            } catch .refused(.noSuchGeneration) where attempt < Self.mostAttempts {
+                // A commit removed the generation after the daemon named it.
+                continue
+            } catch .refused(.notReadable) where session.context.user != 0 {
+                // The daemon judges by modes; an access control list can allow more.
+                return try read(generation, session, each)
+            } catch {
+                throw session.failure(error)
+            }
+        }
+    }
+
+    /// Reads the published file with the caller's rights.
+    private func read(
+        _ generation: GenerationStatus, _ session: Session, _ each: (ArraySlice<UInt8>) -> Bool
+    ) throws(CommandFailure) {
+        do throws(PublishedFile.Failure) {
+            let file = try PublishedFile(
+                generation.path, ownedAs: EditedFile.directory(of: session.socketPath))
+            guard file.size == generation.size else {
+                throw PublishedFile.Failure(
+                    reason: "it has \(file.size) bytes, and generation \(generation.number) has \(generation.size)")
+            }
+            try file.read(each)
+        } catch {
+            throw unreadable(generation.path, error)
         }
     }
 
@@ -110,10 +132,10 @@ struct Get: Verb {
         do throws(ControlClient.Failure) {
             isSet = try client.generation(of: name).directory != nil
         } catch .refused(.withdrawn) where candidate || generation != nil {
-            // What is in the content says whether it is one.
+            // The content shows whether there are several files.
             isSet = true
         } catch .refused(.noGeneration) where candidate {
-            // What was refused may be all that there is.
+            // Rejected content can exist without a copy.
             isSet = true
         } catch {
             throw session.failure(error)
@@ -128,30 +150,28 @@ struct Get: Verb {
         guard let content = files.content(of: file) else {
             let list = files.names.joined(separator: ", ")
             let hint =
-                NameSuggestion.closest(to: file, among: files.names).map { "did you mean '\($0)'? There are" }
-                ?? "there are"
+                NameSuggestion.closest(to: file, among: files.names).map { "; did you mean '\($0)'? Its" } ?? "; its"
             throw CommandFailure(
-                .failure, DisplayText.harmless("'\(name)' has no file '\(file)'; \(hint) \(list)."))
+                .failure, DisplayText.harmless("'\(name)' has no file '\(file)'\(hint) files are \(list)"))
         }
-        // Why not is said for all verbs in one place.
+        // The reason is printed in one place for all verbs (``Freshetctl``).
         guard session.context.outputBytes(content[...]) else { throw CommandFailure(.failure) }
     }
 
     private var isOneFile: CommandFailure {
-        CommandFailure(.failure, DisplayText.harmless("'\(name)' is one file; leave --file out"))
+        CommandFailure(.failure, DisplayText.harmless("'\(name)' is one file; omit --file"))
     }
 
-    /// With `--json` and a number.
+    /// The output with `--json` and a number.
     private struct Shown: Encodable {
         var generation: PastGeneration
     }
 
-    private func unreadable(_ path: String, _ reason: Int32) -> CommandFailure {
-        let text = DisplayText.harmless(
-            "'\(path)': \(strerror(reason).map { String(cString: $0) } ?? "error \(reason)")")
-        guard reason == EACCES || reason == EPERM else { return CommandFailure(.failure, "cannot read \(text)") }
+    private func unreadable(_ path: String, _ failure: PublishedFile.Failure) -> CommandFailure {
+        let text = DisplayText.harmless("'\(path)': \(failure.reason)")
+        guard failure.isPermissionDenied else { return CommandFailure(.failure, "cannot read \(text)") }
         return CommandFailure(
             .notPermitted,
-            "you may not read \(text); read it as root or as a member of its group, or set cache.mode")
+            "permission denied: cannot read \(text); be root or a member of its group, or set cache.mode")
     }
 }

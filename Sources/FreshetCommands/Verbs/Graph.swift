@@ -7,8 +7,9 @@ struct Graph: Verb {
         commandName: "graph",
         abstract: "Draw how signals lead to pipelines, files and hooks.",
         discussion: """
-            Pipelines that read others, or run after them, are drawn after these. The colour of a name is that of its state. \
-            The formats dot (Graphviz), svg and mermaid are for documents. With --json, prints how the pipelines are wired.
+            A pipeline that reads another one, or runs after it, is drawn below it. The colour of a name shows the \
+            state. The formats dot (Graphviz), svg and mermaid are for documents. With --json, prints the connections \
+            of the pipelines.
 
             Examples:
               freshetctl graph
@@ -20,14 +21,14 @@ struct Graph: Verb {
         case text, dot, svg, mermaid
     }
 
-    @Argument(help: "Pipelines, or patterns; all of them if none is named.") var names: [String] = []
-    @Option(help: "text, dot, svg or mermaid.") var format = Format.text
+    @Argument(help: "Pipelines, or patterns; without a name, all.") var names: [String] = []
+    @Option(help: "Draw as text, dot, svg or mermaid.") var format = Format.text
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let names = names.isEmpty ? nil : names
-        let (descriptions, statuses) = try session.asking { () throws(ControlClient.Failure) in
+        let (descriptions, statuses) = try session.callDaemon { () throws(ControlClient.Failure) in
             (try client.descriptions(names), try client.pipelines(names))
         }
         if options.json { return session.print(json: ControlMessage.Descriptions(pipelines: descriptions)) }
@@ -37,13 +38,13 @@ struct Graph: Verb {
         case .mermaid: session.write(GraphLanguages(graph: graph).mermaid)
         case .svg: session.write(GraphSVG(graph: graph).text)
         case .text:
-            guard !graph.rows.isEmpty else { return session.say(Self.nothing(names)) }
+            guard !graph.rows.isEmpty else { return session.message(Self.nothing(names)) }
             let picture = GraphText(graph: graph, palette: session.palette, legend: !options.noLegend)
             session.show(picture.lines(columns: session.pictureColumns))
         }
     }
 
-    /// That there is nothing to draw.
+    /// The message if there is nothing to draw.
     private static func nothing(_ names: [String]?) -> String {
         guard let names else { return "There are no pipelines." }
         return DisplayText.harmless("There is no pipeline \(names.map { "'\($0)'" }.joined(separator: " or ")).")
@@ -51,12 +52,12 @@ struct Graph: Verb {
 }
 
 extension Session {
-    /// The columns of a picture: the terminal's; elsewhere those of a page.
+    /// The width of a picture: that of the terminal, else 80 columns.
     var pictureColumns: Int { max(40, context.columns ?? 80) }
 
     /// Prints a picture.
     func show(_ lines: [String]) { context.output(lines.map { $0 + "\n" }.joined()) }
 
-    /// Prints a document, which is UTF-8 whatever the terminal has.
+    /// Prints a document, in UTF-8 on every terminal.
     func write(_ document: String) { _ = context.outputBytes(Array(document.utf8)[...]) }
 }

@@ -5,12 +5,12 @@ import FreshetRender
 struct History: Verb {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "Show the generations that there are, and were.",
+        abstract: "List kept and removed generations.",
         discussion: """
-            Newest first. The content of those that are kept can be had with 'get --generation', compared with 'diff', and \
-            made the current copy again with 'rollback'; 'cache.keep' says how many are kept. With --key, or if 'cache.key' \
-            is configured, ITEMS says what became of the items of a JSON array since the generation before, where both are \
-            kept: + added, - removed, ! changed, > moved.
+            The newest generation is first. 'get --generation' prints a kept generation, 'diff' compares it, and \
+            'rollback' publishes it again; 'cache.keep' sets how many are kept. With --key, or if 'cache.key' is \
+            configured, the column ITEMS counts the items of a JSON array that differ from the generation before, if \
+            both are kept: + added, - removed, ! changed, > moved.
 
             Examples:
               freshetctl history jwks
@@ -18,24 +18,24 @@ struct History: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Option(name: [.customShort("n"), .customLong("lines")], help: "Show the newest of them only.") var limit: Int64?
+    @Option(name: [.customShort("n"), .customLong("lines")], help: "Show only this many, the newest.") var limit: Int64?
     @Option(
         help: ArgumentHelp(
-            "Count items: where an item's key is, such as .id or .meta.name, or . for the item itself.",
+            "Count items, with the key at this path, such as .id, .meta.name, or . for the item itself.",
             valueName: "path"))
     var key: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("-n wants a number from 1 on.") }
+        if let limit, limit < 1 { throw ValidationError("-n needs a number of at least 1.") }
         try Comparison.validate(key)
     }
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let (name, limit) = (name, limit)
-        var history = try session.asking { () throws(ControlClient.Failure) in
-            // One more, which the last one shown is compared with.
+        var history = try session.callDaemon { () throws(ControlClient.Failure) in
+            // One more: the last generation that is shown is compared with it.
             try client.history(of: name, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
         }
         history.key = key ?? history.key
@@ -44,7 +44,7 @@ struct History: Verb {
         if let limit { history.generations = Array(history.generations.prefix(Int(clamping: limit))) }
         if options.json { return session.print(json: HistoryView.Answer(history, counts)) }
         guard !history.generations.isEmpty else {
-            return session.say(DisplayText.harmless("'\(name)' has had no copy yet."))
+            return session.message(DisplayText.harmless("'\(name)' has had no copy yet."))
         }
         let kept = history.generations.count(where: \.kept)
         session.print(

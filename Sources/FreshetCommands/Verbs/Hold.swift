@@ -5,14 +5,14 @@ import FreshetRender
 struct Hold: Verb {
     static let configuration = CommandConfiguration(
         commandName: "hold",
-        abstract: "Keep pipelines from running.",
+        abstract: "Stop pipelines from running.",
         discussion: """
-            Until 'release', whatever fires, and across restarts. A run under way ends by itself, the copy stays as it is, \
-            and what is heard meanwhile is acted on when it is released.
+            A held pipeline does not run until 'release', also after a restart of the daemon. A run in progress ends \
+            normally, and the copy stays. Signals that fire during the hold take effect at 'release'.
 
             Examples:
-              freshetctl hold catalogue      # its origin is being moved
-              freshetctl release catalogue   # and runs at once if something fired
+              freshetctl hold catalogue      # its origin is moving
+              freshetctl release catalogue   # runs now if a signal fired
             """)
 
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
@@ -20,11 +20,11 @@ struct Hold: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        try Holding.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
+        try HoldChange.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
             try client.hold(name)
-        } say: { name, isNew in
+        } message: { name, isNew in
             isNew
-                ? "'\(name)' is held: nothing of it runs until 'freshetctl release \(name)'"
+                ? "'\(name)' is held: it does not run until 'freshetctl release \(name)'"
                 : "nothing changed: '\(name)' is held already"
         }
     }
@@ -33,9 +33,9 @@ struct Hold: Verb {
 struct Release: Verb {
     static let configuration = CommandConfiguration(
         commandName: "release",
-        abstract: "Let held pipelines run again.",
+        abstract: "Allow held pipelines to run again.",
         discussion: """
-            What was heard while a pipeline was held, or was due, is acted on now.
+            Signals that fired and runs that were due during the hold take effect now.
 
             Examples:
               freshetctl release catalogue
@@ -47,21 +47,21 @@ struct Release: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        try Holding.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
+        try HoldChange.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
             try client.release(name)
-        } say: { name, isNew in
+        } message: { name, isNew in
             isNew ? "'\(name)' is no longer held" : "nothing changed: '\(name)' is not held"
         }
     }
 }
 
-/// What the two have in common.
-private enum Holding {
-    /// Changes one after the other. A name that is no pipeline's keeps none of the others from it, as with systemctl, and
-    /// is a failure in the end.
+/// The common part of `hold` and `release`.
+private enum HoldChange {
+    /// Changes one pipeline after the other. After an unknown name the others are changed too, as systemctl does; the
+    /// exit status is then that of a failure.
     static func change(
         _ names: [String], _ session: Session,
-        _ change: (String) throws(ControlClient.Failure) -> ControlMessage.Held, say: (String, Bool) -> String
+        _ change: (String) throws(ControlClient.Failure) -> ControlMessage.Held, message: (String, Bool) -> String
     ) throws(CommandFailure) {
         var unknown: ExitStatus?
         for name in names {
@@ -71,14 +71,14 @@ private enum Holding {
             } catch {
                 let failure = session.failure(error)
                 guard case .refused(.noSuchPipeline) = error else { throw failure }
-                session.context.talk("freshetctl: \(failure.message)\n")
+                session.context.printError("freshetctl: \(failure.message)\n")
                 unknown = failure.status
                 continue
             }
             if session.options.json {
                 session.print(json: reply)
             } else {
-                session.say(DisplayText.harmless(say(name, reply.changed)))
+                session.message(DisplayText.harmless(message(name, reply.changed)))
             }
         }
         if let unknown { throw CommandFailure(unknown) }

@@ -6,10 +6,10 @@ struct IsFresh: Verb {
         commandName: "is-fresh",
         abstract: "Succeed if copies are fresh, for monitoring.",
         discussion: """
-            Prints a word for each pipeline: fresh, stale (its next check is overdue, or the source has other content), \
-            expired (past its max-age, or past the time until which its content is valid), withdrawn (past its max-age, and \
-            taken from readers), none (no copy yet). Exit status: 0 if all \
-            are fresh, 1 if one is not, or does not exist, 69 if the daemon does not run. --quiet prints nothing.
+            Prints a word for each pipeline: fresh; stale (its check is overdue, or the source has other content); \
+            expired (past its max-age, or past the end of validity that the content states); withdrawn (past its \
+            max-age, and no longer published); none (no copy yet). Exit status: 0 if all copies are fresh, 1 if not, \
+            or if a pipeline does not exist, 69 if the daemon does not run. --quiet prints nothing.
 
             Examples:
               freshetctl is-fresh jwks
@@ -26,11 +26,11 @@ struct IsFresh: Verb {
         let client = try session.connect()
         let words: [String]
         if session.options.json {
-            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.named(names) }
+            let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in try client.named(names) }
             session.print(json: ControlMessage.Pipelines(pipelines: pipelines))
             words = pipelines.map { word($0) }
         } else {
-            let found = try session.asking { () throws(ControlClient.Failure) in
+            let found = try session.callDaemon { () throws(ControlClient.Failure) in
                 try client.summaries(ControlMessage.List(names: names))
             }
             words = PipelineSelection.ordered(found, as: names, by: \.name).map { word($0) }
@@ -41,13 +41,13 @@ struct IsFresh: Verb {
         }
     }
 
-    /// How old the copy is, in a word.
+    /// The freshness of the copy, in a word.
     static func word(_ pipeline: PipelineStatus) -> String { word(PipelineSummary(pipeline)) }
 
     private static func word(_ pipeline: PipelineSummary) -> String {
         if pipeline.withdrawn != nil { return "withdrawn" }
         guard pipeline.generation != nil else { return "none" }
-        // A copy of which nobody knows when it was checked is not known to be fresh.
+        // Without a known time of the last check, the copy is not known to be fresh.
         return (pipeline.freshness ?? .stale).rawValue
     }
 }

@@ -5,9 +5,9 @@ import FreshetRender
 struct List: Verb {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the pipelines, one a line.",
+        abstract: "List the pipelines, one per line.",
         discussion: """
-            The daemon chooses and counts off: of ten thousand pipelines only those that are shown are sent.
+            The daemon filters, and sends only the pipelines that are shown.
 
             Examples:
               freshetctl list
@@ -16,16 +16,16 @@ struct List: Verb {
               freshetctl list --no-legend --limit 20
             """)
 
-    @Argument(help: "Pipelines, or patterns of their names; all of them if none is named.") var names: [String] = []
+    @Argument(help: "Pipelines, or patterns of their names; without a name, all.") var names: [String] = []
     @Option(
         help: ArgumentHelp(
-            "Only those in this state, or in these, with commas between them.", valueName: "states"))
+            "List only pipelines in these states, separated by commas.", valueName: "states"))
     var state: StateNames?
-    @Option(help: ArgumentHelp("The first of them only.", valueName: "number")) var limit: Int64?
+    @Option(help: ArgumentHelp("List only this many, the first by name.", valueName: "number")) var limit: Int64?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit wants a number from 1 on.") }
+        if let limit, limit < 1 { throw ValidationError("--limit needs a number of at least 1.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
@@ -36,15 +36,15 @@ struct List: Verb {
         _ names: [String], states: [PipelineState]? = nil, limit: Int64? = nil, _ session: Session
     ) throws(CommandFailure) {
         let client = try session.connect()
-        // One more says whether there are more.
+        // One more shows whether there are more.
         let request = ControlMessage.List(
             names: names.isEmpty ? nil : names, states: states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
         let most = limit.map { Int(clamping: $0) } ?? .max
         if session.options.json {
-            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
+            let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in try client.pipelines(request) }
             return session.print(json: ControlMessage.Pipelines(pipelines: Array(pipelines.prefix(most))))
         }
-        let found = try session.asking { () throws(ControlClient.Failure) in try client.summaries(request) }
+        let found = try session.callDaemon { () throws(ControlClient.Failure) in try client.summaries(request) }
         let shown = Array(found.prefix(most))
         session.print(
             SummaryView.table(shown, session.times),

@@ -7,11 +7,11 @@ struct LoadMore: Verb {
         commandName: "load-more",
         abstract: "Load a further page.",
         discussion: """
-            Of a pipeline whose pages are loaded on demand ('pages.load' is a number), or of one of its branches: its key, \
-            or the keys that lead to it. Without a branch, at the only place where there are more. 'freshetctl status' shows \
-            the places. The copy is committed with the page, and all else of it stays. Exit status 66 says that there is \
-            nothing more to load, 75 that nothing was asked, as the network is not there, or an origin or a budget asks \
-            for patience.
+            Loads a page of a pipeline whose pages are loaded on demand ('pages.load' is a number), or of one of its \
+            branches, which is named by the keys that lead to it. Without a branch, loads a page where only one branch \
+            has more; 'freshetctl status' shows the branches. The copy is committed with the page; the rest of the \
+            copy stays. Exit status: 66 nothing more to load, 75 nothing was requested, because the network is not \
+            reachable, or because the origin or a budget allows a request only later.
 
             Examples:
               freshetctl load-more homepage --wait
@@ -19,8 +19,8 @@ struct LoadMore: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Argument(help: "The branch's key, and before it those of the branches around it.") var branch: [String] = []
-    @Flag(help: "Wait until the page is there, and show on a terminal how far it is.") var wait = false
+    @Argument(help: "The keys that lead to the branch.") var branch: [String] = []
+    @Flag(help: "Wait for the page; show the progress on a terminal.") var wait = false
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
@@ -33,9 +33,9 @@ struct LoadMore: Verb {
         do throws(ControlClient.Failure) {
             result = try client.loadMore(request, every: wait ? progress.interval : nil) { progress.draw() }
         } catch .refused(.tryLater(let hint)) {
-            // Unlike a refresh it has no --force.
+            // Unlike refresh, load-more has no --force.
             throw CommandFailure(
-                .tryLater, DisplayText.harmless("nothing was asked: \(session.times.patience(hint))"))
+                .tryLater, DisplayText.harmless("nothing was requested: \(session.times.retryHint(hint))"))
         } catch {
             throw session.failure(error)
         }
@@ -46,7 +46,7 @@ struct LoadMore: Verb {
             throw CommandFailure(.failure, line)
         }
         if options.json { return }
-        if !wait { return session.say(line) }
+        if !wait { return session.message(line) }
         if !options.quiet { session.print(line) }
     }
 }

@@ -5,11 +5,11 @@ import FreshetRender
 struct Marbles: Verb {
     static let configuration = CommandConfiguration(
         commandName: "marbles",
-        abstract: "Draw why a pipeline ran: what it heard and gathered.",
+        abstract: "Draw which signals caused which runs of a pipeline.",
         discussion: """
-            A marble diagram, in the notation of FreshetTestKit: each signal that was heard, what of it was gathered into one, \
-            and the runs that came of it; then each in a sentence, those that made no run as well. The last three times that \
-            something happened, if no time is given. With --json, prints the events.
+            Draws a marble diagram, in the notation of FreshetTestKit: each signal, the signals that were gathered \
+            into one, and the runs that followed. Below, each signal and each run has a sentence, also signals without \
+            a run. Without a time, shows the last three episodes. With --json, prints the events.
 
             Examples:
               freshetctl marbles jwks
@@ -22,14 +22,14 @@ struct Marbles: Verb {
     }
 
     @Argument(help: "The pipeline.") var name: String
-    @Option(help: "text or svg.") var format = Format.text
+    @Option(help: "Draw as text or svg.") var format = Format.text
     @OptionGroup var window: WindowOptions
     @OptionGroup var options: GlobalOptions
 
-    /// Without a time, as far back as the daemon remembers, at most so long: 400 days.
+    /// The longest window without a time, in microseconds: 400 days. The daemon's events limit it further.
     private static let longest: Int64 = 400 * 86_400_000_000
     private static let usualEpisodes = 3
-    /// More than that in one picture nobody looks at.
+    /// The most episodes in one picture.
     private static let mostEpisodes = 24
 
     func run(_ session: Session) throws(CommandFailure) {
@@ -37,13 +37,13 @@ struct Marbles: Verb {
         let window = try window.window(session, length: Self.longest)
         let client = try session.connect()
         let name = name
-        let (descriptions, statuses) = try session.asking { () throws(ControlClient.Failure) in
+        let (descriptions, statuses) = try session.callDaemon { () throws(ControlClient.Failure) in
             (try client.descriptions([name]), try client.pipelines([name]))
         }
         guard let description = descriptions.first, descriptions.count == 1 else {
             let what =
                 descriptions.isEmpty
-                ? "there is no pipeline '\(name)'" : "'\(name)' is \(descriptions.count) pipelines; name one"
+                ? "there is no pipeline '\(name)'" : "'\(name)' matches \(descriptions.count) pipelines; name one"
             throw CommandFailure(.failure, DisplayText.harmless(what))
         }
         let history = try RecentHistory.read([name], window, reachesBack: hasTime, client, session)
@@ -51,7 +51,7 @@ struct Marbles: Verb {
         var diagram = MarbleDiagram(
             description, history, status: statuses.first,
             most: hasTime ? Self.mostEpisodes : Self.usualEpisodes)
-        // Without a time nobody asked for what is older.
+        // Without a time, the notes about older events are of no interest.
         if !hasTime { diagram.notes = [] }
         if format == .svg { return session.write(MarblesSVG(diagram: diagram, times: session.times).text) }
         let picture = MarblesText(

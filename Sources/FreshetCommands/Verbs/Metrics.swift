@@ -1,7 +1,7 @@
 import ArgumentParser
 import FreshetControl
 
-/// `metrics`: prints them, or writes them to a file.
+/// `metrics`: prints metrics, or writes them to a file.
 struct Metrics: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "metrics",
@@ -11,8 +11,8 @@ struct Metrics: ParsableCommand {
             freshetctl metrics write <path>
             """,
         discussion: """
-            The format is OpenMetrics 1.0. 'write' replaces a file as a whole, in Prometheus' own format, for the textfile \
-            collector of node_exporter; the unit freshet-metrics.timer does so each minute.
+            Prints OpenMetrics 1.0. 'write' writes the Prometheus text format for the textfile collector of \
+            node_exporter, and replaces the file as a whole; the unit freshet-metrics.timer does so each minute.
 
             Examples:
               freshetctl metrics
@@ -25,7 +25,7 @@ struct Metrics: ParsableCommand {
 struct MetricsPrint: Verb {
     static let configuration = CommandConfiguration(commandName: "print", abstract: "Print the metrics.")
 
-    @Argument(help: "Pipelines; all of them if none is named.") var names: [String] = []
+    @Argument(help: "Pipelines; without a name, all.") var names: [String] = []
     @OptionGroup var options: GlobalOptions
 
     /// With `--json`: the replies of `GetDaemon`, `Signals` and `Metrics` in one object.
@@ -38,7 +38,7 @@ struct MetricsPrint: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let metrics = try MetricsView(of: names, session)
         guard options.json else {
-            // As it is in any locale: names are those of series.
+            // UTF-8 in every locale.
             _ = session.context.outputBytes(Array(metrics.text(.openMetrics).utf8)[...])
             return
         }
@@ -49,7 +49,7 @@ struct MetricsPrint: Verb {
 
 struct MetricsWrite: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "write", abstract: "Write the metrics to a file, whose name is to end with .prom.")
+        commandName: "write", abstract: "Write the metrics to a file with a name that ends with .prom.")
 
     @Argument(help: "The file; it is replaced as a whole.") var path: String
     @OptionGroup var options: GlobalOptions
@@ -57,7 +57,7 @@ struct MetricsWrite: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let text = try MetricsView(of: [], session).text(.prometheus)
         do throws(EditFailure) {
-            // What is lost in a power cut is old by then.
+            // The file need not survive a power failure: the metrics would be old.
             try EditedFile(path, mayBeLink: false).replace(with: Array(text.utf8), isLasting: false)
         } catch {
             throw error.failure
@@ -66,11 +66,11 @@ struct MetricsWrite: Verb {
 }
 
 extension MetricsView {
-    /// Asks the daemon.
+    /// Requests the metrics from the daemon.
     fileprivate init(of names: [String], _ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let names = names.isEmpty ? nil : names
-        self = try session.asking { () throws(ControlClient.Failure) in
+        self = try session.callDaemon { () throws(ControlClient.Failure) in
             MetricsView(
                 daemon: try client.daemon(), signals: try client.signals(), pipelines: try client.pipelines(names),
                 counters: try client.counters(names))

@@ -5,9 +5,9 @@ import FreshetRender
 struct Monitor: Verb {
     static let configuration = CommandConfiguration(
         commandName: "monitor",
-        abstract: "Follow signals, runs and states as they happen.",
+        abstract: "Print signals, runs and states as they happen.",
         discussion: """
-            With --json, prints a JSON text sequence (RFC 7464), as 'jq --seq' reads it.
+            With --json, prints a JSON text sequence (RFC 7464), the input format of 'jq --seq'.
 
             Examples:
               freshetctl monitor
@@ -15,17 +15,17 @@ struct Monitor: Verb {
               freshetctl monitor --json | jq --seq 'select(.kind == "runEnded")'
             """)
 
-    @Argument(help: "Pipelines; all of them if none is named. Signals are always shown.") var names: [String] = []
+    @Argument(help: "Pipelines; without a name, all. Signals are always shown.") var names: [String] = []
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let names = names.isEmpty ? nil : names
         let palette = session.palette
-        try session.asking { () throws(ControlClient.Failure) in
+        try session.callDaemon { () throws(ControlClient.Failure) in
             try client.monitor(names, endingWithReaderOf: session.context.outputDescriptor) { event in
                 guard let event else {
-                    if session.context.isTerminal { session.say("Listening; end with Ctrl-C.") }
+                    if session.context.isTerminal { session.message("Waiting for events; end with Ctrl-C.") }
                     return true
                 }
                 let line =

@@ -5,10 +5,10 @@ import FreshetRender
 struct Pin: Verb {
     static let configuration = CommandConfiguration(
         commandName: "pin",
-        abstract: "Keep a pipeline's current copy from being replaced.",
+        abstract: "Keep the current copy of a pipeline.",
         discussion: """
-            Until 'unpin', and across restarts. The source is asked as before; 'status' and the journal say when it has other \
-            content.
+            A pinned copy is not replaced until 'unpin', also after a restart of the daemon. The source is checked as \
+            before; 'status' and the journal show when it has other content.
 
             Examples:
               freshetctl pin jwks
@@ -20,10 +20,10 @@ struct Pin: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let name = name
-        let reply = try session.asking { () throws(ControlClient.Failure) in try client.pin(name) }
+        let reply = try session.callDaemon { () throws(ControlClient.Failure) in try client.pin(name) }
         if options.json { return session.print(json: reply) }
         let number = reply.generation.map { "\($0.number)" } ?? "-"
-        session.say(
+        session.message(
             DisplayText.harmless(
                 reply.changed
                     ? "'\(name)' is pinned at generation \(number)"
@@ -34,10 +34,10 @@ struct Pin: Verb {
 struct Unpin: Verb {
     static let configuration = CommandConfiguration(
         commandName: "unpin",
-        abstract: "Let a pinned copy be replaced again.",
+        abstract: "Allow a pinned copy to be replaced again.",
         discussion: """
-            What the source has becomes the copy at the next check, also where the copy was rolled back; 'refresh' checks at \
-            once.
+            The next check publishes the content of the source, also if the copy was rolled back; 'refresh' checks \
+            immediately.
 
             Examples:
               freshetctl unpin jwks
@@ -50,13 +50,13 @@ struct Unpin: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let name = name
-        let reply = try session.asking { () throws(ControlClient.Failure) in try client.unpin(name) }
+        let reply = try session.callDaemon { () throws(ControlClient.Failure) in try client.unpin(name) }
         if options.json { return session.print(json: reply) }
-        session.say(
+        session.message(
             DisplayText.harmless(
                 reply.changed
-                    ? "'\(name)' is not pinned any more; its next check, or 'freshetctl refresh \(name)', takes what the "
-                        + "source has"
+                    ? "'\(name)' is no longer pinned; the next check, or 'freshetctl refresh \(name)', publishes the content "
+                        + "of the source"
                     : "nothing changed: '\(name)' is not pinned"))
     }
 }

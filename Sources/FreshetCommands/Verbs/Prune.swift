@@ -5,15 +5,15 @@ import FreshetRender
 struct Prune: Verb {
     static let configuration = CommandConfiguration(
         commandName: "prune",
-        abstract: "Remove what no configured pipeline owns.",
+        abstract: "Remove copies of pipelines that are not configured.",
         discussion: """
-            Shows the pipelines that are not configured any more and of which the cache still has something, asks, and removes \
-            it: their copies, their generations, and all that is remembered of them. Where standard input is no terminal, \
-            --yes has to be given. A pipeline whose file has faults is configured, and so is one whose file was not reloaded \
-            yet. If something of one is left, since the disk refuses for instance, the others are removed; both are listed \
-            then, with the reason, and with --json as pipelines and failed. What is left goes the next time.
+            Lists pipelines that are no longer configured but still in the cache, asks, and removes their copies, \
+            their generations and their records. If standard input is not a terminal, --yes is required. A pipeline \
+            whose file has errors, or is not loaded yet, counts as configured. If a pipeline cannot be removed, for \
+            example because of an error of the disk, the others are removed; both are listed with the reason, with \
+            --json as pipelines and failed. The next prune removes the rest.
 
-            Exit status: 0 it is removed, or there is nothing; 1 it was not removed, or not all of it.
+            Exit status: 0 removed, or nothing to remove; 1 not removed, or only in part.
 
             Examples:
               freshetctl prune --dry-run
@@ -21,18 +21,18 @@ struct Prune: Verb {
               freshetctl prune --yes
             """)
 
-    @Flag(name: [.customShort("n"), .long], help: "Show what would be removed, and remove nothing.") var dryRun = false
-    @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
+    @Flag(name: [.customShort("n"), .long], help: "Only list what would be removed.") var dryRun = false
+    @Flag(name: .shortAndLong, help: "Remove without asking.") var yes = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if dryRun, yes { throw ValidationError("--dry-run removes nothing, and --yes is for removing.") }
+        if dryRun, yes { throw ValidationError("Give --dry-run or --yes, but not both.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         var unowned: [UnownedPipeline] = []
-        try session.asking { () throws(ControlClient.Failure) in
+        try session.callDaemon { () throws(ControlClient.Failure) in
             try client.unowned { unowned += $0 }
         }
         if dryRun {
@@ -43,11 +43,11 @@ struct Prune: Verb {
         if !unowned.isEmpty { try confirm(unowned, session) }
         let pruned = try remove(unowned.map(\.name), client, session)
         if options.json { session.print(json: pruned) }
-        guard pruned.failed.isEmpty else { return try tell(pruned, of: unowned.count, session) }
-        if !options.json, !unowned.isEmpty { session.say("removed: \(total(of: pruned.pipelines))") }
+        guard pruned.failed.isEmpty else { return try report(pruned, of: unowned.count, session) }
+        if !options.json, !unowned.isEmpty { session.message("removed: \(total(of: pruned.pipelines))") }
     }
 
-    /// Has it removed, in pieces. Where one of these is refused, or the daemon goes away, those before it are done.
+    /// Removes the pipelines, a number of them with each call. If a call fails, the result of the calls before is kept.
     private func remove(
         _ names: [String], _ client: ControlClient, _ session: Session
     ) throws(CommandFailure) -> ControlMessage.Pruned {
@@ -61,13 +61,13 @@ struct Prune: Verb {
                 pruned.failed += reply.failed
             } catch {
                 let failure = session.failure(error)
-                // Of what is refused nothing has gone; of what was not answered, some may have.
+                // A refused call has removed nothing; a call without an answer may have removed some.
                 var doubtful = piece.count
                 if case .refused = error { doubtful = 0 }
                 if doubtful == 0, pruned == ControlMessage.Pruned() { throw failure }
                 let reason = failure.message.split(separator: "\n").first.map(String.init) ?? ""
                 for (offset, name) in rest.enumerated() {
-                    let doubt = offset < doubtful ? "it is not known whether it was removed: " : ""
+                    let doubt = offset < doubtful ? "may or may not be removed: " : ""
                     pruned.failed.append(UnprunedPipeline(name: name, reason: doubt + reason))
                 }
                 return pruned
@@ -77,24 +77,25 @@ struct Prune: Verb {
         return pruned
     }
 
-    /// Lists what was removed and what was not.
-    private func tell(
+    /// Prints which pipelines were removed and which were not.
+    private func report(
         _ pruned: ControlMessage.Pruned, of count: Int, _ session: Session
     ) throws(CommandFailure) {
         if !options.json {
-            for pipeline in pruned.pipelines { session.say(DisplayText.harmless("removed: \(pipeline.name)")) }
+            for pipeline in pruned.pipelines { session.message(DisplayText.harmless("removed: \(pipeline.name)")) }
             for pipeline in pruned.failed {
-                session.context.talk(DisplayText.harmless("not removed: \(pipeline.name): \(pipeline.reason)") + "\n")
+                session.context.printError(
+                    DisplayText.harmless("not removed: \(pipeline.name): \(pipeline.reason)") + "\n")
             }
         }
         throw CommandFailure(
             .failure,
             "\(pruned.failed.count) of \(Count.text(count, "pipeline")) \(pruned.failed.count == 1 ? "was" : "were") "
-                + "not removed, or not wholly")
+                + "not removed, or only in part")
     }
 
     private func show(_ unowned: [UnownedPipeline], _ session: Session) {
-        guard !unowned.isEmpty else { return session.say("Nothing: all that the cache has is a pipeline's.") }
+        guard !unowned.isEmpty else { return session.message("Nothing to prune.") }
         let table = Table(
             columns: [
                 .init("PIPELINE", shrinksTo: 8), .init("FILE", shrinksTo: 8), .init("GENERATIONS", .right),
@@ -114,9 +115,9 @@ struct Prune: Verb {
         if yes { return }
         guard let answer = session.context.answer else {
             throw CommandFailure(
-                .failure, "nothing was removed: standard input is no terminal to ask at, and --yes was not given")
+                .failure, "nothing was removed: standard input is not a terminal; confirm with --yes")
         }
-        session.context.talk("Remove all of this? [y/N] ")
+        session.context.printError("Remove all of this? [y/N] ")
         guard ["y", "yes"].contains(answer()?.lowercased()) else {
             throw CommandFailure(.failure, "nothing was removed")
         }

@@ -6,9 +6,9 @@ struct Refresh: Verb {
         commandName: "refresh",
         abstract: "Run pipelines now.",
         discussion: """
-            With --wait, shows on a terminal how far the runs are, prints what came of each and succeeds if all are \
-            changed or unchanged. Exit status 75 says that an origin or a budget asks for patience, and that nothing \
-            was started.
+            With --wait, shows the progress on a terminal, prints the outcome of each run, and succeeds if all \
+            outcomes are changed or unchanged. Exit status 75: an origin (Retry-After) or a budget allows a request \
+            only later, and nothing was started.
 
             Examples:
               freshetctl refresh jwks --wait
@@ -21,8 +21,8 @@ struct Refresh: Verb {
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
     @Flag(help: "Refresh all pipelines.") var all = false
     @Flag(help: "Wait until the runs have ended.") var wait = false
-    @Flag(help: "Pass the origin's Retry-After, and budgets.") var force = false
-    @Flag(help: "Ask for the whole content, without validators of the copy.") var unconditional = false
+    @Flag(help: "Ignore Retry-After and budgets.") var force = false
+    @Flag(help: "Request the whole content, without validators of the copy.") var unconditional = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -38,17 +38,17 @@ struct Refresh: Verb {
         var results: [RefreshResult] = []
         let progress = ProgressLine(request.names, in: session) { try? session.connect() }
         defer { progress.clear() }
-        try session.asking { () throws(ControlClient.Failure) in
+        try session.callDaemon { () throws(ControlClient.Failure) in
             try client.refresh(
                 request,
                 each: { result in
                     results.append(result)
                     progress.end(result.name)
-                    if !options.json { tell(result, session) }
+                    if !options.json { printResult(result, session) }
                 },
                 waiting: { hint in
                     progress.clear()
-                    session.say(RefreshView.text(hint))
+                    session.message(RefreshView.text(hint))
                 }, every: wait ? progress.interval : nil
             ) {
                 progress.draw()
@@ -59,13 +59,14 @@ struct Refresh: Verb {
         if status != .success { throw CommandFailure(status) }
     }
 
-    /// An outcome is data; that something was requested is talk; what went wrong is said even when quiet.
-    private func tell(_ result: RefreshResult, _ session: Session) {
+    /// Prints an outcome on standard output, a request without `--wait` as a message, and a failure also with
+    /// `--quiet`.
+    private func printResult(_ result: RefreshResult, _ session: Session) {
         let line = RefreshView.text(result, waited: wait, session.times)
         if RefreshView.status([result], waited: wait) != .success {
-            session.context.talk(line + "\n")
+            session.context.printError(line + "\n")
         } else if !wait {
-            session.say(line)
+            session.message(line)
         } else if !options.quiet {
             session.print(line)
         }

@@ -5,19 +5,19 @@ import FreshetRender
 struct Reload: Verb {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Have the daemon read its configuration again.",
+        abstract: "Reload the configuration of the daemon.",
         discussion: """
-            Pipelines that did not change keep their state. Then the signal 'reload' fires, and those that listen to it \
-            check their origins. A configuration with errors changes nothing: the errors are printed, exit status 78. If \
-            only the service can see an error, such as a credential that it was not given, the other pipelines are \
-            applied; the exit status is 78, too.
+            Pipelines that did not change keep their state. Then the signal 'reload' fires, and pipelines that \
+            subscribe to it check their origins. A configuration with errors is refused: the errors are printed, the \
+            previous configuration stays active, and the exit status is 78. If only the service can see an error, such \
+            as a missing credential, the other pipelines are applied; the exit status is 78, too.
 
             Examples:
               freshetctl check && freshetctl reload
               freshetctl reload --configuration-only
             """)
 
-    @Flag(help: "Leave out the signal 'reload'.") var configurationOnly = false
+    @Flag(help: "Do not fire the signal 'reload'.") var configurationOnly = false
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
@@ -30,7 +30,7 @@ struct Reload: Verb {
                 if options.json {
                     session.print(json: ControlMessage.Diagnostics(diagnostics: diagnostics))
                 } else {
-                    Self.tell(diagnostics, session)
+                    Self.printDiagnostics(diagnostics, session)
                 }
             }
             throw session.failure(error)
@@ -38,10 +38,10 @@ struct Reload: Verb {
         if options.json {
             session.print(json: reloaded)
         } else {
-            Self.tell(reloaded.diagnostics, session)
-            session.say(Self.text(reloaded.summary))
+            Self.printDiagnostics(reloaded.diagnostics, session)
+            session.message(Self.text(reloaded.summary))
         }
-        let errors = reloaded.diagnostics.count { $0.severity == .fault }
+        let errors = reloaded.diagnostics.count { $0.severity == .error }
         guard errors > 0 else { return }
         throw CommandFailure(
             .configuration,
@@ -49,17 +49,17 @@ struct Reload: Verb {
                 + "configuration, or do not run; all others are applied")
     }
 
-    /// The most faults that are printed, and the most names of pipelines. As the unit's `ExecReload=` it prints to the
-    /// journal, which drops what is too much.
-    static let faultLimit = 100
+    /// The most errors and the most names of pipelines that are printed: the output of the unit's `ExecReload=` goes to
+    /// the journal, which drops bursts of lines.
+    static let errorLimit = 100
     static let nameLimit = 20
 
-    private static func tell(_ diagnostics: [ConfigurationDiagnostic], _ session: Session) {
-        for diagnostic in diagnostics.prefix(faultLimit) {
-            session.context.talk(DiagnosticView.text(diagnostic) + "\n")
+    private static func printDiagnostics(_ diagnostics: [ConfigurationDiagnostic], _ session: Session) {
+        for diagnostic in diagnostics.prefix(errorLimit) {
+            session.context.printError(DiagnosticView.text(diagnostic) + "\n")
         }
-        let rest = diagnostics.count - faultLimit
-        if rest > 0 { session.context.talk("and \(rest) more, which freshetctl check names too\n") }
+        let rest = diagnostics.count - errorLimit
+        if rest > 0 { session.context.printError("and \(rest) more; 'freshetctl check' prints all\n") }
     }
 
     static func text(_ summary: ReloadSummary) -> String {

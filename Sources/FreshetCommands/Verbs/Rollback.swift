@@ -5,11 +5,12 @@ import FreshetRender
 struct Rollback: Verb {
     static let configuration = CommandConfiguration(
         commandName: "rollback",
-        abstract: "Make an earlier generation the current copy again.",
+        abstract: "Publish an earlier generation again.",
         discussion: """
-            Without a number, the newest one before the current one. It keeps its number; the others stay, and \
-            'rollback NAME NUMBER' takes any of those that 'history' calls kept, newer ones too. A check that finds what the \
-            source had before leaves it so. Other content at the source replaces it, unless 'pin' keeps it.
+            Without a number, publishes the newest kept generation before the current one. Generations keep their \
+            numbers, and a number can be that of any generation that 'history' lists as kept, also of a newer one. A \
+            check that finds the source unchanged leaves the copy as it is. A change at the source replaces the copy, \
+            unless it is pinned.
 
             Examples:
               freshetctl rollback jwks
@@ -23,19 +24,19 @@ struct Rollback: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let (name, number) = (name, number)
-        let reply = try session.asking { () throws(ControlClient.Failure) in
+        let reply = try session.callDaemon { () throws(ControlClient.Failure) in
             try client.rollBack(name, to: number)
         }
         if options.json { return session.print(json: reply) }
         let now = reply.generation
         guard let replaced = reply.replaced else {
-            return session.say(DisplayText.harmless("generation \(now.number) of '\(name)' is current"))
+            return session.message(DisplayText.harmless("generation \(now.number) of '\(name)' is current"))
         }
-        session.say(
+        session.message(
             DisplayText.harmless(
                 "generation \(now.number) of '\(name)' is current, instead of \(replaced)"))
         if now.behind == true {
-            session.say(
+            session.message(
                 DisplayText.harmless(
                     "The next change at the source replaces it, unless 'freshetctl pin \(name)' keeps it."))
         }

@@ -3,14 +3,13 @@ import ArgumentParser
 struct Run: Verb {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Try a pipeline and keep nothing: run NAME --dry-run.",
+        abstract: "Try a pipeline without publishing: run NAME --dry-run.",
         discussion: """
-            Fetches, transforms and checks as a run of the daemon does, prints what would change, and keeps nothing. No \
-            daemon is needed, and one that runs is not disturbed. It is freshetd that does it: freshetctl becomes \
-            'freshetd --dry-run'.
+            Fetches, transforms and checks as a run of the daemon does, prints what would change, and keeps nothing. \
+            No daemon is needed, and a running daemon is not affected: freshetctl executes 'freshetd --dry-run'.
 
-            Exit status: 0 whether the copy would change or not; with --detailed-exitcode 2 if it would. 1 if the run \
-            failed, the copy cannot be read or there is no such pipeline, 78 if its configuration has faults.
+            Exit status: 0 the run succeeded; 2 the copy would change (with --detailed-exitcode only); 1 the run \
+            failed, the copy cannot be read, or there is no such pipeline; 78 the configuration has errors.
 
             Examples:
               freshetctl run jwks --dry-run
@@ -20,30 +19,30 @@ struct Run: Verb {
 
     @Argument(help: "The pipeline.")
     var name: String
-    @Flag(help: "Commit nothing; it has to be there.")
+    @Flag(help: "Commit nothing (required).")
     var dryRun = false
     @Option(
         name: .customLong("set"), parsing: .singleValue,
         help: ArgumentHelp(
-            "A parameter's value, instead of its default; may be given several times.", valueName: "name=value"))
+            "Set a parameter to this value; may be given several times.", valueName: "name=value"))
     var settings: [String] = []
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Where the content goes that would be committed; - is standard output, and what is said of it then goes to "
+            "Write the content that would be committed to this file; with - to standard output, and the report to "
                 + "standard error.", valueName: "file"))
     var output: String?
-    @Flag(name: .customLong("detailed-exitcode"), help: "End with 2 if the copy would change.")
+    @Flag(name: .customLong("detailed-exitcode"), help: "Exit with status 2 if the copy would change.")
     var detailedExitCode = false
     @OptionGroup var search: ConfigurationOptions
-    @Option(help: ArgumentHelp("Where the copies are, instead of the usual place.", valueName: "path"))
+    @Option(help: ArgumentHelp("Use the copies in this cache directory.", valueName: "path"))
     var cacheDir: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         guard dryRun else {
             throw ValidationError(
-                "add --dry-run; to run it for good: freshetctl refresh \(name) --wait")
+                "Add --dry-run; 'freshetctl refresh \(name) --wait' runs the pipeline and publishes.")
         }
     }
 

@@ -5,12 +5,12 @@ import FreshetRender
 struct SetVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Set parameters of a pipeline, or show them.",
+        abstract: "Set or show the parameters of a pipeline.",
         discussion: """
-            All values are checked first, and set together or not at all. A run with them starts when it has been quiet \
-            for as long as the parameters want, and replaces one with other values that is under way; values that were \
-            tried last run nothing. They last across restarts, until 'freshetctl unset'. Without a value, shows all \
-            parameters.
+            All values are checked first, and set together or not at all. A run with the new values starts after the \
+            quiet period of the parameters, and replaces a run in progress with other values. Values equal to those of \
+            the last run start no run. The values stay until 'freshetctl unset', also after a restart of the daemon. \
+            Without a value, shows all parameters.
 
             Examples:
               freshetctl set homepage
@@ -19,10 +19,10 @@ struct SetVerb: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Argument(help: "What to set, such as language=de.") var settings: [Assignment] = []
+    @Argument(help: "Parameters with values, such as language=de.") var settings: [Assignment] = []
     @OptionGroup var options: GlobalOptions
 
-    /// A parameter, `=`, and its value, which may hold further ones.
+    /// A parameter, `=`, and its value, which may contain `=`.
     struct Assignment: ExpressibleByArgument {
         var parameter: String
         var value: String
@@ -35,7 +35,7 @@ struct SetVerb: Verb {
         }
     }
 
-    /// With `--json` and without a value.
+    /// The output with `--json` and without a value.
     private struct Shown: Encodable {
         var parameters: [ParameterStatus]
     }
@@ -54,10 +54,10 @@ struct SetVerb: Verb {
             return try session.change(ControlMessage.SetParameters(name: name, settings: settings), client)
         }
         let name = name
-        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines([name]) }
+        let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in try client.pipelines([name]) }
         let parameters = pipelines.first?.parameters ?? []
         if options.json { return session.print(json: Shown(parameters: parameters)) }
-        guard !parameters.isEmpty else { return session.say(DisplayText.harmless("'\(name)' has no parameters.")) }
+        guard !parameters.isEmpty else { return session.message(DisplayText.harmless("'\(name)' has no parameters.")) }
         session.print(
             Table(columns: ParameterView.columns, rows: parameters.map(ParameterView.row)),
             total: "\(Count.text(parameters.count, "parameter")) of \(DisplayText.harmless(name)).")
@@ -65,12 +65,12 @@ struct SetVerb: Verb {
 }
 
 extension Session {
-    /// Has parameters changed, and says what came of it.
+    /// Changes parameters, and prints the new values.
     func change(_ request: ControlMessage.SetParameters, _ client: ControlClient) throws(CommandFailure) {
-        let reply = try asking { () throws(ControlClient.Failure) in try client.setParameters(request) }
+        let reply = try callDaemon { () throws(ControlClient.Failure) in try client.setParameters(request) }
         if options.json { return print(json: reply) }
-        guard !reply.changed.isEmpty else { return say("nothing changed: these are the values already") }
+        guard !reply.changed.isEmpty else { return message("nothing changed: these are the values already") }
         let changed = reply.parameters.filter { reply.changed.contains($0.name) }.map(ParameterView.text)
-        say(DisplayText.harmless(changed.joined(separator: ", ")))
+        message(DisplayText.harmless(changed.joined(separator: ", ")))
     }
 }

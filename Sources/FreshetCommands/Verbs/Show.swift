@@ -5,10 +5,10 @@ import FreshetRender
 struct Show: Verb {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show properties as NAME=VALUE lines, for scripts.",
+        abstract: "Print properties as NAME=VALUE lines, for scripts.",
         discussion: """
-            Without a name, shows those of the daemon. The names are those of the JSON that 'status' prints; instants are \
-            microseconds since 1970. A property without a value is left out, or has an empty one if it was asked for.
+            Without a name, prints the properties of the daemon. Properties have the names of the JSON of 'status'; \
+            instants are microseconds since 1970. A property without a value is omitted; with -p, its value is empty.
 
             Examples:
               freshetctl show jwks -p state --value
@@ -19,7 +19,8 @@ struct Show: Verb {
     @Argument(help: "Pipelines.") var names: [String] = []
     @Option(
         name: [.customShort("p"), .customLong("property")], parsing: .singleValue,
-        help: ArgumentHelp("Show only these: a name, or what stands before a full stop.", valueName: "name"))
+        help: ArgumentHelp(
+            "Print only this property, or all whose names begin with this and a full stop.", valueName: "name"))
     var wanted: [String] = []
     @Flag(help: "Print values without names.") var value = false
     @OptionGroup var options: GlobalOptions
@@ -28,11 +29,11 @@ struct Show: Verb {
         let client = try session.connect()
         let names = names
         guard names.isEmpty else {
-            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.named(names) }
+            let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in try client.named(names) }
             if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
             return show(pipelines.map(ControlProperty.all), session)
         }
-        let daemon = try session.asking { () throws(ControlClient.Failure) in try client.daemon() }
+        let daemon = try session.callDaemon { () throws(ControlClient.Failure) in try client.daemon() }
         if options.json { return session.print(json: ControlMessage.Daemon(daemon: daemon)) }
         show([ControlProperty.all(of: daemon)], session)
     }
@@ -43,14 +44,14 @@ struct Show: Verb {
                 DisplayText.harmless(value ? property.value : "\(property.name)=\(property.value)") + "\n"
             }.joined()
         }
-        // One write for all of it; as it is, since it is for scripts.
+        // One write for all properties, in UTF-8 on every terminal: scripts read them.
         _ = session.context.outputBytes(Array(texts.joined(separator: "\n").utf8)[...])
     }
 
-    /// In the order in which they were asked for.
+    /// The requested properties, in the order of the options.
     private func chosen(_ properties: [ControlProperty]) -> [ControlProperty] {
         guard !wanted.isEmpty else { return properties }
-        // As with systemctl, one option may name several.
+        // One option may name several properties, as in systemctl.
         return wanted.flatMap { $0.split(separator: ",") }.flatMap { name in
             let found = properties.filter { $0.name == name || $0.name.hasPrefix("\(name).") }
             return found.isEmpty ? [ControlProperty(name: String(name), value: "")] : found

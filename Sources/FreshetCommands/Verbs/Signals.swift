@@ -2,18 +2,18 @@ import ArgumentParser
 import FreshetControl
 import FreshetRender
 
-/// `signals`: lists, follows and fires the sources of signals.
+/// `signals`: lists, follows and fires signals.
 struct Signals: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signals",
-        abstract: "Show, follow or raise the sources of signals.",
+        abstract: "List, follow or fire signals.",
         usage: """
             freshetctl signals [--follow [<name> ...]]
             freshetctl signals fire <name> ...
             """,
         discussion: """
-            Without a verb of its own, lists the sources: the present fact, how often each fired and how often something \
-            was ignored as minor, and what fired last. With --follow, prints what happens from now on instead.
+            Lists the sources of signals: the present fact, how often each fired, how many events it ignored, and the \
+            cause of the last firing. With --follow, prints new occurrences instead.
 
             Examples:
               freshetctl signals
@@ -27,35 +27,35 @@ struct Signals: ParsableCommand {
 struct SignalsList: Verb {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the sources of signals, or follow them.",
+        abstract: "List or follow signals.",
         discussion: """
-            A name is one of the list, or its first word for all that begin with it: 'network', 'file', 'dbus'. With \
-            --follow and --json, each line is a JSON object.
+            A name is one of the list, or the first word of several: 'network', 'file', 'dbus'. With --follow and \
+            --json, each line is a JSON object.
 
             Examples:
               freshetctl signals
               freshetctl signals --follow network resume
             """)
 
-    @Argument(help: "With --follow: signals; all of them if none is named.") var names: [String] = []
+    @Argument(help: "With --follow: signals; without a name, all.") var names: [String] = []
     @Flag(help: "Print each occurrence, and each change of a fact, as it happens.") var follow = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if !follow, !names.isEmpty {
-            throw ValidationError("Names go with --follow; 'freshetctl signals fire NAME' raises a signal.")
+            throw ValidationError("Names need --follow; 'freshetctl signals fire NAME' fires a signal.")
         }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         if follow { return try follow(client, session) }
-        let signals = try session.asking { () throws(ControlClient.Failure) in try client.signals() }
+        let signals = try session.callDaemon { () throws(ControlClient.Failure) in try client.signals() }
         if options.json { return session.print(json: ControlMessage.Signals(signals: signals)) }
         let times = session.times
         let table = Table(
             columns: [
-                // What is so now matters more than why it fired last.
+                // In a narrow terminal, the present fact matters more than the last firing.
                 .init("SIGNAL", shrinksTo: 12), .init("FACT", shrinksTo: 26), .init("FIRED", .right, goes: 2),
                 .init("IGNORED", .right, goes: 4), .init("LAST", goes: 1), .init("DETAIL", shrinksTo: 8, goes: 3),
             ],
@@ -75,10 +75,10 @@ struct SignalsList: Verb {
     private func follow(_ client: ControlClient, _ session: Session) throws(CommandFailure) {
         let names = names.isEmpty ? nil : names
         let palette = session.palette
-        try session.asking { () throws(ControlClient.Failure) in
+        try session.callDaemon { () throws(ControlClient.Failure) in
             try client.followSignals(names, endingWithReaderOf: session.context.outputDescriptor) { event in
                 guard let event else {
-                    if session.context.isTerminal { session.say("Listening; end with Ctrl-C.") }
+                    if session.context.isTerminal { session.message("Waiting for events; end with Ctrl-C.") }
                     return true
                 }
                 let line =
@@ -94,11 +94,12 @@ struct SignalsList: Verb {
 struct SignalsFire: Verb {
     static let configuration = CommandConfiguration(
         commandName: "fire",
-        abstract: "Raise a signal by hand, to test what listens to it.",
+        abstract: "Fire a signal, to test its subscribers.",
         discussion: """
-            All pipelines that listen to it hear it, as they would the real thing; 'fresh-for' and the like apply. The \
-            journal and the causes of runs say who raised it. 'reload' is the signal alone: 'freshetctl reload' reads the \
-            configuration. What is a single pipeline's is raised with 'freshetctl refresh NAME'.
+            All pipelines that subscribe to the signal receive it, as if the event had happened; 'fresh-for' and the \
+            other keys apply. The journal and the causes of runs name the user who fired it. 'reload' is only the \
+            signal: 'freshetctl reload' reads the configuration. To run a single pipeline, use 'freshetctl refresh \
+            NAME'.
 
             Examples:
               freshetctl signals fire network
@@ -111,10 +112,11 @@ struct SignalsFire: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let name = name.joined(separator: " ")
-        let fired = try session.asking { () throws(ControlClient.Failure) in try client.fireSignal(name) }
+        let fired = try session.callDaemon { () throws(ControlClient.Failure) in try client.fireSignal(name) }
         if options.json { return session.print(json: fired) }
-        let heard =
-            fired.pipelines == 0 ? "no pipeline listens to it" : "heard by \(Count.text(fired.pipelines, "pipeline"))"
-        session.say(DisplayText.harmless("\(name): raised, \(heard)"))
+        let received =
+            fired.pipelines == 0
+            ? "no pipeline subscribes to it" : "received by \(Count.text(fired.pipelines, "pipeline"))"
+        session.message(DisplayText.harmless("\(name): fired, \(received)"))
     }
 }

@@ -5,10 +5,10 @@ import FreshetRender
 struct Status: Verb {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the daemon and all pipelines, or all of one.",
+        abstract: "Show the daemon and all pipelines, or one in detail.",
         discussion: """
-            Without a name, shows the daemon, and then a line for each pipeline, as 'list' does. With names, shows everything \
-            about these; of a single one with its last lines in the journal, if the service manager runs the daemon.
+            Without a name, shows the daemon and one line for each pipeline, as 'list' does. With names, shows these \
+            pipelines in detail; for a single pipeline also its last journal entries, if systemd runs the daemon.
 
             Examples:
               freshetctl status
@@ -20,18 +20,19 @@ struct Status: Verb {
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
     @Option(
         name: [.customShort("n"), .customLong("lines")],
-        help: ArgumentHelp("How many lines of the journal, 0 for none (default: 10).", valueName: "number"))
+        help: ArgumentHelp("Show this many lines of the journal (default: 10).", valueName: "number"))
     var journalLines: Int?
     @OptionGroup var options: GlobalOptions
 
-    /// With `--json`: the replies of `GetDaemon` and `List` in one object; with names, that of `List` alone.
+    /// The output with `--json`: the replies of `GetDaemon` and `List` in one object. With names, only the reply of
+    /// `List`.
     private struct Everything: Encodable {
         var daemon: DaemonStatus
         var pipelines: [PipelineStatus]
     }
 
     func validate() throws {
-        if let journalLines, journalLines < 0 { throw ValidationError("-n wants a number from 0 on.") }
+        if let journalLines, journalLines < 0 { throw ValidationError("-n needs a number of at least 0.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) { try Self.answer(names, journalLines: journalLines, session) }
@@ -42,12 +43,12 @@ struct Status: Verb {
         let client = try session.connect()
         guard names.isEmpty else { return try show(names, journalLines: journalLines ?? 10, client, session) }
         if session.options.json {
-            let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
+            let (daemon, pipelines) = try session.callDaemon { () throws(ControlClient.Failure) in
                 (try client.daemon(), try client.pipelines())
             }
             return session.print(json: Everything(daemon: daemon, pipelines: pipelines))
         }
-        let (daemon, summaries) = try session.asking { () throws(ControlClient.Failure) in try client.overview() }
+        let (daemon, summaries) = try session.callDaemon { () throws(ControlClient.Failure) in try client.overview() }
         var lines = DaemonView.lines(
             daemon, session.times, session.palette, columns: session.context.columns)
         if !summaries.isEmpty {
@@ -61,7 +62,7 @@ struct Status: Verb {
     private static func show(
         _ names: [String], journalLines: Int, _ client: ControlClient, _ session: Session
     ) throws(CommandFailure) {
-        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.named(names) }
+        let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in try client.named(names) }
         if session.options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
         let (times, palette) = (session.times, session.palette)
         var blocks = pipelines.map {
@@ -70,7 +71,7 @@ struct Status: Verb {
                 columns: session.context.columns
             ).lines
         }
-        // As systemctl does it; a daemon that no service manager runs writes elsewhere.
+        // As systemctl does; without a service manager, the daemon's log is not in the journal.
         if pipelines.count == 1, let pipeline = pipelines.first, let isPersonal = session.isPersonalDaemon {
             let lines = Journal.tail(of: pipeline.name, journalLines, isPersonal: isPersonal, session)
             if !lines.isEmpty {
@@ -82,7 +83,7 @@ struct Status: Verb {
                     })
             }
         }
-        guard !blocks.isEmpty else { return session.say("No pipeline is called so.") }
+        guard !blocks.isEmpty else { return session.message("No pipeline matches.") }
         session.print(blocks.map { $0.joined(separator: "\n") }.joined(separator: "\n\n"))
     }
 }

@@ -5,12 +5,12 @@ import FreshetRender
 struct TimelineVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
-        abstract: "Draw what was heard and what ran, over time.",
+        abstract: "Draw signals and runs over time.",
         discussion: """
-            A lane for each source of signals that fired and for each pipeline, with its runs and waits; behind them, when the \
-            machine was offline or asleep. Without --since it is the last hour, or as much of it as anything is known of. It \
-            comes from the daemon's memory, and what is older from the journal, which tells less: docs/journal.md. Names \
-            choose pipelines, and the signals that they listen to. With --json, prints the events.
+            Draws a lane for each signal that fired and for each pipeline, with its runs and waits; the background \
+            shows when the machine was offline or asleep. Without --since, shows the known part of the last hour. \
+            Recent events come from the daemon, older ones from the journal, which has fewer of them: docs/journal.md. \
+            Names select pipelines and the signals that they subscribe to. With --json, prints the events.
 
             Examples:
               freshetctl timeline
@@ -22,20 +22,20 @@ struct TimelineVerb: Verb {
         case text, svg, json
     }
 
-    @Argument(help: "Pipelines, or patterns; all of them if none is named.") var names: [String] = []
-    @Option(help: "text, svg or json.") var format = Format.text
+    @Argument(help: "Pipelines, or patterns; without a name, all.") var names: [String] = []
+    @Option(help: "Draw as text or svg, or print json.") var format = Format.text
     @OptionGroup var window: WindowOptions
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
-        let isSaid = window.since != nil
+        let hasSince = window.since != nil
         let window = try window.window(session, length: 3_600_000_000)
         let client = try session.connect()
         let names = names.isEmpty ? nil : names
         var history = try RecentHistory.read(names, window, client, session)
-        if !isSaid { history.beginWhereKnown { session.context.timeZone($0).offset } }
+        if !hasSince { history.beginWhereKnown { session.context.timeZone($0).offset } }
         if options.json || format == .json { return session.print(json: history.reply) }
-        let descriptions = try session.asking { () throws(ControlClient.Failure) in try client.descriptions(names) }
+        let descriptions = try session.callDaemon { () throws(ControlClient.Failure) in try client.descriptions(names) }
         let timeline = Timeline(history, descriptions, isChosen: names != nil)
         if format == .svg { return session.write(TimelineSVG(timeline: timeline, times: session.times).text) }
         let picture = TimelineText(
@@ -45,10 +45,10 @@ struct TimelineVerb: Verb {
 }
 
 extension RecentHistory {
-    /// A shorter picture is at least that long, so that a daemon's first second does not fill it, in microseconds.
+    /// The shortest picture, in microseconds: the first second of a daemon must not fill it.
     private static let leastLength: Int64 = 10_000_000
 
-    /// Leaves out a beginning of which nothing is known, up to a time that is round.
+    /// Cuts off an unknown beginning, up to a round time.
     ///
     /// - Parameter offset: seconds east of UTC at an instant.
     mutating func beginWhereKnown(_ offset: (Int64) -> Int64) {
@@ -58,9 +58,9 @@ extension RecentHistory {
         if since < blank.to { unseen[0].from = since } else { unseen.removeFirst() }
     }
 
-    /// What happened in the window, as the interface has it.
+    /// The events of the window, as a reply of the interface.
     var reply: ControlMessage.RecentEvents {
-        // From where on nothing is missing.
+        // After this instant, no event is missing.
         let complete = max(since, unseen.map(\.to).max() ?? since)
         return ControlMessage.RecentEvents(events: events.filter { $0.at >= since }, completeSince: complete)
     }

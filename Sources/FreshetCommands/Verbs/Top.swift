@@ -5,35 +5,35 @@ import FreshetRender
 struct Top: Verb {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Watch pipelines live, on a terminal.",
+        abstract: "Show pipelines live on a terminal.",
         discussion: """
-            Keys: q quits, s sorts by the next column and S the other way round, / filters by name, r refreshes the chosen \
-            pipeline, Enter shows all about it, ? shows all keys. The terminal is left as it was, also when this is killed, but \
-            by SIGKILL; 'reset' helps then. Where there is no terminal, 'freshetctl list' prints the same once.
+            Keys: q quits, s sorts by the next column, S reverses the order, / filters by name, r refreshes the \
+            selected pipeline, Enter shows its details, ? shows all keys. At its end top restores the terminal; after \
+            SIGKILL, run 'reset'. Without a terminal, use 'freshetctl list'.
 
             Examples:
               freshetctl top
               freshetctl top 'feed-*'
             """)
 
-    @Argument(help: "Pipelines, or patterns; all of them if none is named.") var names: [String] = []
+    @Argument(help: "Pipelines, or patterns; without a name, all.") var names: [String] = []
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if options.json {
-            throw ValidationError("There is no JSON of a screen; 'freshetctl monitor --json' prints what happens.")
+            throw ValidationError("top has no JSON output; 'freshetctl monitor --json' prints events.")
         }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
-        let remedy = "'freshetctl list' prints the pipelines, 'freshetctl monitor' what happens"
+        let remedy = "'freshetctl list' prints the pipelines, 'freshetctl monitor' prints events"
         guard session.context.isTerminal, session.context.answer != nil else {
             throw CommandFailure(.failure, "top needs a terminal; \(remedy)")
         }
         guard let kind = session.context.environment["TERM"], !kind.isEmpty, kind != "dumb" else {
-            throw CommandFailure(.failure, "top needs a terminal that can be drawn on, and $TERM names none; \(remedy)")
+            throw CommandFailure(.failure, "top cannot draw on this terminal: $TERM is unset or 'dumb'; \(remedy)")
         }
-        // Before the screen is taken: what is wrong from the beginning is an error like any other.
+        // Connects before it uses the screen: a failure is then an ordinary error message.
         var screen = TopScreen(names.isEmpty ? nil : names, session)
         try screen.connect()
         guard let terminal = FullScreen() else { throw CommandFailure(.failure, "top needs a terminal; \(remedy)") }
@@ -47,7 +47,7 @@ struct Top: Verb {
     }
 }
 
-/// `top` as long as it runs: asks the daemon, draws, hears keys and events.
+/// The loop of `top`: sends requests to the daemon, draws, and handles keys and events.
 private struct TopScreen {
     /// How a screen ends.
     enum End {
@@ -55,24 +55,25 @@ private struct TopScreen {
         case signal(Int32)
     }
 
-    /// Pipelines that are asked for at once: so many are answered in a blink, between two keys.
+    /// Pipelines in one request: the daemon answers as many within a moment, between two keys.
     private static let page: Int64 = 500
-    /// How often all are asked for anew, where the order depends on all: events tell the rest meanwhile.
+    /// The interval of requests for all pipelines, if the order depends on all of them, in microseconds; events arrive
+    /// in between.
     private static let wholeEvery: Int64 = 30_000_000
-    /// How often what is on the screen is asked for, while something happens.
+    /// The interval of requests for the visible pipelines while there are events, in microseconds.
     private static let visibleEvery: Int64 = 1_000_000
-    /// How often while nothing does, so that it is noticed if the daemon hangs.
+    /// The interval without events, in microseconds: it shows whether the daemon hangs.
     private static let restingEvery: Int64 = 5_000_000
 
-    /// How long the rest of an answer may take that has begun: keys and signals wait as long.
-    private static let patience: Duration = .seconds(2)
+    /// The longest time for the rest of an answer; keys and signals wait as long.
+    private static let answerLimit: Duration = .seconds(2)
 
-    /// What the daemon was asked, and has not answered yet. Nobody waits for it: keys, signals and the clock go on.
-    private struct Question {
+    /// A request without an answer yet. Keys, signals and the clock do not wait for it.
+    private struct PendingRequest {
         enum Kind {
-            /// All pipelines, page by page: those after a name.
+            /// The page of all pipelines after a name.
             case page(after: String?)
-            /// Those that are on the screen; if there are none, the daemon alone.
+            /// The visible pipelines and the daemon; with no names, only the daemon.
             case visible([String])
         }
 
@@ -84,18 +85,18 @@ private struct TopScreen {
     private let names: [String]?
     private let session: Session
     private var model = TopModel()
-    /// Nil: the daemon is gone.
+    /// The connection for events; nil if the daemon has closed it.
     private var monitor: ControlClient?
-    private var question: Question?
-    /// Of runs that were asked for.
-    private var orders: [ControlClient] = []
+    private var pending: PendingRequest?
+    /// The connections of the requested runs.
+    private var refreshes: [ControlClient] = []
     private var widths: [Int] = []
-    /// The last name of what is being asked for, page by page.
-    private var asked: (after: String?, isUnderWay: Bool) = (nil, false)
-    private var gathering: [PipelineStatus] = []
+    /// The last name of the pages so far, while all pipelines are requested page by page.
+    private var paging: (after: String?, isActive: Bool) = (nil, false)
+    private var collected: [PipelineStatus] = []
     private var lastWhole: Int64 = 0
     private var lastVisible: Int64 = 0
-    /// Something has happened since what is on the screen was asked for.
+    /// Whether there was an event after the last request for the visible pipelines.
     private var isDirty = true
 
     init(_ names: [String]?, _ session: Session) {
@@ -103,7 +104,7 @@ private struct TopScreen {
         self.session = session
     }
 
-    /// Connects, and asks for the first pipelines; waits for them.
+    /// Connects, requests the first pipelines, and waits for them.
     mutating func connect() throws(CommandFailure) {
         do throws(ControlClient.Failure) {
             try begin(at: session.context.now())
@@ -117,10 +118,10 @@ private struct TopScreen {
         fit(terminal)
         draw(terminal)
         while true {
-            // A clock goes on each second.
-            let patience = Int32(1_000 - session.context.now() / 1_000 % 1_000)
-            let others = ([monitor, question?.client].compactMap(\.self) + orders).map(\.rawDescriptor)
-            switch terminal.next(beside: others, milliseconds: patience) {
+            // The clock on the screen changes each second.
+            let timeout = Int32(1_000 - session.context.now() / 1_000 % 1_000)
+            let others = ([monitor, pending?.client].compactMap(\.self) + refreshes).map(\.rawDescriptor)
+            switch terminal.next(beside: others, milliseconds: timeout) {
             case .keys(let keys):
                 for key in keys {
                     switch model.press(key) {
@@ -139,14 +140,14 @@ private struct TopScreen {
             case .gone: return .quit
             }
             fit(terminal)
-            askOn()
+            sendDueRequests()
             if !draw(terminal) { return .quit }
         }
     }
 
     private mutating func fit(_ terminal: FullScreen) {
-        let room = max(1, terminal.size.rows - TopView.otherLines)
-        if model.room != room { model.room = room }
+        let rows = max(1, terminal.size.rows - TopView.otherLines)
+        if model.visibleRows != rows { model.visibleRows = rows }
     }
 
     @discardableResult
@@ -158,92 +159,92 @@ private struct TopScreen {
 
     // MARK: The daemon
 
-    /// Follows what happens, and asks for all pipelines.
+    /// Subscribes to events, and requests all pipelines.
     private mutating func begin(at now: Int64) throws(ControlClient.Failure) {
         let monitor = try ControlClient(path: session.socketPath)
         try monitor.beginMonitor(names)
         self.monitor = monitor
         beginWhole(at: now)
-        try ask(.page(after: nil), at: now)
+        try send(.page(after: nil), at: now)
     }
 
     private mutating func beginWhole(at now: Int64) {
-        asked = (nil, true)
-        gathering = []
+        paging = (nil, true)
+        collected = []
         lastWhole = now
-        // The rest of what was asked for before would be taken for a part of this.
-        if case .page? = question?.kind { question = nil }
+        // A page of the previous series must not become a part of this one.
+        if case .page? = pending?.kind { pending = nil }
     }
 
-    /// On a connection of its own: the daemon closes those that say nothing for a while.
-    private mutating func ask(_ kind: Question.Kind, at now: Int64) throws(ControlClient.Failure) {
+    /// Sends a request on a new connection: the daemon closes connections that are idle for a while.
+    private mutating func send(_ kind: PendingRequest.Kind, at now: Int64) throws(ControlClient.Failure) {
         let client = try ControlClient(path: session.socketPath)
-        client.patience = Self.patience
+        client.replyTimeout = Self.answerLimit
         switch kind {
-        case .page(let after): try client.beginLook(ControlMessage.List(names: names, after: after, limit: Self.page))
-        case .visible(let names): try client.beginLook(names.isEmpty ? nil : ControlMessage.List(names: names))
+        case .page(let after): try client.beginStatus(ControlMessage.List(names: names, after: after, limit: Self.page))
+        case .visible(let names): try client.beginStatus(names.isEmpty ? nil : ControlMessage.List(names: names))
         }
-        question = Question(client: client, kind: kind, at: now)
+        pending = PendingRequest(client: client, kind: kind, at: now)
     }
 
-    /// Asks for what is due, and connects anew if the daemon was gone.
-    private mutating func askOn() {
+    /// Sends the requests that are due; connects again if the daemon was gone.
+    private mutating func sendDueRequests() {
         let now = session.context.now()
-        if let question { return model.waits(since: question.at, now: now) }
+        if let pending { return model.updateSilence(since: pending.at, now: now) }
         do throws(ControlClient.Failure) {
             guard monitor != nil else {
                 guard now - lastVisible >= Self.visibleEvery else { return }
                 lastVisible = now
                 return try begin(at: now)
             }
-            if asked.isUnderWay { return try ask(.page(after: asked.after), at: now) }
+            if paging.isActive { return try send(.page(after: paging.after), at: now) }
             if model.order != .name, isDirty, now - lastWhole >= Self.wholeEvery { beginWhole(at: now) }
             let isBusy = isDirty || model.visible.contains { $0.state == .loading }
             guard now - lastVisible >= (isBusy ? Self.visibleEvery : Self.restingEvery) else { return }
             (lastVisible, isDirty) = (now, false)
-            // None at all, and not only none that the filter lets through.
+            // There are no pipelines at all, filtered or not.
             if model.count == 0 { beginWhole(at: now) }
-            try ask(asked.isUnderWay ? .page(after: nil) : .visible(model.visible.map(\.name)), at: now)
+            try send(paging.isActive ? .page(after: nil) : .visible(model.visible.map(\.name)), at: now)
         } catch {
-            lose(error)
+            disconnect(error)
         }
     }
 
-    /// Takes what has come.
+    /// Handles the answers and events that have arrived.
     private mutating func take(_ readable: [Int32]) {
-        for order in orders where readable.contains(order.rawDescriptor) { takeOrdered(order) }
+        for client in refreshes where readable.contains(client.rawDescriptor) { takeRefreshResult(client) }
         do throws(ControlClient.Failure) {
             if let monitor, readable.contains(monitor.rawDescriptor) { try takeEvents(monitor) }
-            if let question, readable.contains(question.client.rawDescriptor) { try takeAnswer() }
+            if let pending, readable.contains(pending.client.rawDescriptor) { try takeAnswer() }
         } catch {
-            lose(error)
+            disconnect(error)
         }
     }
 
     private mutating func takeAnswer() throws(ControlClient.Failure) {
-        guard let question else { return }
-        self.question = nil
+        guard let pending else { return }
+        self.pending = nil
         let now = session.context.now()
-        switch question.kind {
+        switch pending.kind {
         case .page:
-            let (daemon, some) = try question.client.takeLook(hasPipelines: true)
+            let (daemon, some) = try pending.client.takeStatus(hasPipelines: true)
             model.answered(daemon, at: now)
-            gathering += some
-            // What is there is shown at once.
+            collected += some
+            // Each page is shown immediately.
             model.merge(some)
             if some.count < Int(Self.page) {
-                model.replace(with: gathering)
-                (asked, gathering) = ((nil, false), [])
+                model.replace(with: collected)
+                (paging, collected) = ((nil, false), [])
             } else {
-                asked.after = some.last?.name
+                paging.after = some.last?.name
             }
         case .visible(let names):
             do throws(ControlClient.Failure) {
-                let (daemon, some) = try question.client.takeLook(hasPipelines: !names.isEmpty)
+                let (daemon, some) = try pending.client.takeStatus(hasPipelines: !names.isEmpty)
                 model.answered(daemon, at: now)
                 model.merge(some)
             } catch .refused {
-                // One of them is gone.
+                // One of the pipelines is gone.
                 beginWhole(at: now)
             } catch {
                 throw error
@@ -255,7 +256,7 @@ private struct TopScreen {
         while let reply = try monitor.takeEvent() {
             guard let event = reply.event else { continue }
             if event.kind == .reloaded || event.kind == .skipped { beginWhole(at: session.context.now()) }
-            if model.note(event) { isDirty = true }
+            if model.apply(event) { isDirty = true }
         }
         model.arrangeAfterEvents()
     }
@@ -266,31 +267,31 @@ private struct TopScreen {
             return
         }
         do throws(ControlClient.Failure) {
-            let order = try ControlClient(path: session.socketPath)
-            order.patience = Self.patience
-            try order.beginRefresh(ControlMessage.Refresh(names: [name]))
-            orders.append(order)
+            let client = try ControlClient(path: session.socketPath)
+            client.replyTimeout = Self.answerLimit
+            try client.beginRefresh(ControlMessage.Refresh(names: [name]))
+            refreshes.append(client)
         } catch {
             model.message = session.failure(error).message
         }
     }
 
-    private mutating func takeOrdered(_ order: ControlClient) {
-        orders.removeAll { $0 === order }
+    private mutating func takeRefreshResult(_ client: ControlClient) {
+        refreshes.removeAll { $0 === client }
         do throws(ControlClient.Failure) {
             let times = session.times
-            try order.takeRefreshed { model.message = RefreshView.text($0, waited: false, times) }
+            try client.takeRefreshed { model.message = RefreshView.text($0, waited: false, times) }
         } catch {
             model.message = session.failure(error).message
         }
     }
 
-    /// The daemon is gone, or does not answer what it has to: it is tried again each second.
-    private mutating func lose(_ failure: ControlClient.Failure) {
-        (monitor, question, orders) = (nil, nil, [])
-        asked = (nil, false)
+    /// Handles a daemon that is gone or does not answer; top connects again each second.
+    private mutating func disconnect(_ failure: ControlClient.Failure) {
+        (monitor, pending, refreshes) = (nil, nil, [])
+        paging = (nil, false)
         let lines = session.failure(failure).message.split(separator: "\n")
-        let isThere = if case .refused = failure { true } else { false }
-        model.lose(lines.first.map(String.init) ?? "", isThere: isThere)
+        let isRefusing = if case .refused = failure { true } else { false }
+        model.disconnect(lines.first.map(String.init) ?? "", isRefusing: isRefusing)
     }
 }

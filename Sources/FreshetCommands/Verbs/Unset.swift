@@ -4,9 +4,9 @@ import FreshetControl
 struct Unset: Verb {
     static let configuration = CommandConfiguration(
         commandName: "unset",
-        abstract: "Set parameters of a pipeline back to their defaults.",
+        abstract: "Reset parameters of a pipeline to their defaults.",
         discussion: """
-            Without a parameter, all of them.
+            Without a parameter, resets all of them.
 
             Examples:
               freshetctl unset homepage language

@@ -7,9 +7,9 @@ struct Wait: Verb {
         commandName: "wait",
         abstract: "Wait until pipelines are fresh, or in a state.",
         discussion: """
-            Until all are fresh, unless --state or --generation says what else to wait for. Nothing is asked for: it is \
-            'refresh' that starts a run. Exit status: 0 it is so, 1 there is no such pipeline, 69 the daemon ended, 75 it was \
-            not so within --timeout.
+            Waits until all copies are fresh, or for the goal of --state or --generation. Starts no run: use 'refresh' \
+            for that. Exit status: 0 the goal is reached, 1 there is no such pipeline, 69 the daemon ended, 75 the \
+            goal was not reached within --timeout.
 
             Examples:
               freshetctl wait jwks --timeout 30s
@@ -18,64 +18,64 @@ struct Wait: Verb {
             """)
 
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
-    @Flag(help: "Until the copies are fresh; the default.") var fresh = false
+    @Flag(help: "Wait until the copies are fresh (the default).") var fresh = false
     @Option(
         help: ArgumentHelp(
-            "Until they are in this state, or in one of these, with commas between them.", valueName: "states"))
+            "Wait until they are in one of these states, separated by commas.", valueName: "states"))
     var state: StateNames?
-    @Option(help: ArgumentHelp("Until they offer this generation, or a later one.", valueName: "number"))
+    @Option(help: ArgumentHelp("Wait until they publish this generation, or a later one.", valueName: "number"))
     var generation: Int64?
-    @Option(help: ArgumentHelp("How long at most, such as 30s or 5min.", valueName: "time"))
+    @Option(help: ArgumentHelp("Wait no longer than this, such as 30s or 5min.", valueName: "time"))
     var timeout: TimeSpan?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         let goals = [fresh, state != nil, generation != nil].count { $0 }
         if goals > 1 { throw ValidationError("Give one of --fresh, --state and --generation.") }
-        if let generation, generation < 1 { throw ValidationError("--generation wants a number from 1 on.") }
+        if let generation, generation < 1 { throw ValidationError("--generation needs a number of at least 1.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
         let end = timeout?.duration.map { ContinuousClock.now + $0 }
         let goal = goal
-        // One connection says that something happened. Others ask what: the daemon closes one that says nothing for long.
-        let news = try session.connect()
+        // One connection receives events. Each status request has its own connection: the daemon closes idle ones.
+        let monitor = try session.connect()
         let path = session.socketPath
-        func look(within patience: Duration? = nil) -> Result<[PipelineStatus], ControlClient.Failure> {
+        func fetch(within limit: Duration? = nil) -> Result<[PipelineStatus], ControlClient.Failure> {
             Result { () throws(ControlClient.Failure) in
                 let client = try ControlClient(path: path)
-                client.patience = patience
+                client.replyTimeout = limit
                 return try client.pipelines(names)
             }
         }
         let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { try? session.connect() }
         defer { progress.clear() }
-        var looked: Result<[PipelineStatus], ControlClient.Failure> = .success([])
-        var told: Set<String> = []
-        try session.asking { () throws(ControlClient.Failure) in
-            try news.monitor(
-                // A pattern may be of pipelines that a reload brings.
+        var status: Result<[PipelineStatus], ControlClient.Failure> = .success([])
+        var reported: Set<String> = []
+        try session.callDaemon { () throws(ControlClient.Failure) in
+            try monitor.monitor(
+                // A reload can add pipelines that match a pattern.
                 names.contains(where: GlobPattern.isPattern) ? nil : names, until: end, every: progress.interval,
                 meanwhile: { progress.draw() }
             ) { event in
                 guard event.map(Self.mayMatter) ?? true else { return true }
-                looked = look()
-                guard case .success(let pipelines) = looked else { return false }
-                for pipeline in pipelines where goal.isReached(pipeline) && told.insert(pipeline.name).inserted {
+                status = fetch()
+                guard case .success(let pipelines) = status else { return false }
+                for pipeline in pipelines where goal.isReached(pipeline) && reported.insert(pipeline.name).inserted {
                     progress.end(pipeline.name)
-                    if !options.json { session.say(Self.text(pipeline)) }
+                    if !options.json { session.message(Self.text(pipeline)) }
                 }
                 return pipelines.isEmpty || !pipelines.allSatisfy(goal.isReached)
             }
         }
         progress.clear()
-        // How they are when the time is over; perhaps nobody has looked yet.
-        if case .success(let seen) = looked, seen.isEmpty || !seen.allSatisfy(goal.isReached) {
-            // The time is over, also if the daemon does not answer.
-            looked = look(within: .seconds(2))
+        // The status at the end of the time; there may have been no request yet.
+        if case .success(let seen) = status, seen.isEmpty || !seen.allSatisfy(goal.isReached) {
+            // Bounded: the time is over, also if the daemon does not answer.
+            status = fetch(within: .seconds(2))
         }
         let pipelines: [PipelineStatus]
-        switch looked {
+        switch status {
         case .success(let answer): pipelines = answer
         case .failure(let failure): throw session.failure(failure)
         }
@@ -89,7 +89,7 @@ struct Wait: Verb {
         return generation.map(Goal.generation) ?? .fresh
     }
 
-    /// What is waited for.
+    /// The goal of the wait.
     enum Goal {
         case fresh
         case state([PipelineState])
@@ -103,7 +103,7 @@ struct Wait: Verb {
             }
         }
 
-        /// As it follows "until": `it is fresh`.
+        /// The words after "until", such as `fresh`.
         var words: String {
             switch self {
             case .fresh: "fresh"
@@ -128,9 +128,9 @@ struct Wait: Verb {
     private func tooLate(_ others: [PipelineStatus], _ times: Times) -> CommandFailure {
         let span = timeout?.microseconds.map { TimeText.duration($0) } ?? ""
         guard !others.isEmpty else {
-            return CommandFailure(.tryLater, DisplayText.harmless("no pipeline is called so after \(span)"))
+            return CommandFailure(.tryLater, DisplayText.harmless("no pipeline matches after \(span)"))
         }
-        // Names of many are no help.
+        // A list of all would be too long.
         let shown = others.prefix(10).map { pipeline in
             let reason = pipeline.failure.map { ": \($0.message)" } ?? pipeline.waitingDetail.map { ": \($0)" } ?? ""
             return "\(Self.text(pipeline))\(DisplayText.harmless(reason))"

@@ -5,11 +5,12 @@ import FreshetRender
 struct Watch: Verb {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Print a copy, and then each change of it.",
+        abstract: "Print a copy and each change of it.",
         discussion: """
-            First the content as it is, then how each new one differs from the one before, as 'diff' shows it. Whoever reads \
-            slowly gets the newest, and is told how many it has not seen. With --json, prints a JSON text sequence \
-            (RFC 7464): first {generation, content}, where content is text, or base64 has its bytes; then differences.
+            Prints the current content, then the difference between each new content and the one before, as 'diff' \
+            does. A slow reader gets the newest content, and the number of generations that were skipped. With --json, \
+            prints a JSON text sequence (RFC 7464): first {generation, content}, or {generation, base64} if the \
+            content is not text; then differences.
 
             Examples:
               freshetctl watch jwks
@@ -20,31 +21,31 @@ struct Watch: Verb {
     @Argument(help: "The pipeline.") var name: String
     @Option(
         help: ArgumentHelp(
-            "Item by item: where an item's key is, such as .id or .meta.name, or . for the item itself.",
+            "Compare item by item, with the key at this path, such as .id, .meta.name, or . for the item itself.",
             valueName: "path"))
     var key: String?
-    @Flag(help: "Line by line, whatever 'cache.key' says.") var lines = false
+    @Flag(help: "Compare line by line, also if 'cache.key' is set.") var lines = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if lines, key != nil { throw ValidationError("Either --lines or --key.") }
+        if lines, key != nil { throw ValidationError("Give --lines or --key, but not both.") }
         try Comparison.validate(key)
     }
 
     func run(_ session: Session) throws(CommandFailure) {
-        // One connection says that something happened. Others ask what: the daemon closes one that says nothing for long.
-        let news = try session.connect()
+        // One connection receives events. Each request has its own connection: the daemon closes idle ones.
+        let monitor = try session.connect()
         let comparison = Comparison(
-            of: name, by: Comparison.Key(asked: key, configured: nil), options, session, isSequence: true)
-        var watched = Watched(
-            name: name, comparison: comparison, goesByConfiguration: key == nil && !lines, session: session,
+            of: name, by: Comparison.Key(option: key, configured: nil), options, session, isSequence: true)
+        var watched = WatchedCopy(
+            name: name, comparison: comparison, usesConfiguredKey: key == nil && !lines, session: session,
             options: options)
         var failure: CommandFailure?
-        try session.asking { () throws(ControlClient.Failure) in
-            try news.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
+        try session.callDaemon { () throws(ControlClient.Failure) in
+            try monitor.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
                 guard event.map(Watch.mayChangeCopy) ?? true else { return true }
                 do throws(CommandFailure) {
-                    return try watched.look(try session.connect(), isFirst: event == nil)
+                    return try watched.update(try session.connect(), isFirst: event == nil)
                 } catch {
                     failure = error
                     return false
@@ -54,7 +55,7 @@ struct Watch: Verb {
         if let failure { throw failure }
     }
 
-    /// The lines of a text as a terminal may have them.
+    /// The lines of a text, harmless for terminals.
     static func harmless(_ content: [UInt8]) -> [UInt8] {
         let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         let shown = lines.map { line in
@@ -72,70 +73,70 @@ struct Watch: Verb {
     }
 }
 
-/// A copy, as somebody has seen it last.
-private struct Watched {
+/// The last state of a copy that was printed.
+private struct WatchedCopy {
     let name: String
     private var comparison: Comparison
-    /// By the key that is configured when something has changed: a reload may change it.
-    private let goesByConfiguration: Bool
+    /// Whether differences use the configured key. It is read for each difference: a reload may change it.
+    private let usesConfiguredKey: Bool
     let session: Session
     let options: GlobalOptions
     private var seen: (side: Comparison.Side, content: [UInt8])?
-    /// The highest number that was seen: a rollback goes back, and the next change goes on from here.
+    /// The highest number so far: after a rollback, the next change continues from this number.
     private var newest: Int64 = 0
-    /// It was told that this is withdrawn.
+    /// The generation whose withdrawal was printed.
     private var withdrawn: Int64?
 
     init(
-        name: String, comparison: Comparison, goesByConfiguration: Bool, session: Session, options: GlobalOptions
+        name: String, comparison: Comparison, usesConfiguredKey: Bool, session: Session, options: GlobalOptions
     ) {
         self.name = name
         self.comparison = comparison
-        self.goesByConfiguration = goesByConfiguration
+        self.usesConfiguredKey = usesConfiguredKey
         self.session = session
         self.options = options
     }
 
     private struct Snapshot: Encodable {
         var generation: Int64?
-        /// Nil: it is no text.
+        /// Nil if the content is not text.
         var content: String?
         var base64: String?
     }
 
-    /// What a line of the sequence says of a copy that readers find no more, or again.
+    /// A record of the sequence: the copy is withdrawn, or published again.
     private struct Withdrawal: Encodable {
         var withdrawn: Int64?
         var returned: Int64?
     }
 
-    /// Tells once that there is no copy any more since it is too old, and once that the same one is there again.
-    private mutating func tellWithdrawal(of number: Int64?) -> Bool {
+    /// Prints once that the copy is withdrawn, and once that the same copy is published again.
+    private mutating func printWithdrawal(of number: Int64?) -> Bool {
         guard number != withdrawn else { return true }
         let before = withdrawn
         withdrawn = number
         guard options.json else {
             if let number {
-                session.say("Generation \(number) is withdrawn: it is past its max-age.")
+                session.message("Generation \(number) is withdrawn: it is past its max-age.")
             } else if let before, before == seen?.side.number {
-                session.say("Generation \(before) is there again.")
+                session.message("Generation \(before) is published again.")
             }
             return true
         }
-        let news = Withdrawal(withdrawn: number, returned: number == nil ? before : nil)
-        return session.context.outputBytes(Array("\u{1E}\(ControlJSON.text(of: news))\n".utf8)[...])
+        let record = Withdrawal(withdrawn: number, returned: number == nil ? before : nil)
+        return session.context.outputBytes(Array("\u{1E}\(ControlJSON.text(of: record))\n".utf8)[...])
     }
 
-    /// Shows what is new; false if nobody reads any more.
-    mutating func look(_ client: ControlClient, isFirst: Bool) throws(CommandFailure) -> Bool {
+    /// Prints a new state of the copy; false if the output cannot be written.
+    mutating func update(_ client: ControlClient, isFirst: Bool) throws(CommandFailure) -> Bool {
         let copy: Copy
         switch try current(client) {
-        case .withdrawn(let number): return tellWithdrawal(of: number)
-        case .seen: return tellWithdrawal(of: nil)
+        case .withdrawn(let number): return printWithdrawal(of: number)
+        case .seen: return printWithdrawal(of: nil)
         case let other: copy = other
         }
         guard case .new(let side, let content) = copy else {
-            if isFirst, session.context.isTerminal { session.say("No copy yet; end with Ctrl-C.") }
+            if isFirst, session.context.isTerminal { session.message("No copy yet; end with Ctrl-C.") }
             return true
         }
         withdrawn = nil
@@ -143,31 +144,31 @@ private struct Watched {
         newest = max(newest, side.number ?? 0)
         defer { seen = (side, content) }
         guard let seen else { return show(side, content) }
-        if goesByConfiguration { comparison.key = Comparison.Key(asked: nil, configured: try key(client)) }
-        if newest > before + 1 { session.say("\(Count.text(newest - before - 1, "generation")) in between not seen") }
+        if usesConfiguredKey { comparison.key = Comparison.Key(option: nil, configured: try key(client)) }
+        if newest > before + 1 { session.message("\(Count.text(newest - before - 1, "generation")) skipped") }
         do throws(CommandFailure) {
             try comparison.show(seen.side, seen.content, side, content)
         } catch {
-            // That it changed is worth more than how.
-            session.say(error.message)
+            // The watch continues: only the comparison of this change failed.
+            session.message(error.message)
         }
         return true
     }
 
     private func key(_ client: ControlClient) throws(CommandFailure) -> String? {
-        try session.asking { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
+        try session.callDaemon { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
     }
 
     private enum Copy {
         case new(Comparison.Side, [UInt8])
-        /// It is what was seen last.
+        /// The copy that was printed last.
         case seen
-        /// That of this number is too old for readers.
+        /// The generation of this number is withdrawn.
         case withdrawn(Int64)
         case none
     }
 
-    /// What is current.
+    /// The current state of the copy.
     private func current(_ client: ControlClient) throws(CommandFailure) -> Copy {
         var gone: Int64?
         while true {
@@ -187,13 +188,13 @@ private struct Watched {
             do throws(ControlClient.Failure) {
                 content = try comparison.bytes(of: side, client)
             } catch .refused(.noSuchGeneration) {
-                // Another one has taken its place since; or none has, and nothing is kept of it.
+                // A newer generation has replaced it. The same number again means that its content is not kept.
                 guard side.number != gone else { return .none }
                 gone = side.number
                 continue
             } catch .refused(.damagedGeneration) {
-                // The daemon finds that too, and then there is another one.
-                session.say(
+                // The daemon finds the damage too, and publishes another generation.
+                session.message(
                     session.failure(.refused(.damagedGeneration(name: name, number: generation.number))).message)
                 return .none
             } catch {
@@ -206,7 +207,7 @@ private struct Watched {
 
     private func show(_ side: Comparison.Side, _ content: [UInt8]) -> Bool {
         guard options.json else {
-            // Somebody looks at it, and what changes is shown beside it; who wants the bytes has 'get'.
+            // Harmless for a terminal; 'get' prints the bytes.
             let shown = session.context.isTerminal ? Watch.harmless(content) : content
             return session.context.outputBytes(shown[...])
         }

@@ -1,9 +1,9 @@
 import FreshetControl
 import FreshetRender
 
-/// The daemon for people: the head of `status`.
+/// The daemon's part of the output of `status`.
 enum DaemonView {
-    /// - Parameter columns: the terminal's; nil: a line is as long as it is.
+    /// - Parameter columns: the width of the terminal; nil for no limit.
     static func lines(_ daemon: DaemonStatus, _ times: Times, _ palette: Palette, columns: Int? = nil) -> [String] {
         let counts = daemon.pipelines
         let states = [
@@ -22,28 +22,28 @@ enum DaemonView {
         if let refused = daemon.refusedReload {
             block.add("Reload", text(of: refused, times), .bad)
             var first = refused.first
-            // A line is enough; 'reload' has the rest.
+            // One line is enough; 'reload' prints the rest.
             first.excerpt = nil
-            block.add("Fault", DiagnosticView.text(first))
+            block.add("Error", DiagnosticView.text(first))
         }
-        if let bytes = daemon.cacheBytes { block.add("Cache", room(bytes, of: daemon.cacheLimit)) }
-        if let bytes = daemon.memoryBytes, bytes > 0 { block.add("Memory", room(bytes, of: daemon.memoryLimit)) }
+        if let bytes = daemon.cacheBytes { block.add("Cache", usage(bytes, of: daemon.cacheLimit)) }
+        if let bytes = daemon.memoryBytes, bytes > 0 { block.add("Memory", usage(bytes, of: daemon.memoryLimit)) }
         if let count = daemon.failingHooks { block.add("Hooks", "\(Count.text(count, "hook")) failing", .bad) }
         return block.lines
     }
 
-    /// Such as `refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl reload' tries anew`. A reload
-    /// names all of them, `check` only those that need no daemon to be seen.
+    /// Such as `refused 5min ago: 2 errors; the previous configuration stays active; 'freshetctl reload' retries`. A
+    /// reload prints all errors; `check` prints only those that are visible without a daemon.
     private static func text(of refused: RefusedReload, _ times: Times) -> String {
-        "\(short(refused, times)), the configuration before is in force; 'freshetctl reload' tries anew"
+        "\(short(refused, times)); the previous configuration stays active; 'freshetctl reload' retries"
     }
 
-    /// Such as `refused 5min ago, 2 faults`.
+    /// Such as `refused 5min ago: 2 errors`.
     static func short(_ refused: RefusedReload, _ times: Times) -> String {
-        "refused \(times.relative(refused.at)), \(Count.text(refused.faults, "fault"))"
+        "refused \(times.past(refused.at)): \(Count.text(refused.errors, "error"))"
     }
 
-    private static func room(_ bytes: Int64, of limit: Int64?) -> String {
+    private static func usage(_ bytes: Int64, of limit: Int64?) -> String {
         let used = SizeText.bytes(bytes)
         return limit.map { "\(used) of \(SizeText.bytes($0))" } ?? used
     }

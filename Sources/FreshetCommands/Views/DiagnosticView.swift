@@ -1,7 +1,7 @@
 import FreshetControl
 import FreshetRender
 
-/// A diagnostic as `freshetd --check` prints it: file:line:column, then the line with a caret.
+/// A diagnostic in the format of `freshetd --check`: file:line:column, then the line with a caret.
 enum DiagnosticView {
     static func text(_ diagnostic: ConfigurationDiagnostic) -> String {
         var place = diagnostic.file
@@ -11,7 +11,7 @@ enum DiagnosticView {
         }
         let severity =
             switch diagnostic.severity {
-            case .fault: "error"
+            case .error: "error"
             case .warning: "warning"
             case .unknown: "note"
             }
@@ -26,12 +26,12 @@ enum DiagnosticView {
         return "\(text)\n\(blank) | \(padding)^"
     }
 
-    /// A tab stays one: its width is the terminal's choice, below the line as in it.
+    /// Keeps tabs: the terminal decides their width, in the line and in the line of the caret.
     private static func shown(_ scalar: Unicode.Scalar) -> String {
         scalar == "\t" ? "\t" : DisplayText.harmless(String(scalar))
     }
 
-    /// What takes as much room as the character above it.
+    /// Blank space with the width of the character above it.
     private static func indentation(_ scalar: Unicode.Scalar) -> String {
         scalar == "\t" ? "\t" : String(repeating: " ", count: DisplayText.width(of: shown(scalar)))
     }

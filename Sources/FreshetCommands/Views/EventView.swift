@@ -9,7 +9,7 @@ enum EventView {
         return "\(palette.paint(times.timeOfDay(event.at), .faint)) \(palette.paint(text, style(event)))"
     }
 
-    /// An event of `signals --follow`, which has signals and facts alone.
+    /// An event of `signals --follow`, which prints only signals and facts.
     static func signal(_ event: ControlEvent, _ times: Times, _ palette: Palette) -> String {
         let source = event.source ?? event.signal ?? ""
         let text: String
@@ -41,9 +41,9 @@ enum EventView {
             let reason = event.waitingFor.map { " for \(PipelineView.waiting($0))" } ?? ""
             let until = event.waitingUntil.map { ", until \(times.timeOfDay($0))" } ?? ""
             return "\(event.state?.rawValue ?? "")\(reason)\(until)\(detail)"
-        case .reloaded: return "configuration read again\(detail)"
-        case .unknown: return "something that this freshetctl does not know\(detail)"
-        case .skipped: return "\(event.number ?? 0) events were missed here, as this client read too slowly"
+        case .reloaded: return "configuration reloaded\(detail)"
+        case .unknown: return "an event that this freshetctl does not know\(detail)"
+        case .skipped: return "\(event.number ?? 0) events skipped: this client read too slowly"
         }
     }
 

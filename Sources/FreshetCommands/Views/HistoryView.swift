@@ -9,7 +9,7 @@ enum HistoryView {
             + [.init("DIGEST", shrinksTo: 8), .init("TOOK", .right), .init("CAUSES", shrinksTo: 8)]
     }
 
-    /// What the interface says, and what became of the items.
+    /// The reply of the interface, with the counts of items.
     struct Answer: Encodable {
         var generations: [Entry]
         var key: String?
@@ -35,10 +35,10 @@ enum HistoryView {
         }
     }
 
-    /// As many digits as tell any two apart that somebody will ever see side by side.
+    /// Digits of a digest that are shown: enough to distinguish the generations of a pipeline.
     private static let digits = 12
 
-    /// - Parameter items: what became of them; nil: that is not asked.
+    /// - Parameter items: the counts of items; nil without the column.
     static func row(_ generation: PastGeneration, _ times: Times, items: String?) -> [Table.Cell] {
         let content: Table.Cell =
             if generation.current {

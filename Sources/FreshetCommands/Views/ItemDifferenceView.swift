@@ -1,12 +1,12 @@
 import FreshetRender
 
-/// What became of the items of a list, for people and as JSON.
+/// A difference of lists, as text and as JSON.
 struct ItemDifferenceView {
     let difference: ItemDifference
     let old: ItemList
     let new: ItemList
 
-    /// One line for each item, and of those that changed what they were and are.
+    /// One line for each item; for a changed item also the old and the new value.
     func lines(_ palette: Palette) -> [String] {
         difference.changes.flatMap { change -> [String] in
             let key = DisplayText.harmless(change.key.description)
@@ -30,11 +30,11 @@ struct ItemDifferenceView {
             .map { "\(difference.count($0)) \($0.rawValue)" }.joined(separator: ", ") + "."
     }
 
-    /// One line of JSON, with the items as they are.
+    /// One line of JSON, with the values of the items.
     ///
     /// - Parameters:
-    ///   - to: nil: what a check refused.
-    ///   - candidate: the digest of that.
+    ///   - to: the number of the newer generation; nil for rejected content.
+    ///   - candidate: the digest of rejected content.
     func json(from: Int64, to: Int64?, candidate: String? = nil) -> String {
         let changes = difference.changes.map { change in
             var members = [#""change":"\#(change.kind.rawValue)""#, #""key":\#(change.key)"#]

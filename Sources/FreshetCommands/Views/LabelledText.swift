@@ -1,10 +1,10 @@
 import FreshetRender
 
-/// Lines such as `    State: loaded`, as systemctl has them. What does not fit in a terminal's line goes on below its own
-/// beginning.
+/// Lines such as `    State: loaded`, as in systemctl. Text that does not fit in a line of the terminal continues in
+/// the next line, below its beginning.
 struct LabelledText {
     let palette: Palette
-    /// The terminal's; nil: a line is as long as it is.
+    /// The width of the terminal; nil for no limit.
     let columns: Int?
     private(set) var lines: [String] = []
 
@@ -13,28 +13,30 @@ struct LabelledText {
         self.columns = columns
     }
 
-    /// The columns of the labels, with the colon and the space behind it.
+    /// The width of a label, with the colon and the space after it.
     private static let labelColumns = 11
-    /// On a terminal that is narrower than that, its own breaks are no worse.
+    /// The narrowest text: narrower terminals wrap the lines themselves.
     private static let leastColumns = 20
 
-    /// A mark, and whom the lines below it are about.
+    /// Adds a title with a mark.
     mutating func add(title: String, mark: String, _ style: Palette.Style) {
         add(head: palette.paint(mark, style) + " ", title, .plain, indent: 2)
     }
 
-    /// - Parameter text: is made harmless for terminals.
+    /// Adds a labelled line.
+    ///
+    /// - Parameter text: made harmless for terminals here.
     mutating func add(_ label: String, _ text: String, _ style: Palette.Style = .plain) {
         let padding = String(repeating: " ", count: max(0, Self.labelColumns - 2 - label.utf8.count))
         add(head: "\(padding)\(label): ", text, style, indent: Self.labelColumns)
     }
 
-    /// One of several texts of the same label, below it.
+    /// Adds a further text to the last label.
     mutating func add(below text: String) {
         add(head: String(repeating: " ", count: Self.labelColumns), text, .plain, indent: Self.labelColumns + 2)
     }
 
-    /// A text that is not broken at its spaces, for a terminal.
+    /// A text without line breaks at its spaces.
     static func word(_ text: String) -> String { String(text.map { $0 == " " ? noBreakSpace : $0 }) }
 
     private static let noBreakSpace: Character = "\u{A0}"

@@ -1,9 +1,9 @@
 import FreshetControl
 import FreshetRender
 
-/// What came of a request for a further page, in one line.
+/// The outcome of a request for a further page, in one line.
 enum LoadMoreView {
-    /// - Parameter waited: whether the outcome was awaited.
+    /// - Parameter waited: whether the request waits for the outcome.
     static func text(_ result: LoadMoreResult, waited: Bool) -> String {
         let place = ([result.name] + result.path).joined(separator: " ")
         return DisplayText.harmless("\(place): \(outcome(result, waited: waited))")
@@ -15,17 +15,17 @@ enum LoadMoreView {
         case .changed:
             return "changed\(RefreshView.copy(result.generation, result.size))\(duration)\(pages(of: result))"
         case .unchanged: return "unchanged\(duration)\(pages(of: result))"
-        case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
-        case .superseded: return "superseded: a check of all began, after which the pages are those that are configured"
+        case .failed: return "failed: \(result.failure ?? "the daemon gave no reason")"
+        case .superseded: return "superseded: a run of the whole pipeline started, which resets the loaded pages"
         case .cancelled, .unknown: return result.outcome?.rawValue ?? ""
-        case nil: return waited ? "the daemon does not say what came of it" : "a further page is requested"
+        case nil: return waited ? "the daemon gave no outcome" : "a further page is requested"
         }
     }
 
     private static func pages(of result: LoadMoreResult) -> String {
         guard let pages = result.pages else { return "" }
         return "; \(Count.text(pages, "page"))"
-            + (result.hasMore == true ? ", there are more" : ", there is nothing more to load")
+            + (result.hasMore == true ? ", more exist" : ", nothing more to load")
     }
 
     static func succeeded(_ result: LoadMoreResult, waited: Bool) -> Bool {

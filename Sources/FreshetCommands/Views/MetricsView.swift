@@ -1,9 +1,9 @@
 import FreshetControl
 
-/// The daemon's state as metrics.
+/// The status of the daemon as metrics.
 ///
-/// Of each pipeline all series have the label `pipeline` with its name. Times are seconds since 1970. What there is not,
-/// such as the age of a copy that is not there, has no sample.
+/// All series of a pipeline have the label `pipeline`. Times are seconds since 1970. A value that does not exist, such
+/// as the time of a missing copy, has no sample.
 struct MetricsView {
     var daemon: DaemonStatus
     var signals: [SignalStatus]
@@ -23,7 +23,7 @@ struct MetricsView {
         text.family("freshet_build", .info, "The daemon's version.") {
             $0.sample("_info", [("version", daemon.version)], 1)
         }
-        text.family("freshet_start_time_seconds", .gauge, unit: "seconds", "When the daemon began.") {
+        text.family("freshet_start_time_seconds", .gauge, unit: "seconds", "When the daemon started.") {
             $0.sample(seconds: daemon.since)
         }
         text.family(
@@ -34,9 +34,9 @@ struct MetricsView {
         }
         text.family(
             "freshet_config_last_reload_success_timestamp_seconds", .gauge, unit: "seconds",
-            "When the configuration in force was read."
+            "When the active configuration was read."
         ) { $0.sample(seconds: daemon.configurationSince) }
-        text.family("freshet_network_reachable", .gauge, "Whether the way to elsewhere is there.") {
+        text.family("freshet_network_reachable", .gauge, "Whether the network is reachable.") {
             $0.sample("", [], daemon.networkReachable ? 1 : 0)
         }
         text.family("freshet_pipelines", .gauge, "Pipelines, by state.") { family in
@@ -46,20 +46,20 @@ struct MetricsView {
                 ("loaded", counts.loaded), ("failed", counts.failed), ("held", counts.held),
             ] { family.sample("", [("state", state)], count) }
         }
-        text.family("freshet_hooks_failing", .gauge, "Hooks that have failed and are owed.") {
+        text.family("freshet_hooks_failing", .gauge, "Hooks that have failed and are pending.") {
             $0.sample("", [], daemon.failingHooks ?? 0)
         }
         text.family("freshet_cache_bytes", .gauge, unit: "bytes", "All content of the cache.") {
             $0.sample("", [], daemon.cacheBytes)
         }
-        text.family("freshet_cache_limit_bytes", .gauge, unit: "bytes", "How large it may be (cache.max-total).") {
+        text.family("freshet_cache_limit_bytes", .gauge, unit: "bytes", "The limit of the cache (cache.max-total).") {
             $0.sample("", [], daemon.cacheLimit)
         }
         text.family(
             "freshet_memory_bytes", .gauge, unit: "bytes", "Reserved for answers and programs that work on them."
         ) { $0.sample("", [], daemon.memoryBytes) }
         text.family(
-            "freshet_memory_limit_bytes", .gauge, unit: "bytes", "How much that may be (from memory.max)."
+            "freshet_memory_limit_bytes", .gauge, unit: "bytes", "The limit of the reserved memory (from memory.max)."
         ) { $0.sample("", [], daemon.memoryLimit) }
         text.family(
             "freshet_slow_jobs", .counter, "Jobs that used the event loop for 20 ms of processor time or more."
@@ -77,7 +77,7 @@ struct MetricsView {
         text.family("freshet_signals_fired", .counter, "How often each source of signals fired.") { family in
             for signal in signals { family.sample("_total", [("source", signal.name)], signal.fired) }
         }
-        text.family("freshet_signals_ignored", .counter, "How often what was heard did not matter.") { family in
+        text.family("freshet_signals_ignored", .counter, "How many events each source of signals ignored.") { family in
             for signal in signals { family.sample("_total", [("source", signal.name)], signal.ignored) }
         }
     }
@@ -113,14 +113,14 @@ struct MetricsView {
             }
         }
         set("freshet_pipeline_state", "state", "What a pipeline is doing.") { Optional($0.state) }
-        set("freshet_pipeline_freshness", "freshness", "How old its copy is.") { $0.freshness }
+        set("freshet_pipeline_freshness", "freshness", "The freshness of its copy.") { $0.freshness }
         each("freshet_pipeline_last_check_time_seconds", unit: "seconds", "The last check that succeeded.") {
             $0.lastCheck
         }
         each("freshet_pipeline_committed_time_seconds", unit: "seconds", "When its copy was committed.") {
             $0.generation?.committedAt
         }
-        each("freshet_pipeline_next_run_time_seconds", unit: "seconds", "When it runs next by itself.") {
+        each("freshet_pipeline_next_run_time_seconds", unit: "seconds", "When the next run is planned.") {
             $0.nextRun?.at
         }
         each("freshet_pipeline_expires_time_seconds", unit: "seconds", "When its copy is past its max-age.") {
@@ -130,24 +130,26 @@ struct MetricsView {
             "freshet_pipeline_content_expires_time_seconds", unit: "seconds",
             "When its content expires by what the content itself states."
         ) { $0.contentExpires }
-        each("freshet_pipeline_failing_since_time_seconds", unit: "seconds", "Since when it fails.") {
+        each(
+            "freshet_pipeline_failing_since_time_seconds", unit: "seconds", "When the first of its failed attempts was."
+        ) {
             $0.failure?.since
         }
-        each("freshet_pipeline_generation", "The number of the generation that readers find.") {
+        each("freshet_pipeline_generation", "The number of the published generation.") {
             $0.generation?.number
         }
         each("freshet_pipeline_size_bytes", unit: "bytes", "The size of its copy.") { $0.generation?.size }
         each("freshet_pipeline_withdrawn", "Whether its copy is withdrawn.") { $0.withdrawn == nil ? 0 : 1 }
         each("freshet_pipeline_held", "Whether it is held by the operator.") { $0.heldSince == nil ? 0 : 1 }
         each("freshet_pipeline_pinned", "Whether its copy is pinned.") { $0.generation?.pinnedSince == nil ? 0 : 1 }
-        each("freshet_pipeline_behind", "Whether its source has other content, which is held back.") {
+        each("freshet_pipeline_behind", "Whether its source has other content, which is not published.") {
             $0.generation?.behind == true ? 1 : 0
         }
-        each("freshet_pipeline_candidate", "Whether content that a check refused is kept aside.") {
+        each("freshet_pipeline_candidate", "Whether content that a check rejected is kept.") {
             $0.candidate == nil ? 0 : 1
         }
         each("freshet_pipeline_branches_failing", "How many of its branches fail.") { $0.branches?.failed ?? 0 }
-        each("freshet_pipeline_hooks_owed", "How many of its hooks have not succeeded yet for its copy.") {
+        each("freshet_pipeline_hooks_pending", "How many of its hooks have not succeeded yet for its copy.") {
             Int64($0.hooks?.count ?? 0)
         }
         each("freshet_pipeline_budget_limit", "How many requests its budget has.") { $0.budget?.limit }
@@ -155,7 +157,7 @@ struct MetricsView {
     }
 
     private func write(runs text: inout MetricText) {
-        text.family("freshet_pipeline_runs", .counter, "Runs since the daemon began, by outcome.") { family in
+        text.family("freshet_pipeline_runs", .counter, "Runs since the daemon started, by outcome.") { family in
             for counters in counters {
                 for (outcome, count) in [
                     ("changed", counters.changed), ("unchanged", counters.unchanged), ("failed", counters.failed),
@@ -187,8 +189,8 @@ struct MetricText {
     enum Format {
         /// OpenMetrics 1.0 (https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md).
         case openMetrics
-        /// Version 0.0.4 of Prometheus' own (https://prometheus.io/docs/instrumenting/exposition_formats/), which is what the
-        /// textfile collector of node_exporter reads: it has no units, no type `info`, and no last line.
+        /// Version 0.0.4 of Prometheus' own (https://prometheus.io/docs/instrumenting/exposition_formats/), which is
+        /// what the textfile collector of node_exporter reads: it has no units, no type `info`, and no last line.
         case prometheus
     }
 
@@ -206,7 +208,7 @@ struct MetricText {
     ) {
         var family = Samples(name: name)
         samples(&family)
-        // A family of which there is nothing is left out: nothing is to be learned from its name.
+        // A family without samples is omitted.
         guard !family.text.isEmpty else { return }
         switch format {
         case .openMetrics:
@@ -214,7 +216,7 @@ struct MetricText {
             if let unit { text += "# UNIT \(name) \(unit)\n" }
             text += "# HELP \(name) \(Self.escaped(help))\n"
         case .prometheus:
-            // There a counter's or an info's family has the name of its samples.
+            // In this format, the family of a counter or info has the name of its samples.
             let suffix = kind == .counter ? "_total" : kind == .info ? "_info" : ""
             text += "# HELP \(name)\(suffix) \(help)\n"
             text += "# TYPE \(name)\(suffix) \(kind == .info ? "gauge" : kind.rawValue)\n"
@@ -230,7 +232,7 @@ struct MetricText {
 
         init(name: String) { self.name = name }
 
-        /// - Parameter value: nil: there is no such sample.
+        /// - Parameter value: nil for no sample.
         mutating func sample(_ suffix: String, _ labels: [(String, String)], _ value: Int64?) {
             guard let value else { return }
             write(suffix, labels, String(value))
@@ -240,7 +242,7 @@ struct MetricText {
             write(suffix, labels, String(value))
         }
 
-        /// - Parameter microseconds: written as seconds, exactly.
+        /// - Parameter microseconds: written in seconds, without rounding.
         mutating func sample(
             _ suffix: String = "", seconds microseconds: Int64?, _ labels: [(String, String)] = []
         ) {

@@ -1,7 +1,7 @@
 import FreshetControl
 import FreshetRender
 
-/// A parameter for people.
+/// A parameter as a row of `set` or as text.
 enum ParameterView {
     static let columns: [Table.Column] = [
         .init("PARAMETER", shrinksTo: 12), .init("VALUE", shrinksTo: 12), .init("DEFAULT", shrinksTo: 8),
@@ -24,7 +24,7 @@ enum ParameterView {
 
     private static func value(_ parameter: ParameterStatus) -> String { parameter.value.map(shown) ?? secret }
 
-    /// What is empty, or begins or ends with a space, could not be seen without quotation marks.
+    /// Quotes a value that is empty, or begins or ends with a space.
     private static func shown(_ value: String) -> String {
         value.isEmpty || value.hasPrefix(" ") || value.hasSuffix(" ") ? "\"\(value)\"" : value
     }

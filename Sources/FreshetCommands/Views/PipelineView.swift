@@ -1,14 +1,14 @@
 import FreshetControl
 import FreshetRender
 
-/// A pipeline for people, as a block of lines.
+/// A pipeline in detail, as a block of lines.
 struct PipelineView {
     let pipeline: PipelineStatus
     let times: Times
     let palette: Palette
-    /// Whether how far a run is may be drawn.
+    /// Whether the progress of a run is drawn as a bar.
     var hasBars = false
-    /// The terminal's columns, in which the block is to fit; nil: a line is as long as it is.
+    /// The width of the terminal; nil for no limit.
     var columns: Int?
 
     /// The lines of `status`.
@@ -25,45 +25,52 @@ struct PipelineView {
                 "generation \(generation.number), \(SizeText.bytes(generation.size)), "
                     + "since \(times.both(generation.committedAt))"
                     + (generation.truncated == true ? ", truncated: there are more pages" : ""))
-            if let held = Self.held(generation, times) { add("Held", held, .busy) }
+            if let kept = Self.kept(generation, times) { add(kept.label, kept.text, .busy) }
             if let comment = generation.comment { add("Signed", comment) }
             if let directory = generation.directory { add("Files", directory) } else { add("File", generation.path) }
         } else if let copy = pipeline.withdrawn {
             add(
                 "Copy",
-                "withdrawn \(times.relative(copy.since)); generation \(copy.number), \(SizeText.bytes(copy.size)), is kept",
+                "withdrawn \(times.past(copy.since)); generation \(copy.number), \(SizeText.bytes(copy.size)), is kept",
                 .bad)
         } else {
             add("Copy", "none yet")
         }
-        if let check = pipeline.lastCheck { add("Checked", times.relative(check)) }
-        if let origin = pipeline.originExpires { add("Fresh", "until \(times.both(origin)), says the origin") }
+        if let check = pipeline.lastCheck { add("Checked", times.past(check)) }
+        if let origin = pipeline.originExpires { add("Fresh", "until \(times.both(origin)) (stated by the origin)") }
         if let expires = pipeline.expires { add("Expires", "\(times.relative(expires)) (max-age)") }
-        if let expires = pipeline.contentExpires { add("Valid", "until \(times.both(expires)), states the content") }
+        if let expires = pipeline.contentExpires {
+            add("Valid", "until \(times.both(expires)) (stated by the content)")
+        }
         if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
-        if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
+        if let next = Self.nextRun(pipeline, times) { add("Next run", next) }
         if let budget = pipeline.budget { add("Budget", Self.budget(budget)) }
         if let parameters = pipeline.parameters {
             add("Set", parameters.map(ParameterView.text).joined(separator: ", "))
         }
         if pipeline.needsNetwork, let path = pipeline.path { add("Network", path) }
-        // Branches of a copy that was made say all that its failure says.
+        // Without a failed run, the branches say everything that the failure says.
         if let branches = pipeline.branches {
             add("Branches", "\(branches.failed) of \(branches.total) fail", .bad)
             for branch in branches.failing { block.add(below: text(of: branch)) }
         }
         if let more = pipeline.more { add("More", Self.places(more)) }
-        for debt in pipeline.hooks ?? [] { add("Hook", Self.text(of: debt, times), debt.since == nil ? .busy : .bad) }
-        if let failure = pipeline.failure, pipeline.branches == nil || pipeline.state == .failed {
+        for pending in pipeline.hooks ?? [] {
+            add("Hook", Self.text(of: pending, times), pending.since == nil ? .busy : .bad)
+        }
+        let failure = pipeline.branches == nil || pipeline.state == .failed ? pipeline.failure : nil
+        if let failure {
             add("Error", failure.message, .bad)
-            add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
+            add("Failing", "\(Count.text(failure.attempts, "attempt")), since \(times.both(failure.since))")
         }
         if let candidate = pipeline.candidate {
+            // The error of the last run often has the reason already.
+            let reason = failure?.message.contains(candidate.reason) == true ? "" : ": \(candidate.reason)"
             add(
-                "Refused",
-                "\(SizeText.bytes(candidate.size)), \(times.relative(candidate.refusedAt)): \(candidate.reason)")
-            block.add(below: "'freshetctl diff \(pipeline.name) --candidate' shows it, 'accept' takes it")
+                "Rejected",
+                "\(SizeText.bytes(candidate.size)), \(times.past(candidate.rejectedAt))\(reason)")
+            block.add(below: "'freshetctl diff \(pipeline.name) --candidate' shows it, 'accept' publishes it")
         }
         return block.lines
     }
@@ -72,23 +79,24 @@ struct PipelineView {
     private func text(of branch: BranchFailureStatus) -> String {
         let path = branch.path.joined(separator: "/")
         let attempts = Count.text(branch.attempts, "attempt")
-        return "\(path): \(branch.message), \(attempts), first \(times.relative(branch.since))"
+        return "\(path): \(branch.message), \(attempts), first \(times.past(branch.since))"
     }
 
-    /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first 5min ago, next in 12s`.
-    static func text(of debt: PendingHook, _ times: Times) -> String {
-        var text = debt.hook
-        guard let since = debt.since else {
-            return text + (debt.running ? " runs" : " waits for its turn") + " for generation \(debt.generation)"
+    /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first failed 5min ago, next
+    /// in 12s`.
+    static func text(of pending: PendingHook, _ times: Times) -> String {
+        var text = pending.hook
+        guard let since = pending.since else {
+            return text + (pending.running ? " is running" : " waits to run") + " for generation \(pending.generation)"
         }
-        if let error = debt.error { text += ": \(error)" }
-        if debt.attempts > 0 { text += ", \(Count.text(debt.attempts, "attempt"))" }
-        text += " for generation \(debt.generation), first failed \(times.relative(since))"
-        if debt.running { return text + ", runs again" }
-        return text + (debt.next.map { ", next \(times.relative($0))" } ?? ", waits for its turn")
+        if let error = pending.error { text += ": \(error)" }
+        if pending.attempts > 0 { text += ", \(Count.text(pending.attempts, "attempt"))" }
+        text += " for generation \(pending.generation), first failed \(times.past(since))"
+        if pending.running { return text + ", is running again" }
+        return text + (pending.next.map { ", next \(times.relative($0))" } ?? ", waits to run")
     }
 
-    /// Where further pages can be loaded: the keys, as `load-more` takes them, and how many pages there are.
+    /// The branches with further pages: the keys for `load-more`, and the number of pages so far.
     static func places(_ more: MorePages) -> String {
         let shown = more.places.map { place in
             let pages = "after \(Count.text(place.pages, "page"))"
@@ -102,34 +110,36 @@ struct PipelineView {
 
     private var state: String {
         var text = pipeline.state.rawValue
-        if let reason = waitingReason {
-            text += pipeline.state == .waiting ? " for \(reason)" : ", waits for \(reason)"
+        if let reason = pipeline.waitingFor {
+            // Such as "waiting for the network" and "failed; next attempt in 1h".
+            let words = reason == .backoff ? "next attempt" : "waiting for \(Self.waiting(reason))"
+            text = pipeline.state == .waiting && reason != .backoff ? words : "\(text); \(words)"
         }
         if let since = pipeline.heldSince {
-            // A run under way ends by itself, and a faulty pipeline is called failed.
+            // While a last run is in progress, or if the configuration is invalid, the state is not `held`.
             text += "\(pipeline.state == .held ? "" : ", held") since \(times.both(since))"
         }
-        if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
-        // Of the network it has a line of its own.
+        if let until = pipeline.waitingUntil {
+            text += (pipeline.waitingFor == .backoff ? " " : ", ") + times.relative(until)
+        }
+        // The network has its own line.
         if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
         if hasBars, let bar = ProgressView.bar(pipeline) {
             text += " " + (columns == nil ? bar : LabelledText.word(bar))
         }
         if let amounts = ProgressView.amounts(pipeline) { text += ", \(amounts)" }
-        if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
+        if let freshness = pipeline.freshness { text += "; content is \(freshness.rawValue)" }
         return text
     }
 
-    private var waitingReason: String? { pipeline.waitingFor.map(Self.waiting) }
-
-    /// What is waited for, as it follows "waiting for".
+    /// The words after "waiting for".
     static func waiting(_ reason: WaitingReason) -> String {
         switch reason {
         case .network: "the network"
-        case .quiet: "calm"
+        case .quiet: "the quiet period"
         case .backoff: "the next attempt"
         case .budget: "its budget"
-        case .slot: "its turn"
+        case .slot: "the request limit"
         case .memory: "memory"
         case .sleep: "the machine to wake up"
         case .filesystem: "the file system"
@@ -137,13 +147,23 @@ struct PipelineView {
         }
     }
 
-    /// What keeps the copy from being replaced; nil: nothing.
-    static func held(_ generation: GenerationStatus, _ times: Times) -> String? {
+    /// A label and a text for a copy that is not replaced by the content of the source: it is pinned or was rolled
+    /// back. Nil for any other copy.
+    static func kept(_ generation: GenerationStatus, _ times: Times) -> (label: String, text: String)? {
         let isBehind = generation.behind == true
         guard let since = generation.pinnedSince else {
-            return isBehind ? "rolled back; the source has other content, and its next change replaces this" : nil
+            guard isBehind else { return nil }
+            return ("Rollback", "the source has other content; its next change replaces this copy")
         }
-        return "pinned since \(times.both(since))" + (isBehind ? "; the source has other content" : "")
+        return ("Pinned", "since \(times.both(since))" + (isBehind ? "; the source has other content" : ""))
+    }
+
+    /// Such as `in 12min (timer)`. After a failed run, the timer is set by the backoff.
+    static func nextRun(_ pipeline: PipelineStatus, _ times: Times) -> String? {
+        pipeline.nextRun.map { next in
+            let isBackoff = next.reason == "retry" || next.reason == "timer" && pipeline.state == .failed
+            return "\(times.relative(next.at)) (\(isBackoff ? "backoff" : next.reason))"
+        }
     }
 
     /// Such as `12 of 500 requests in 24h`.
@@ -151,11 +171,11 @@ struct PipelineView {
         "\(budget.used) of \(Count.text(budget.limit, "request")) in \(TimeText.duration(budget.periodUSec))"
     }
 
-    /// Such as `12: unchanged in 85 ms, 3min 2s ago`.
+    /// Such as `#12 unchanged after 85 ms, 3min 2s ago`.
     static func run(_ run: RunStatus, _ times: Times) -> String {
-        let outcome = run.outcome?.rawValue ?? "under way"
-        let duration = run.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
-        return "\(run.number): \(outcome)\(duration), begun \(times.relative(run.started))"
+        let outcome = run.outcome?.rawValue ?? "in progress"
+        let duration = run.durationUSec.map { " after \(TimeText.duration($0))" } ?? ""
+        return "#\(run.number) \(outcome)\(duration), \(times.past(run.started))"
     }
 
     /// Such as `network (2, default route via enp3s0), timer`; nil if there are none.
@@ -169,7 +189,7 @@ struct PipelineView {
 }
 
 extension Palette.Style {
-    /// How a pipeline does.
+    /// The style of a pipeline's state.
     init(_ state: PipelineState, _ freshness: Freshness?) {
         self =
             switch state {

@@ -1,9 +1,9 @@
 import FreshetControl
 import FreshetRender
 
-/// How far the run of a pipeline has come, for people.
+/// The progress of a run, as text.
 enum ProgressView {
-    /// From 0 to 1, by its branches, or else by its bytes; nil: nobody knows how much is to come.
+    /// The progress from 0 to 1, by branches, else by bytes; nil if the total is unknown.
     static func fraction(_ pipeline: PipelineStatus) -> Double? {
         if let known = pipeline.knownBranches, let ended = pipeline.endedBranches, known > 0 {
             return Double(ended) / Double(known)
@@ -12,7 +12,7 @@ enum ProgressView {
         return Double(pipeline.loadedBytes ?? 0) / Double(total)
     }
 
-    /// What is there, such as `3 pages, 4 of 9 branches, 2 KiB so far`; nil: no run is under way.
+    /// The loaded amounts, such as `3 pages, 4 of 9 branches, 2 KiB so far`; nil if no run is in progress.
     static func amounts(_ pipeline: PipelineStatus) -> String? {
         var parts: [String] = []
         if let pages = pipeline.loadedPages { parts.append(Count.text(pages, "page")) }
@@ -26,21 +26,21 @@ enum ProgressView {
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
-    /// Such as `[====>     ] 44 %`; nil: nobody knows how much is to come.
+    /// Such as `[====>     ] 44 %`; nil if the total is unknown.
     static func bar(_ pipeline: PipelineStatus) -> String? {
         fraction(pipeline).map { "\(ProgressBar.text($0, columns: barColumns)) \(percent($0))" }
     }
 
     private static let barColumns = 26
 
-    /// Whole per cent; 100 only when all is there.
+    /// Whole per cent, rounded down: 100 only at the end.
     private static func percent(_ fraction: Double) -> String { "\(Int(min(1, max(0, fraction)) * 100)) %" }
 
-    /// One line for runs that are awaited.
+    /// One line for all runs that a verb waits for.
     ///
     /// - Parameters:
-    ///   - pipelines: those of which nothing came yet.
-    ///   - ended: how many have ended.
+    ///   - pipelines: the pipelines whose runs have not ended.
+    ///   - ended: the number of runs that have ended.
     static func line(_ pipelines: [PipelineStatus], ended: Int) -> String {
         if ended == 0, pipelines.count == 1, let pipeline = pipelines.first { return line(pipeline) }
         let all = ended + pipelines.count
@@ -57,7 +57,7 @@ enum ProgressView {
         if let reason = pipeline.waitingFor, pipeline.state == .waiting {
             text += "waiting for \(PipelineView.waiting(reason))"
         } else {
-            let wait = pipeline.waitingFor.map { "waits for \(PipelineView.waiting($0))" }
+            let wait = pipeline.waitingFor.map { "waiting for \(PipelineView.waiting($0))" }
             text += [bar(pipeline) ?? pipeline.state.rawValue, amounts(pipeline), wait].compactMap { $0 }
                 .joined(separator: ", ")
         }

@@ -1,35 +1,35 @@
 import FreshetControl
 import FreshetRender
 
-/// What came of a refresh, in one line.
+/// The outcome of a refresh, in one line.
 enum RefreshView {
-    /// - Parameter waited: whether the outcome was awaited.
+    /// - Parameter waited: whether the request waits for the outcome.
     static func text(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
         DisplayText.harmless("\(result.name): \(outcome(result, waited: waited, times))")
     }
 
-    /// What a run waits for, in one line.
+    /// The reason for which a run waits, in one line.
     static func text(_ hint: WaitingHint) -> String {
-        DisplayText.harmless("\(hint.name): waits: \(hint.reason)")
+        DisplayText.harmless("\(hint.name): waiting: \(hint.reason)")
     }
 
     private static func outcome(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
-        if let hint = result.tryLater { return "not started: \(times.patience(hint)); --force passes it" }
+        if let hint = result.tryLater { return "not started: \(times.retryHint(hint)); --force ignores it" }
         let duration = duration(result.durationUSec)
         switch result.outcome {
         case .changed: return "changed\(copy(result.generation, result.size))\(duration)"
         case .unchanged:
-            let held = result.behind == true ? "; the source has other content, which is held back" : ""
-            return "unchanged\(duration)\(held)"
-        case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
+            let behind = result.behind == true ? "; the source has other content, which is not published" : ""
+            return "unchanged\(duration)\(behind)"
+        case .failed: return "failed: \(result.failure ?? "the daemon gave no reason")"
         case .superseded, .cancelled, .unknown:
             let reason = result.failure.map { ": \($0)" } ?? ""
             return "\(result.outcome?.rawValue ?? "")\(reason)"
-        case nil: return waited ? "the daemon does not say what came of it" : "refresh requested"
+        case nil: return waited ? "the daemon gave no outcome" : "refresh requested"
         }
     }
 
-    /// Such as `, generation 3, 1.2 KiB`: what a run has made, after the word for it.
+    /// Such as `, generation 3, 1.2 KiB`: the new copy, after the outcome.
     static func copy(_ generation: Int64?, _ size: Int64?) -> String {
         (generation.map { ", generation \($0)" } ?? "") + (size.map { ", \(SizeText.bytes($0))" } ?? "")
     }
@@ -39,7 +39,7 @@ enum RefreshView {
         microseconds.map { " in \(TimeText.duration($0))" } ?? ""
     }
 
-    /// The exit status for all results: a failure outweighs patience.
+    /// The exit status for all results: a failure has precedence over a request that was not started.
     static func status(_ results: [RefreshResult], waited: Bool) -> ExitStatus {
         let hasFailed = results.contains { result in
             guard result.tryLater == nil else { return false }

@@ -1,7 +1,7 @@
 import FreshetControl
 import FreshetRender
 
-/// A pipeline for people, as a row of a table.
+/// A pipeline as a row of a table.
 struct SummaryView {
     let summary: PipelineSummary
     let times: Times
@@ -20,8 +20,8 @@ struct SummaryView {
     var row: [Table.Cell] {
         var state = summary.state.rawValue
         if let reason = summary.waitingFor, summary.state == .waiting { state += ":\(reason.rawValue)" }
-        if let freshness = summary.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
-        if summary.hookFails == true { state += " (hook fails)" }
+        if let freshness = summary.freshness, freshness != .fresh { state += "; \(freshness.rawValue)" }
+        if summary.hookFails == true { state += "; hook fails" }
         return [
             Table.Cell(summary.name),
             Table.Cell(state, Palette.Style(summary.state, summary.freshness)),

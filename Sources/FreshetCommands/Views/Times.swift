@@ -1,7 +1,7 @@
 import FreshetControl
 import FreshetRender
 
-/// Instants as views show them, relative to one present for all of a command's output.
+/// Formats instants for the views of a command; all of them are relative to the same present.
 struct Times {
     let now: Int64
     let timeZone: (Int64) -> (offset: Int64, name: String)
@@ -10,7 +10,13 @@ struct Times {
     func relative(_ instant: Int64) -> String { TimeText.relative(instant, now: now) }
 
     /// Such as `Sat 2026-11-21 02:39:23 UTC; 3min 2s ago`.
-    func both(_ instant: Int64) -> String { "\(absolute(instant)); \(relative(instant))" }
+    func both(_ instant: Int64) -> String { "\(absolute(instant)); \(past(instant))" }
+
+    /// Such as `3min 2s ago` or `just now`.
+    func past(_ instant: Int64) -> String {
+        let text = relative(instant)
+        return text == "now" ? "just now" : text
+    }
 
     func absolute(_ instant: Int64) -> String {
         let zone = timeZone(instant)
@@ -21,14 +27,14 @@ struct Times {
         TimeText.timeOfDay(instant, offset: timeZone(instant).offset)
     }
 
-    /// Why to wait, and until when.
-    func patience(_ hint: TryLaterHint) -> String {
+    /// The reason of a refusal, and the time at which to try again.
+    func retryHint(_ hint: TryLaterHint) -> String {
         let until = hint.until.map { ", until \(absolute($0)) (\(relative($0)))" } ?? ""
         return DisplayText.harmless(hint.reason) + until
     }
 }
 
-/// `1 fault`, `2 faults`.
+/// `1 error`, `2 errors`.
 enum Count {
     static func text(_ count: some BinaryInteger, _ noun: String) -> String {
         "\(count) \(noun)\(count == 1 ? "" : "s")"

@@ -1,8 +1,8 @@
 extension Diagnostic {
-    /// The widest excerpt, in columns of a terminal. Beside the gutter it fits the usual 120.
+    /// The widest excerpt, in columns of a terminal. With the gutter it fits the usual 120.
     package static let maximumExcerptWidth = 100
 
-    /// The fault as people read it, without a line break at the end:
+    /// The diagnostic as text for people, without a line break at the end:
     ///
     ///     pipelines/jwks.yaml:12:3: error: unknown key 'evry'; did you mean 'every'?
     ///        12 |   evry: 15min
@@ -20,7 +20,7 @@ extension Diagnostic {
         return text
     }
 
-    /// What is wrong, what to do about it and which other place it is about, on one line.
+    /// The message, the remedy and the related location, on one line.
     package func explanation(relativeTo directory: String? = nil) -> String {
         var text = message
         if let quotation { text += ": \(quotation)" }
@@ -48,12 +48,12 @@ extension Diagnostic.Excerpt {
     /// Cuts a source line around a column.
     ///
     /// - Parameters:
-    ///   - line: The line without its break. Characters that would act on a terminal are replaced here.
-    ///   - column: Counted from 1; one past the end is the place of what is missing there.
+    ///   - line: The line without its break. Control characters are replaced here.
+    ///   - column: Counted from 1. A column one past the end points to something that is missing there.
     init(line: some Sequence<Unicode.Scalar>, column: Int) {
         let scalars = line.map(Self.harmless)
         let caret = min(max(column - 1, 0), scalars.count)
-        // The fault stays in the first two thirds, so that what follows it is seen too.
+        // The caret stays in the first two thirds, so that the text after it is shown too.
         var start = caret
         var width = 0
         while start > 0, width + scalars[start - 1].columns <= Diagnostic.maximumExcerptWidth * 2 / 3 {
@@ -76,8 +76,8 @@ extension Diagnostic.Excerpt {
         self.init(text: String(view), caret: caret - start + (start > 0 ? 1 : 0))
     }
 
-    /// What moves the caret below its place: a tab for a tab, since its width is the terminal's choice, and spaces as
-    /// wide as anything else.
+    /// The indentation that moves the caret below its column: a tab for a tab, because the terminal chooses its width,
+    /// and spaces for all other characters.
     fileprivate var indentation: String {
         text.unicodeScalars.prefix(caret).map { scalar in
             scalar == "\t" ? "\t" : String(repeating: " ", count: scalar.columns)
@@ -90,7 +90,7 @@ extension Diagnostic.Excerpt {
 }
 
 extension Unicode.Scalar {
-    /// Control characters, and those that turn the direction of text around and so hide what a line really says.
+    /// Whether it is a control character, or changes the direction of text and so can hide the real content of a line.
     var actsOnTerminal: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
@@ -98,7 +98,7 @@ extension Unicode.Scalar {
         }
     }
 
-    /// How many columns of a terminal it takes: none for a combining mark, two for a wide character (the wide and
+    /// How many columns of a terminal it takes: zero for a combining mark, two for a wide character (the wide and
     /// full-width ranges of Unicode's annex 11, joined where the gaps are unassigned).
     var columns: Int {
         guard value >= 0x300 else { return 1 }
@@ -117,8 +117,8 @@ extension Unicode.Scalar {
 }
 
 extension StringProtocol {
-    /// The text in quotation marks, as a message quotes what a file says: on one line, harmless to a terminal, without
-    /// the secrets of URLs, and not longer than a glance takes.
+    /// The text in quotation marks for a message: on one line, without control characters, without the secrets of URLs,
+    /// and at most 48 characters long.
     var quoted: String {
         let longest = 48
         let masked = SourceText.maskingURLs(Array(unicodeScalars))

@@ -1,5 +1,5 @@
-/// A place in a configuration file. Lines and columns count from 1; a column is a Unicode scalar, as editors that open
-/// `file:line:column` count them.
+/// A location in a configuration file. Lines and columns count from 1. Columns count Unicode scalars, as editors that
+/// open `file:line:column` do.
 package struct Location: Hashable, Sendable {
     /// The file's path as it was searched for.
     package var file: String
@@ -13,21 +13,21 @@ package struct Location: Hashable, Sendable {
     }
 }
 
-/// One fault of the configuration: where it is, what is wrong and what to do. A value that carries all that its
-/// rendering needs, so that it may cross a socket and be shown by a program that cannot read the file.
+/// One error or warning of the configuration: its location, the message and the remedy. It contains everything that its
+/// text needs, so that a program that cannot read the file can show it after it crossed a socket.
 package struct Diagnostic: Hashable, Sendable {
     package enum Severity: String, CaseIterable, Hashable, Sendable {
         /// The definition cannot be used.
         case error
-        /// It can be used, and is probably not what was meant.
+        /// The definition can be used, but is probably a mistake.
         case warning
     }
 
-    /// The source line, cut to ``maximumExcerptWidth`` columns around the fault. Values of request headers, the user
-    /// information and the query of URLs are covered by asterisks: diagnostics end up in the journal.
+    /// The source line, cut to ``maximumExcerptWidth`` columns around the location. Values of request headers, and the
+    /// user information and the query of URLs are replaced by asterisks: diagnostics end up in the journal.
     package struct Excerpt: Hashable, Sendable {
         package var text: String
-        /// How many Unicode scalars of `text` stand before the fault.
+        /// How many Unicode scalars of `text` precede the location.
         package var caret: Int
 
         package init(text: String, caret: Int) {
@@ -36,24 +36,24 @@ package struct Diagnostic: Hashable, Sendable {
         }
     }
 
-    /// The file's path as it was searched for; a directory's where that is what could not be read.
+    /// The path of the file as it was searched for, or of a directory that could not be read.
     package var file: String
-    /// Counted from 1; nil if the fault is the file's as a whole.
+    /// Counted from 1; nil if the diagnostic concerns the whole file.
     package var line: Int?
-    /// Counted from 1, in Unicode scalars; nil if the fault is the file's as a whole.
+    /// Counted from 1, in Unicode scalars; nil if the diagnostic concerns the whole file.
     package var column: Int?
     package var severity: Severity
-    /// The key, with those above it: `refresh.retry.from`; nil if no key is concerned.
+    /// The key with its parent keys, such as `refresh.retry.from`; nil if the diagnostic does not concern a key.
     package var keyPath: String?
-    /// What is wrong, without a full stop.
+    /// The error itself, without a full stop.
     package var message: String
-    /// What another program says of it, such as jq of a program: it may quote the file, which not everybody may read.
+    /// The error message of another program, such as jq. It may quote the file, which not every user may read.
     package var quotation: String?
-    /// What to do about it, if that can be said.
+    /// How to correct the error, if known.
     package var remedy: String?
-    /// A second place that the fault is about, such as the first of two equal keys.
+    /// A second location that belongs to the error, such as the first of two equal keys.
     package var related: Location?
-    /// The source line, unless the fault is the file's as a whole or the line may hold a secret.
+    /// The source line; nil if the diagnostic concerns the whole file, or if the line may contain a secret.
     package var excerpt: Excerpt?
 
     package init(
@@ -82,7 +82,7 @@ package struct Diagnostic: Hashable, Sendable {
             message: message, quotation: quotation, remedy: remedy, related: related)
     }
 
-    /// The order in which people read faults: by file, then from top to bottom; those of a file as a whole first.
+    /// The reading order: by file, then from top to bottom; diagnostics of a whole file first.
     package static func areInReadingOrder(_ one: Diagnostic, _ other: Diagnostic) -> Bool {
         (one.file, one.line ?? 0, one.column ?? 0, one.message)
             < (other.file, other.line ?? 0, other.column ?? 0, other.message)

@@ -1,10 +1,10 @@
-/// Finds the word that somebody probably meant.
+/// Finds the word that a user probably meant.
 enum Suggestion {
-    /// Words longer than this are not compared: nobody mistypes a key of that length, and the work is quadratic.
+    /// Words longer than this are not compared: no key is that long, and the cost is quadratic.
     static let maximumLength = 40
 
-    /// The candidate nearest to a word, or nil if none is near: at most one slip of the keyboard in three characters.
-    /// Case and the choice between `-`, `_` and capitals are no slips at all.
+    /// The candidate nearest to a word, with at most one typing error in three characters; nil if there is no such
+    /// candidate. Case and the choice between `-`, `_` and capitals do not count as errors.
     static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
         guard word.utf8.count <= maximumLength else { return nil }
         let plainWord = plain(word)

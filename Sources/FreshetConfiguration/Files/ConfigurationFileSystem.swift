@@ -1,29 +1,30 @@
-/// What reading a configuration asks of a file system. ``HostFileSystem`` is the real one, ``InMemoryFileSystem`` its
-/// twin for tests.
+/// The file system operations that reading a configuration needs. ``HostFileSystem`` is the real one,
+/// ``InMemoryFileSystem`` the one for tests.
 package protocol ConfigurationFileSystem: Sendable {
     /// The names in a directory, in no order, without `.` and `..`; nil if there is no such directory.
     func names(inDirectory path: String) throws(FileError) -> [String]?
 
-    /// What a file holds.
+    /// The content of a file.
     ///
-    /// - Parameter limit: The most bytes that are read; a larger file is a fault.
+    /// - Parameter limit: The largest size in bytes; a larger file is an error.
     func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent
 }
 
-/// What was found under a file's name.
+/// The content of a configuration file, or the reason why it has no content.
 package enum FileContent: Hashable, Sendable {
     case bytes([UInt8])
-    /// The null device, as a rule through a symbolic link: the file is to count as not there, here and below.
+    /// The file is the null device, usually through a symbolic link: files of this name in this directory and in
+    /// directories of lower priority are not used.
     case masked
-    /// Nothing: it went away after its directory was listed.
+    /// The file does not exist: it was removed after its directory was listed.
     case absent
 }
 
-/// Why a file or directory could not be read.
+/// The error of a file or directory that could not be read.
 package struct FileError: Error, Hashable, Sendable {
-    /// What is wrong, as a message has it after the file's name.
+    /// The error, without the file's name.
     package var message: String
-    /// What to do about it.
+    /// How to correct the error.
     package var remedy: String?
 
     package init(message: String, remedy: String? = nil) {
@@ -31,25 +32,25 @@ package struct FileError: Error, Hashable, Sendable {
         self.remedy = remedy
     }
 
-    /// The user may not read it.
+    /// The user has no permission to read the file or directory.
     package static func forbidden(to user: String, reason: String) -> FileError {
         FileError(
             message: "the user \(user.quoted) may not read this: \(reason)",
-            remedy: "give that user the right to read it and to search the directories above it (chown, chmod)")
+            remedy: "give this user permission to read it and to search the directories above it (chown, chmod)")
     }
 
     static func tooLarge(limit: Int) -> FileError {
         FileError(
-            message: "the file is larger than \(limit >> 10) KiB", remedy: "divide it, or remove what is not needed")
+            message: "the file is larger than \(limit >> 10) KiB", remedy: "split it, or remove what is not needed")
     }
 
     static var danglingLink: FileError {
         FileError(
             message: "the link points to a file that does not exist",
-            remedy: "remove the link, or point it to /dev/null to hide the files of this name below")
+            remedy: "remove the link, or point it to /dev/null to hide files of this name in other directories")
     }
 
     static var notRegular: FileError {
-        FileError(message: "this is not a regular file", remedy: "replace it by one, or give it another name")
+        FileError(message: "this is not a regular file", remedy: "replace it with a regular file, or rename it")
     }
 }

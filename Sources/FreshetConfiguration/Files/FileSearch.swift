@@ -1,24 +1,25 @@
-/// Finds the files of a configuration: which of several of one name counts, and what is laid over it.
+/// Finds the files of a configuration: the file of each name with the highest priority, and its drop-ins.
 struct FileSearch {
-    /// How many names a directory may have; beyond that it is not a configuration.
+    /// How many names a directory may have; a larger directory does not contain a configuration.
     static let maximumNames = 100_000
     private static let suffix = ".yaml"
     private static let dropInSuffix = ".yaml.d"
 
-    /// A file and what is merged over it.
+    /// A file and its drop-ins.
     struct Group {
         /// The file's name without its suffix.
         var name: String
-        /// The path of the one that counts; nil if there are drop-ins alone, which is right for the daemon only.
+        /// The path of the file with the highest priority; nil if there are only drop-ins, which only the daemon
+        /// allows.
         var file: String?
-        /// The paths of its drop-ins, in the order in which they are merged.
+        /// The paths of the drop-ins, in the order in which they are merged.
         var dropIns: [String]
         var isDaemon = false
     }
 
     let searchPath: SearchPath
     let fileSystem: any ConfigurationFileSystem
-    private(set) var faults: [Diagnostic] = []
+    private(set) var errors: [Diagnostic] = []
 
     init(searchPath: SearchPath, fileSystem: any ConfigurationFileSystem) {
         self.searchPath = searchPath
@@ -44,11 +45,11 @@ struct FileSearch {
         }
         for (pipeline, directories) in dropInDirectories.sorted(by: { $0.key < $1.key }) where files[pipeline] == nil {
             for directory in directories {
-                faults.append(
+                errors.append(
                     Diagnostic(
                         file: directory, severity: .warning,
-                        message: "there are drop-ins here for the pipeline \(pipeline.quoted), which does not exist",
-                        remedy: "remove the directory, or add \(pipeline).yaml beside it"))
+                        message: "this directory has drop-ins for pipeline \(pipeline.quoted), which does not exist",
+                        remedy: "remove the directory, or add \(pipeline).yaml next to it"))
             }
         }
         return files.sorted { $0.key < $1.key }.map { name, file in
@@ -65,12 +66,12 @@ struct FileSearch {
             for name in names where name == "freshet.yml" {
                 warnOfMisnamed(name, SearchPath.path(directory, name))
             }
-            // Where a pipeline would have them.
+            // A pipeline's drop-ins are in NAME.yaml.d, so this name is a likely mistake.
             if names.contains("freshet.yaml.d") {
-                faults.append(
+                errors.append(
                     Diagnostic(
                         file: SearchPath.path(directory, "freshet.yaml.d"), severity: .warning,
-                        message: "the directory is not read: the drop-ins of freshet.yaml are in freshet.d",
+                        message: "this directory is not read: drop-ins of freshet.yaml belong in freshet.d",
                         remedy: "rename it to freshet.d"))
             }
         }
@@ -78,7 +79,8 @@ struct FileSearch {
         return Group(name: "freshet", file: file, dropIns: dropIns(in: directories), isDaemon: true)
     }
 
-    /// The drop-ins of directories, the highest of which comes first: by file name, of each name the highest.
+    /// The drop-ins of directories, sorted by file name. If several directories have a drop-in of one name, the first
+    /// directory, which has the highest priority, wins.
     private mutating func dropIns(in directories: [String]) -> [String] {
         var paths: [String: String] = [:]
         for directory in directories {
@@ -98,20 +100,20 @@ struct FileSearch {
         do throws(FileError) {
             guard let names = try fileSystem.names(inDirectory: directory) else {
                 if isTop, searchPath.mustExist {
-                    faults.append(
+                    errors.append(
                         Diagnostic(file: directory, message: "there is no such directory", remedy: "check --config-dir")
                     )
                 }
                 return []
             }
             guard names.count <= Self.maximumNames else {
-                faults.append(
+                errors.append(
                     Diagnostic(file: directory, message: "the directory has more than \(Self.maximumNames) files"))
                 return []
             }
             return names
         } catch {
-            faults.append(Diagnostic(file: directory, message: error.message, remedy: error.remedy))
+            errors.append(Diagnostic(file: directory, message: error.message, remedy: error.remedy))
             return []
         }
     }
@@ -121,23 +123,24 @@ struct FileSearch {
         return String(name.dropLast(suffix.count))
     }
 
-    /// Copies that editors and package managers leave behind are passed over in silence; this one is a mistake.
+    /// Warns of a file that ends in `.yml`, which is a mistake. Other names, such as the copies that editors and
+    /// package managers leave, are skipped without a warning.
     private mutating func warnOfMisnamed(_ name: String, _ path: String) {
         guard name.hasSuffix(".yml"), !name.hasPrefix(".") else { return }
-        faults.append(
+        errors.append(
             Diagnostic(
-                file: path, severity: .warning, message: "the file is not read, since its name ends in .yml",
-                remedy: "let it end in .yaml"))
+                file: path, severity: .warning, message: "the file is not read because its name ends in .yml",
+                remedy: "rename it so that it ends in .yaml"))
     }
 }
 
-/// What a pipeline may be called.
+/// The rules for the name of a pipeline.
 enum PipelineName {
     /// In bytes: a name is part of paths, unit names and log fields.
     static let maximumLength = 64
 
-    /// What is wrong with a name; nil if nothing is.
-    static func fault(_ name: String) -> ValueError? {
+    /// The error of a name; nil if the name is valid.
+    static func error(_ name: String) -> ValueError? {
         let isWellFormed = name.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -148,14 +151,16 @@ enum PipelineName {
         }
         guard isWellFormed, !name.isEmpty else {
             return ValueError(
-                "\(name.quoted) is not a pipeline's name", remedy: "use letters, digits, '-', '_' and '.' for the file")
+                "\(name.quoted) is not a valid pipeline name",
+                remedy: "use letters, digits, '-', '_' and '.' in the file's name")
         }
         guard !name.hasPrefix("-"), !name.hasPrefix(".") else {
             return ValueError(
-                "\(name.quoted) is not a pipeline's name", remedy: "let it begin with a letter, a digit or '_'")
+                "\(name.quoted) is not a valid pipeline name",
+                remedy: "begin the file's name with a letter, a digit or '_'")
         }
         guard name.utf8.count <= maximumLength else {
-            return ValueError("the pipeline's name is longer than \(maximumLength) bytes", remedy: "rename the file")
+            return ValueError("the pipeline name is longer than \(maximumLength) bytes", remedy: "rename the file")
         }
         return nil
     }

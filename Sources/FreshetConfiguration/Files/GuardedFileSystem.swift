@@ -1,21 +1,21 @@
-/// A file system that rejects paths which somebody may have changed who must not: configuration decides what is executed.
+/// A file system that rejects paths which an untrusted user may have changed: configuration decides which programs run.
 package struct GuardedFileSystem: ConfigurationFileSystem {
     private let base: any ConfigurationFileSystem
-    private let judge: @Sendable (String) -> FileError?
+    private let check: @Sendable (String) -> FileError?
 
-    /// - Parameter judge: the reason to reject a path; nil accepts it. May block.
-    package init(_ base: any ConfigurationFileSystem, judge: @escaping @Sendable (String) -> FileError?) {
+    /// - Parameter check: returns the reason to reject a path; nil accepts the path. May block.
+    package init(_ base: any ConfigurationFileSystem, check: @escaping @Sendable (String) -> FileError?) {
         self.base = base
-        self.judge = judge
+        self.check = check
     }
 
     package func names(inDirectory path: String) throws(FileError) -> [String]? {
-        if let fault = judge(path) { throw fault }
+        if let error = check(path) { throw error }
         return try base.names(inDirectory: path)
     }
 
     package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
-        if let fault = judge(path) { throw fault }
+        if let error = check(path) { throw error }
         return try base.content(ofFile: path, limit: limit)
     }
 }

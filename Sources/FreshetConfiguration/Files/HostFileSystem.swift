@@ -1,6 +1,6 @@
 import Glibc
 
-/// The machine's own files. Reads block: for the start of the daemon, for tools, and for a worker thread.
+/// The files of the host. Reads block: use it at the start of the daemon, in tools, and on a worker thread.
 package struct HostFileSystem: ConfigurationFileSystem {
     package init() {}
 
@@ -8,14 +8,14 @@ package struct HostFileSystem: ConfigurationFileSystem {
         guard let directory = opendir(path) else {
             let error = errno
             if error == ENOENT { return nil }
-            throw Self.fault(error)
+            throw Self.error(error)
         }
         defer { closedir(directory) }
         var names: [String] = []
         while true {
             errno = 0
             guard let entry = readdir(directory) else {
-                if errno != 0 { throw Self.fault(errno) }
+                if errno != 0 { throw Self.error(errno) }
                 return names
             }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
@@ -26,18 +26,18 @@ package struct HostFileSystem: ConfigurationFileSystem {
     }
 
     package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
-        // O_NONBLOCK: a pipe by this name must not hold the reader up.
+        // O_NONBLOCK: opening a pipe of this name must not block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
             let error = errno
-            guard error == ENOENT else { throw Self.fault(error) }
+            guard error == ENOENT else { throw Self.error(error) }
             var status = stat()
             if lstat(path, &status) == 0 { throw .danglingLink }
             return .absent
         }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.fault(errno) }
+        guard fstat(descriptor, &status) == 0 else { throw Self.error(errno) }
         // The null device is 1:3 on every Linux (Documentation/admin-guide/devices.txt).
         if status.st_mode & S_IFMT == S_IFCHR, status.st_rdev == 0x103 { return .masked }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
@@ -45,10 +45,10 @@ package struct HostFileSystem: ConfigurationFileSystem {
         return .bytes(try Self.bytes(of: descriptor, expected: Int(status.st_size), limit: limit))
     }
 
-    /// Reads to the end, which may be farther than expected if somebody is writing.
+    /// Reads to the end of the file. It may be larger than expected if another process writes to it.
     private static func bytes(of descriptor: Int32, expected: Int, limit: Int) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
-        // One more than expected, so that the end shows without growing.
+        // One byte more than expected, so that the end is found without another read.
         var capacity = expected + 1
         while true {
             var error: Int32 = 0
@@ -65,7 +65,7 @@ package struct HostFileSystem: ConfigurationFileSystem {
                     }
                 }
             }
-            guard error == 0 else { throw fault(error) }
+            guard error == 0 else { throw Self.error(error) }
             let isEnd = chunk.count < capacity
             bytes = bytes.isEmpty ? chunk : bytes + chunk
             guard bytes.count <= limit else { throw .tooLarge(limit: limit) }
@@ -74,12 +74,12 @@ package struct HostFileSystem: ConfigurationFileSystem {
         }
     }
 
-    private static func fault(_ error: Int32) -> FileError {
+    private static func error(_ error: Int32) -> FileError {
         let reason = reason(error)
         switch error {
         case EACCES, EPERM: return .forbidden(to: userName(), reason: reason)
         case ENOTDIR: return FileError(message: "a directory is expected here: \(reason)")
-        default: return FileError(message: "it cannot be read: \(reason)")
+        default: return FileError(message: "cannot be read: \(reason)")
         }
     }
 
@@ -89,10 +89,10 @@ package struct HostFileSystem: ConfigurationFileSystem {
         return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The name of the user whose rights count, or the number if it has none.
+    /// The name of the effective user, or the number if the user has no name.
     private static func userName() -> String {
         let user = geteuid()
-        // Far more than a line of passwd(5) has; if it is not enough, the number is shown.
+        // Far more than a line of passwd(5) has; if it is not enough, the number is returned.
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
             var entry = passwd()
             var found: UnsafeMutablePointer<passwd>?

@@ -1,11 +1,11 @@
-/// A file system for tests: files by their paths. Directories are there if something is below them.
+/// A file system for tests: files by their paths. A directory exists if there is a file below it.
 package struct InMemoryFileSystem: ConfigurationFileSystem {
     package enum Entry: Hashable, Sendable {
         case bytes([UInt8])
         /// A link to the null device.
         case mask
-        /// Reading fails.
-        case fault(FileError)
+        /// Reading the file fails with this error.
+        case error(FileError)
         case emptyDirectory
     }
 
@@ -22,7 +22,7 @@ package struct InMemoryFileSystem: ConfigurationFileSystem {
 
     package func names(inDirectory path: String) throws(FileError) -> [String]? {
         switch entries[path] {
-        case .fault(let fault): throw fault
+        case .error(let error): throw error
         case .bytes, .mask: throw FileError(message: "a directory is expected here: Not a directory")
         case .emptyDirectory, nil: break
         }
@@ -39,7 +39,7 @@ package struct InMemoryFileSystem: ConfigurationFileSystem {
         case .bytes(let bytes) where bytes.count > limit: throw .tooLarge(limit: limit)
         case .bytes(let bytes): return .bytes(bytes)
         case .mask: return .masked
-        case .fault(let fault): throw fault
+        case .error(let error): throw error
         case .emptyDirectory: throw .notRegular
         case nil:
             if entries.keys.contains(where: { $0.hasPrefix(path + "/") }) { throw .notRegular }

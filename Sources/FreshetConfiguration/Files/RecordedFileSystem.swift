@@ -1,5 +1,5 @@
-/// The files of a configuration as they were at one moment. A process of root reads a draft where only root may look, gives
-/// its rights up, and parses the files after that.
+/// The files of a configuration as they were at one moment. A process of root reads a draft that only root may read,
+/// drops its privileges, and then parses the files.
 package struct RecordedFileSystem: ConfigurationFileSystem {
     private var names: [String: Result<[String]?, FileError>] = [:]
     private var contents: [String: Result<FileContent, FileError>] = [:]

@@ -1,5 +1,5 @@
-/// A file system in which some files have another content: an edit can be checked together with all other files before it is
-/// installed.
+/// A file system in which some files have a different content, so that an edit can be checked together with all other
+/// files before it is installed.
 package struct SubstitutingFileSystem: ConfigurationFileSystem {
     private let base: any ConfigurationFileSystem
     /// The contents by the paths that the files will have.
@@ -10,7 +10,7 @@ package struct SubstitutingFileSystem: ConfigurationFileSystem {
         self.copies = copies
     }
 
-    /// Reads a file that stands for another one. Blocks.
+    /// Reads a file whose content replaces that of another file. Blocks.
     package static func copy(of path: String) -> Result<FileContent, FileError> {
         Result { () throws(FileError) in
             try HostFileSystem().content(ofFile: path, limit: SourceText.maximumSize)
@@ -19,7 +19,7 @@ package struct SubstitutingFileSystem: ConfigurationFileSystem {
 
     package func names(inDirectory path: String) throws(FileError) -> [String]? {
         let prefix = path == "/" ? path : path + "/"
-        // What stands for a file, and for directories that will be made for it.
+        // The replaced files, and the directories that will be created for them.
         let added = copies.keys.filter { $0.hasPrefix(prefix) }
             .map { String($0.dropFirst(prefix.count).prefix { $0 != "/" }) }
         let found = try base.names(inDirectory: path)

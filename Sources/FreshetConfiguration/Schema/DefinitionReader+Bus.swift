@@ -1,19 +1,19 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The most matches of one pipeline. A bus takes some hundreds of one connection (512, dbus-daemon(1)).
+    /// How many matches a pipeline may have. A bus accepts a few hundred from one connection (512, dbus-daemon(1)).
     static let maximumBusMatches = 64
 
-    /// The elements of `refresh.dbus`; a mapping alone is a list of one.
+    /// The elements of `refresh.dbus`; a mapping without a list is one element.
     mutating func dbus(in section: Section) -> [BusSignalMatch] {
         guard let entry = section["dbus"] else { return [] }
         let keyPath = section.path("dbus")
         let elements: [Node]
         if case .sequence(let nodes) = entry.value.content { elements = nodes } else { elements = [entry.value] }
         guard elements.count <= Self.maximumBusMatches else {
-            error(
+            addError(
                 entry.location, keyPath, "there are more than \(Self.maximumBusMatches) matches",
-                remedy: "a path-namespace, or a match without 'member', wants several signals")
+                remedy: "one match with 'path-namespace', or without 'member', selects several signals")
             return []
         }
         var matches: [BusSignalMatch] = []
@@ -22,7 +22,7 @@ extension DefinitionReader {
                 let match = busMatch(in: section)
             else { continue }
             if matches.contains(match) {
-                warning(element.location, keyPath, "the match stands twice", remedy: "once is enough")
+                warning(element.location, keyPath, "the match appears twice", remedy: "remove one of them")
             } else {
                 matches.append(match)
             }
@@ -31,7 +31,7 @@ extension DefinitionReader {
     }
 
     private mutating func busMatch(in section: Section) -> BusSignalMatch? {
-        let before = faults.count
+        let before = errors.count
         var match = BusSignalMatch(bus: value("bus", in: section, .choice()) ?? .system)
         let parts: [(String, WritableKeyPath<BusSignalMatch, String?>)] = [
             ("sender", \.sender), ("path", \.path), ("path-namespace", \.pathNamespace), ("interface", \.interface),
@@ -42,16 +42,16 @@ extension DefinitionReader {
             match[keyPath: part] = text
             var alone = BusSignalMatch()
             alone[keyPath: part] = text
-            if let fault = terms.busFault(alone) { error(entry.value.location, section.path(key), fault) }
+            if let error = context.busError(alone) { addError(entry.value.location, section.path(key), error) }
         }
         if section["interface"] == nil, section["sender"] == nil {
             missing(
                 section.location, section.name.path, "a match has neither 'interface' nor 'sender'",
-                remedy: "name the interface of the signal, or who sends it")
+                remedy: "add the interface or the sender of the signal")
         }
-        guard faults.count == before else { return nil }
-        if let fault = terms.busFault(match) {
-            error(section.location, section.name.path, fault)
+        guard errors.count == before else { return nil }
+        if let error = context.busError(match) {
+            addError(section.location, section.name.path, error)
             return nil
         }
         return match

@@ -1,8 +1,8 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// `source.credential`: a name, or keys that say as what the secret is sent. Nil if it is not there or faulty.
-    mutating func ownCredential(in source: Section) -> HTTPHeader? {
+    /// `source.credential`: a name, or keys that choose how the secret is sent. Nil if the key is absent or invalid.
+    mutating func credentialHeader(in source: Section) -> HTTPHeader? {
         guard let entry = source["credential"] else { return nil }
         guard case .mapping = entry.value.content else {
             return value("credential", in: source, .credentialName).map { .bearer($0) }
@@ -12,22 +12,23 @@ extension DefinitionReader {
         if section["name"] == nil {
             missing(
                 section.location, section.path("name"), "'credential' has no 'name'",
-                remedy: "name a credential that the service is started with")
+                remedy: "add the name of a credential of the service (LoadCredential=)")
         }
         let scheme: CredentialScheme? = value("as", in: section, .choice())
         let header = value("header", in: section, .headerName)
         if let scheme, scheme != .header, let entry = section["header"] {
-            error(
-                entry.location, section.path("header"), "'header' belongs to 'as: header', and \(scheme.sentence)",
+            addError(
+                entry.location, section.path("header"), "'header' needs 'as: header': \(scheme.sentence)",
                 remedy: "keep one of them", related: section["as"]?.location)
         }
         if scheme == .header, section["header"] == nil {
             missing(
                 section.location, section.path("header"), "'credential' has no 'header'",
-                remedy: "name the header whose value the secret is: header: X-Api-Key")
+                remedy: "add the name of the header for the secret: header: X-Api-Key")
         }
         guard let name else { return nil }
-        // A faulty value is no reason to take the secret for a bearer token; it is reported, and nothing runs.
+        // If the value of `as` is invalid, the pipeline does not run, so it does not matter which scheme is chosen
+        // here.
         switch scheme ?? (section["header"] == nil ? .bearer : .header) {
         case .bearer: return .bearer(name)
         case .basic: return .basic(name)
@@ -39,8 +40,8 @@ extension DefinitionReader {
 private enum CredentialScheme: String, CaseIterable, Sendable {
     case bearer, basic, header
 
-    /// The end of a sentence about it.
-    var sentence: String { "a \(self) credential is the header Authorization" }
+    /// The end of an error message.
+    var sentence: String { "a \(self) credential is sent in the header Authorization" }
 }
 
 extension ValueKind where Value == String {

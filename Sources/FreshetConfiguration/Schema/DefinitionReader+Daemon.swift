@@ -1,10 +1,10 @@
 extension DefinitionReader {
-    /// The most runs at once: each has a few descriptors, and the service may open 16,384.
+    /// How many runs may be concurrent: each uses a few descriptors, and the service may open 16,384.
     static let maximumConcurrency = 4096
-    /// The least `memory.max`: less is not enough for a program and a few megabytes.
-    static let leastMemoryLimit: UInt64 = 64 << 20
+    /// The smallest `memory.max`: less is not enough for one jq program and a few megabytes of data.
+    static let minimumMemoryLimit: UInt64 = 64 << 20
 
-    /// Reads `freshet.yaml`. What it returns is good only if there are no errors among the faults.
+    /// Reads `freshet.yaml`. The result may be used only if ``errors`` contains no error.
     mutating func daemon(from root: Node) -> DaemonDefinition {
         var daemon = DaemonDefinition()
         guard let file = self.root(.daemon, root) else { return daemon }
@@ -15,15 +15,15 @@ extension DefinitionReader {
         if daemon.originConcurrency > daemon.concurrency, let entry = file["origin-concurrency"] {
             warning(
                 entry.value.location, "origin-concurrency",
-                "'origin-concurrency' is more than 'concurrency', which has the last word",
+                "'origin-concurrency' is greater than 'concurrency', the limit of all requests",
                 remedy: "make it at most \(daemon.concurrency)")
         }
         daemon.networkTarget = value("network-target", in: file, .address)
         daemon.networkProbe = value("network-probe", in: file, .probe)
-        cacheRoom(of: &daemon, in: file)
+        cacheQuota(of: &daemon, in: file)
         if let section = section(.daemonMemory, "memory", in: file) {
             daemon.memoryLimit =
-                value("max", in: section, .size(Self.leastMemoryLimit...ByteSize.largest)) ?? daemon.memoryLimit
+                value("max", in: section, .size(Self.minimumMemoryLimit...ByteSize.largest)) ?? daemon.memoryLimit
         }
         return daemon
     }

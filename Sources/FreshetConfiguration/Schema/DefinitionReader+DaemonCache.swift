@@ -7,20 +7,20 @@ package enum FreeSpaceRule: Hashable, Sendable {
 }
 
 extension DefinitionReader {
-    /// The least `max-total`: less is no cache.
-    static let leastCacheLimit: UInt64 = 1 << 20
+    /// The smallest `max-total`.
+    static let minimumCacheLimit: UInt64 = 1 << 20
 
-    /// How much room the cache may take.
-    mutating func cacheRoom(of daemon: inout DaemonDefinition, in file: Section) {
+    /// Reads the disk quota of the cache.
+    mutating func cacheQuota(of daemon: inout DaemonDefinition, in file: Section) {
         guard let section = section(.daemonCache, "cache", in: file) else { return }
-        let limit = value("max-total", in: section, .sizeOrInfinity(Self.leastCacheLimit...ByteSize.largest))
+        let limit = value("max-total", in: section, .sizeOrInfinity(Self.minimumCacheLimit...ByteSize.largest))
         if let limit { daemon.cacheLimit = limit }
         daemon.minFree = value("min-free", in: section, .freeSpace) ?? daemon.minFree
     }
 }
 
 extension ValueKind where Value == UInt64? {
-    /// A size, or `infinity`, which is nil.
+    /// A size, or `infinity`, which is read as nil.
     fileprivate static func sizeOrInfinity(_ range: ClosedRange<UInt64>) -> ValueKind {
         ValueKind(name: "a size such as 512M, or infinity") { scalar throws(ValueError) in
             scalar.text == "infinity" ? nil : try ValueKind<UInt64>.size(range).read(scalar)
@@ -29,7 +29,7 @@ extension ValueKind where Value == UInt64? {
 }
 
 extension ValueKind where Value == FreeSpaceRule {
-    fileprivate static let freeSpace = ValueKind(name: "a size such as 512M, or a share such as 10%") {
+    fileprivate static let freeSpace = ValueKind(name: "a size such as 512M, or a percentage such as 10%") {
         scalar throws(ValueError) in
         guard scalar.text.hasSuffix("%") else {
             return .bytes(try ValueKind<UInt64>.size(0...ByteSize.largest).read(scalar))
@@ -38,7 +38,7 @@ extension ValueKind where Value == FreeSpaceRule {
         guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let share = UInt64(digits),
             share <= 99
         else {
-            throw ValueError("has to be a size, or a whole number from 0% to 99%, not \(scalar.text.quoted)")
+            throw ValueError("has to be a size, or a percentage from 0% to 99%, not \(scalar.text.quoted)")
         }
         return .percent(share)
     }

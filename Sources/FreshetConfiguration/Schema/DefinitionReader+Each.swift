@@ -1,16 +1,16 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The fan-out below a source, and what is below that.
+    /// The fan-out of a source, with its inner fan-outs.
     ///
-    /// - Parameter names: of the items around it.
+    /// - Parameter names: The names of the items of the outer fan-outs.
     mutating func each(in parent: Section, among names: [String]) -> EachDefinition? {
         guard parent["each"] != nil, let section = section(.each, "each", in: parent) else { return nil }
         guard names.count < EachDefinition.maximumDepth else {
-            error(
+            addError(
                 section.location, section.keyPath,
-                "'each' stands within more than \(EachDefinition.maximumDepth - 1) others",
-                remedy: "the numbers of their requests multiply: let another pipeline fetch what is inside")
+                "'each' is nested more than \(EachDefinition.maximumDepth) levels deep",
+                remedy: "the numbers of requests multiply: let another pipeline fetch the inner data")
             return nil
         }
         let key = value("key", in: section, .program)
@@ -18,15 +18,16 @@ extension DefinitionReader {
         let onError = onError(in: section)
         let publish: EachDefinition.Publish? = value("publish", in: section, .choice())
         if publish == .progressive, let entry = section["publish"], parent.keyPath != "source" {
-            error(
-                entry.value.location, section.path("publish"), "only the pipeline's own list is published as it comes",
-                remedy: "leave it out here: the outermost 'each' below 'source' may have it")
+            addError(
+                entry.value.location, section.path("publish"),
+                "'publish: progressive' is allowed only in 'each' directly below 'source'",
+                remedy: "leave it out here")
         }
         if publish == .progressive, let entry = section["publish"], let inner = section["each"] {
-            error(
+            addError(
                 entry.value.location, section.path("publish"),
-                "a list is published as it comes only if its branches have no branches of their own",
-                remedy: "leave it out: what such a branch showed before could not stand in its place",
+                "'publish: progressive' is not allowed with an inner 'each'",
+                remedy: "leave it out: the previous content of such a branch could not be kept in the list",
                 related: inner.location)
         }
         let sameOrigin = value("same-origin", in: section, .boolean)
@@ -40,58 +41,60 @@ extension DefinitionReader {
     }
 
     private mutating func onError(in section: Section) -> EachDefinition.OnError? {
-        // Here YAML's null is a word like the others.
+        // Here YAML's null is one of the values, not a missing value.
         if case .scalar(let scalar)? = section["on-error"]?.value.content, scalar.isNothing, scalar.text == "null" {
             return .null
         }
         return value("on-error", in: section, .choice())
     }
 
-    /// Whether all of the URL comes from an item.
+    /// Whether the whole URL comes from an item.
     func isURLFromData(in section: Section, among items: [String]) -> Bool {
-        guard case .scalar(let scalar)? = section["url"]?.value.content, let place = URLTemplate.whole(scalar.text)
+        guard case .scalar(let scalar)? = section["url"]?.value.content,
+            let placeholder = URLTemplate.whole(scalar.text)
         else { return false }
-        return items.contains(place.name)
+        return items.contains(placeholder.name)
     }
 
-    /// URLs that are an item's as a whole, in this stage or further in. Where they lead is seen when they are there; what
-    /// they must not take along is known before.
+    /// Checks URLs that an item gives as a whole, in this stage or in an inner one. Their origin is checked at run
+    /// time; this function checks that no credential, header or body of the list's origin would be sent to another
+    /// origin.
     ///
     /// - Parameters:
-    ///   - name: the item's.
-    ///   - parent: what the list comes from.
+    ///   - name: The name of the item.
+    ///   - parent: The section of the source from which the list comes.
     private mutating func checkURLs(
         of name: String, in stage: StageDefinition, _ sameOrigin: Bool?, in section: Section, of parent: Section
     ) {
         let own = stage.source.requestFromData
-        let requests = stage.all.compactMap(\.source.requestFromData).filter { $0.placeOfURL?.name == name }
+        let requests = stage.all.compactMap(\.source.requestFromData).filter { $0.urlPlaceholder?.name == name }
         guard !requests.isEmpty else {
             if let entry = section["same-origin"] {
                 warning(
                     entry.location, section.path("same-origin"),
-                    "'same-origin' means nothing here: no URL's origin comes from an item of this list",
-                    remedy: "it belongs to a whole URL of an item, such as url: '{item.url}'")
+                    "'same-origin' has no effect here: no item of this list gives a whole URL",
+                    remedy: "leave it out, or use a whole URL of an item, such as url: '{item.url}'")
             }
             return
         }
         let socket = parent["unix-socket"]
         guard parent["url"] == nil || socket != nil else { return }
-        let url = own?.placeOfURL?.name == name ? section["url"] : nil
+        let url = own?.urlPlaceholder?.name == name ? section["url"] : nil
         let location = url?.value.location ?? section.location
         let path = url == nil ? section.keyPath : section.path("url")
         if sameOrigin != false {
-            error(
+            addError(
                 location, path,
-                "an item names the URL, and the list comes from "
-                    + (socket == nil ? "no origin" : "a socket, which is no URL's origin"),
-                remedy: "to follow URLs to any origin: same-origin: false", related: socket?.location)
+                "an item gives the URL, but the list "
+                    + (socket == nil ? "has no origin" : "comes from a socket, which has no origin"),
+                remedy: "to allow URLs of any origin, set same-origin: false", related: socket?.location)
         }
-        if requests.contains(where: \.hasOwn) {
-            error(
+        if requests.contains(where: \.isBoundToOrigin) {
+            addError(
                 location, path,
-                "an item names the URL, and headers and credentials are sent to the list's origin only, which has none; "
-                    + "the same goes for a body and a certificate authority",
-                remedy: "leave them out, or write the URL down")
+                "an item gives the URL, but headers, credentials, a body and a certificate authority are used only for "
+                    + "the origin of the list, and this list has no origin",
+                remedy: "leave them out, or write the URL in the file")
         }
     }
 
@@ -99,63 +102,64 @@ extension DefinitionReader {
         guard let entry = section["as"] else {
             missing(
                 section.location, section.path("as"), "'each' has no 'as'",
-                remedy: "name what it goes through: with 'as: topic' an item is {topic.id} in a URL and $topic in jq")
+                remedy: "add a name for the items: 'as: topic' defines {topic.id} for URLs and $topic for jq programs")
             return nil
         }
         guard let name = value("as", in: section, .line) else { return nil }
         guard URLTemplate.isName(name[...]), name.utf8.count <= 64 else {
-            error(
+            addError(
                 entry.value.location, section.path("as"), "'as' has to be a name, not \(name.quoted)",
-                remedy: "letters, digits, '-' and '_', and no digit or '-' first")
+                remedy: "use letters, digits, '-' and '_', beginning with a letter or '_'")
             return nil
         }
         guard !(names + parameterNames).contains(where: { JQVariable.name($0) == JQVariable.name(name) }) else {
-            error(
-                entry.value.location, section.path("as"), "'\(name)' is the name of something around it",
+            addError(
+                entry.value.location, section.path("as"),
+                "the name '\(name)' is already used by a parameter or an outer 'each'",
                 remedy: "choose another name")
             return nil
         }
         return name
     }
 
-    /// Each place of a URL has to be something that is there: an item or a parameter.
-    mutating func checkPlaces(of url: String, _ entry: Node.Entry, in section: Section, among items: [String]) {
-        guard let template = try? URLTemplate(url) else { return }  // said where the URL was read
+    /// Checks that each placeholder of a URL is an item or a parameter.
+    mutating func checkPlaceholders(of url: String, _ entry: Node.Entry, in section: Section, among items: [String]) {
+        guard let template = try? URLTemplate(url) else { return }  // reported when the URL was read
         let names = items + parameterNames
-        var known: Set<URLTemplate.Place> = []
-        for place in template.places where known.insert(place).inserted {
-            if parameterNames.contains(place.name), !place.path.isEmpty {
-                error(
+        var known: Set<URLTemplate.Placeholder> = []
+        for placeholder in template.placeholders where known.insert(placeholder).inserted {
+            if parameterNames.contains(placeholder.name), !placeholder.path.isEmpty {
+                addError(
                     entry.value.location, section.path(entry.key),
-                    "'\(entry.key)' looks with '{\(place)}' into the parameter '\(place.name)'",
-                    remedy: "a parameter is one text: write {\(place.name)}")
+                    "'\(entry.key)' has '{\(placeholder)}', but the parameter '\(placeholder.name)' has no fields",
+                    remedy: "write {\(placeholder.name)}")
             }
-            guard !names.contains(place.name) else { continue }
-            var remedy = "declare '\(place.name)' below 'parameters'; a literal brace is %7B or %7D"
-            if let near = Suggestion.nearest(to: place.name, among: names) {
+            guard !names.contains(placeholder.name) else { continue }
+            var remedy = "declare '\(placeholder.name)' below 'parameters'; write a literal brace as %7B or %7D"
+            if let near = Suggestion.nearest(to: placeholder.name, among: names) {
                 remedy = "did you mean '{\(near)}'?"
             } else if !names.isEmpty {
-                remedy = "there is \(names.map { "{\($0)}" }.joined(separator: ", "))"
+                remedy = "the placeholders here are \(names.map { "{\($0)}" }.joined(separator: ", "))"
             }
-            error(
+            addError(
                 entry.value.location, section.path(entry.key),
-                "'\(entry.key)' has a place for '\(place.name)', and nothing is called so", remedy: remedy)
+                "'\(entry.key)' has the unknown placeholder '{\(placeholder.name)}'", remedy: remedy)
         }
-        if template.places.allSatisfy({ names.contains($0.name) }) { checkDefaults(of: url, entry, in: section) }
+        if template.placeholders.allSatisfy({ names.contains($0.name) }) { checkDefaults(of: url, entry, in: section) }
     }
 }
 
 extension HTTPSource {
-    /// It has what is meant for one origin.
-    fileprivate var hasOwn: Bool {
+    /// Whether the request has parts that must be sent to one origin only.
+    fileprivate var isBoundToOrigin: Bool {
         !headers.isEmpty || clientCertificate != nil || certificateAuthority != nil || method != .get
     }
 }
 
 extension SourceDefinition {
-    /// The request, if all of its URL comes from an item.
+    /// The request, if its whole URL comes from an item.
     fileprivate var requestFromData: HTTPSource? {
-        guard case .http(let request) = self, request.placeOfURL != nil else { return nil }
+        guard case .http(let request) = self, request.urlPlaceholder != nil else { return nil }
         return request
     }
 }

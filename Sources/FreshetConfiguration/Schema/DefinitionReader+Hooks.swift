@@ -1,21 +1,21 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The elements of `on-change`; a mapping alone is a list of one.
+    /// The elements of `on-change`; a mapping without a list is one element.
     mutating func hooks(in file: Section) -> [HookDefinition] {
         guard let entry = file["on-change"] else { return [] }
         let elements: [Node]
         if case .sequence(let nodes) = entry.value.content { elements = nodes } else { elements = [entry.value] }
         guard !elements.isEmpty else {
-            error(
+            addError(
                 entry.value.location, "on-change", "'on-change' is an empty list",
                 remedy: "leave it out, or name a command: on-change: [{exec: [/usr/lib/program, argument]}]")
             return []
         }
         guard elements.count <= HookDefinition.perPipeline else {
-            error(
+            addError(
                 entry.location, "on-change", "there are more than \(HookDefinition.perPipeline) hooks",
-                remedy: "they run one after the other: a program can do the work of several")
+                remedy: "hooks run one after the other: let one program do the work of several")
             return []
         }
         var hooks: [HookDefinition] = []
@@ -25,9 +25,9 @@ extension DefinitionReader {
                 let hook = hook(in: section)
             else { continue }
             if let first = places.updateValue(element.location, forKey: hook.identity) {
-                error(
+                addError(
                     element.location, "on-change",
-                    hook.unit == nil ? "the same command stands twice" : "the same unit stands twice",
+                    hook.unit == nil ? "the same command appears twice" : "the same unit appears twice",
                     remedy: "keep one of them",
                     related: first)
             }
@@ -40,9 +40,9 @@ extension DefinitionReader {
         let timeout = value("timeout", in: section, .duration(HookDefinition.timeouts))
         if let entry = section["reload-unit"] {
             if section["exec"] != nil {
-                error(
+                addError(
                     entry.location, section.path("reload-unit"), "a hook has 'exec' and 'reload-unit'",
-                    remedy: "write two elements of 'on-change': they are done one after the other")
+                    remedy: "write two elements of 'on-change': they run one after the other")
             }
             return value("reload-unit", in: section, .unitName).map {
                 HookDefinition(reloading: $0, timeout: timeout ?? HookDefinition.defaultTimeout)
@@ -58,7 +58,7 @@ extension DefinitionReader {
 }
 
 extension ValueKind where Value == String {
-    /// The name of a unit as systemd.unit(5) has them, with its type.
+    /// The name of a unit with its type (systemd.unit(5)).
     fileprivate static let unitName = ValueKind(name: "the name of a unit such as nginx.service") {
         scalar throws(ValueError) in
         let name = scalar.text
@@ -72,8 +72,8 @@ extension ValueKind where Value == String {
             name.utf8.allSatisfy({ HTTPText.isLetterOrDigit($0) || ":-_.\\@".utf8.contains($0) })
         else {
             throw ValueError(
-                "is not the name of a unit",
-                remedy: "it has at most 255 letters, digits and :-_.\\@; systemd-escape(1) makes one of anything")
+                "is not a valid unit name",
+                remedy: "use at most 255 letters, digits and :-_.\\@; systemd-escape(1) converts other characters")
         }
         return name
     }

@@ -1,7 +1,7 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// `refresh.needs-network`: a word, an address, or keys of its own. Nil if it is not there or faulty.
+    /// `refresh.needs-network`: true, false, an address, or keys with values. Nil if the key is absent or invalid.
     mutating func networkNeed(in section: Section) -> NetworkNeed? {
         guard let entry = section["needs-network"] else { return nil }
         guard case .mapping = entry.value.content else { return value("needs-network", in: section, .networkNeed) }
@@ -10,8 +10,8 @@ extension DefinitionReader {
         guard network["probe"] != nil else {
             missing(
                 network.location, network.name.path, "'needs-network' has no 'probe'",
-                remedy: "name a URL that answers with no redirect: probe: https://…; or write true, false or an address"
-            )
+                remedy: "add a URL that answers without a redirect: probe: https://…; or write true, false or an "
+                    + "address")
             return nil
         }
         guard var probe = value("probe", in: network, .probe) else { return nil }
@@ -21,16 +21,17 @@ extension DefinitionReader {
 }
 
 extension ValueKind where Value == NetworkProbe {
-    /// The URL of a probe. It carries no credentials, whoever would wish it to.
+    /// The URL of a probe. Probes never send credentials.
     static let probe = ValueKind(name: "a URL such as https://example.com/204") { scalar throws(ValueError) in
         guard !scalar.text.contains(where: { "{}".contains($0) }) else {
-            throw ValueError("holds a brace", remedy: "a probe has no places for values; a literal brace is %7B or %7D")
+            throw ValueError(
+                "contains a brace", remedy: "a probe has no placeholders; write a literal brace as %7B or %7D")
         }
         do throws(ValueError) {
             return NetworkProbe(url: scalar.text, host: try URLText.host(of: scalar.text))
         } catch {
             guard error == .userInformation else { throw error }
-            throw ValueError(error.message, remedy: "remove what stands before '@': a probe carries no credentials")
+            throw ValueError(error.message, remedy: "remove the part before '@': a probe sends no credentials")
         }
     }
 }

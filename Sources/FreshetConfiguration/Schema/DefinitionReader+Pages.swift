@@ -1,20 +1,20 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The most pages of a set that can be allowed: each is a request.
+    /// The largest `max` and `load`: each page is a request.
     static let maximumPages = 100_000
-    /// The most items of a page that can be counted on.
+    /// The largest `size` of a page.
     static let maximumPageSize = 1_000_000
 
-    /// `pages` beside a source; nil if it is not there or faulty.
+    /// The key `pages` of a source; nil if the key is absent or invalid.
     mutating func pages(of source: SourceDefinition?, in parent: Section) -> PagesDefinition? {
         guard let entry = parent["pages"] else { return nil }
         switch source {
         case .http, nil: break
         case .command, .file, .copy, .joined:
-            error(
+            addError(
                 entry.location, parent.path("pages"),
-                "'pages' belongs to a 'url': other sources have one answer", remedy: "leave it out")
+                "'pages' needs a 'url': other sources have one answer", remedy: "leave it out")
             return nil
         }
         guard let section = section(.pages, "pages", in: parent) else { return nil }
@@ -25,10 +25,12 @@ extension DefinitionReader {
         let max = value("max", in: section, .integer(1...Self.maximumPages))
         let sameOrigin = value("same-origin", in: section, .boolean)
         if case .first(let count) = load, let entry = section["load"], count > max ?? PagesDefinition.defaultMax {
-            error(
+            addError(
                 entry.value.location, section.path("load"),
-                "'load' is more than 'max', \(max ?? PagesDefinition.defaultMax)",
-                remedy: max == nil ? "that is the default: configure 'max' too" : nil,
+                "'load' is greater than 'max' (\(max ?? PagesDefinition.defaultMax))",
+                remedy: max == nil
+                    ? "\(PagesDefinition.defaultMax) is the default of 'max': set 'max' too"
+                    : "lower 'load', or raise 'max'",
                 related: section["max"]?.location)
         }
         let sync = syncRule(in: section, load: load)
@@ -38,8 +40,8 @@ extension DefinitionReader {
             case .cursor, .offset, .page, .lastKey:
                 warning(
                     entry.location, section.path("same-origin"),
-                    "'same-origin' means nothing here: the next page has the URL of this one",
-                    remedy: "it belongs to 'next: link' and 'next: {url: …}'")
+                    "'same-origin' has no effect here: all pages have the same URL",
+                    remedy: "leave it out; it applies to 'next: link' and 'next: {url: …}'")
             }
         }
         guard let next else { return nil }
@@ -48,7 +50,7 @@ extension DefinitionReader {
             max: max ?? PagesDefinition.defaultMax, sameOrigin: sameOrigin ?? true, sync: sync)
     }
 
-    /// What asks for changes alone.
+    /// The key `sync-token`, which requests only the changes since the last run.
     private mutating func syncRule(in pages: Section, load: PageLoad?) -> SyncRule? {
         guard let entry = pages["sync-token"], let section = section(.syncToken, "sync-token", in: pages) else {
             return nil
@@ -59,22 +61,22 @@ extension DefinitionReader {
         if section["token"] == nil {
             missing(
                 section.location, section.path("token"), "'sync-token' has no 'token'",
-                remedy: "write a program that gives it, such as token: .nextSyncToken")
+                remedy: "add a program that returns the token, such as token: .nextSyncToken")
         }
         if section["parameter"] == nil {
             missing(
                 section.location, section.path("parameter"), "'sync-token' has no 'parameter'",
-                remedy: "name the query parameter that takes it, such as parameter: syncToken")
+                remedy: "add the name of the query parameter for the token, such as parameter: syncToken")
         }
         if pages["key"] == nil {
             missing(
-                entry.location, pages.path("key"), "'sync-token' stands without 'key'",
-                remedy: "changes are put to the items that they are changes of: key: .id")
+                entry.location, pages.path("key"), "'sync-token' needs 'key'",
+                remedy: "add the key by which changes are merged into the items: key: .id")
         }
         if case .first? = load, let other = pages["load"] {
-            error(
+            addError(
                 other.location, pages.path("load"), "'load' and 'sync-token' exclude each other",
-                remedy: "the token stands in the last page: load: all", related: entry.location)
+                remedy: "the last page contains the token: write load: all", related: entry.location)
         }
         guard let program, let parameter else { return nil }
         return SyncRule(program, parameter: parameter, deleted: deleted)
@@ -86,7 +88,7 @@ extension DefinitionReader {
         "write next: link, or one of {url: …}, {cursor: …, parameter: …}, {offset: …, size: …}, {page: …, size: …}, "
         + "{last-key: …, parameter: …, size: …}"
 
-    /// What belongs to which way to the next page, besides the key that names it.
+    /// The keys that each way to the next page allows, besides the key that selects the way.
     private static let nextKeys: [(kind: String, others: [String])] = [
         ("url", []),
         ("cursor", ["parameter", "more"]),
@@ -106,31 +108,33 @@ extension DefinitionReader {
         guard let next = section(.next, "next", in: pages) else { return nil }
         let kinds = Self.nextKeys.filter { next[$0.kind] != nil }
         guard let (kind, others) = kinds.first else {
-            // A key that the format does not have was perhaps meant to say it.
+            // An unknown key was reported already, and may be a misspelling of the missing one.
             guard next.entries.allSatisfy({ KeyCatalogue.Section.next.keys.contains($0.key) }) else { return nil }
-            missing(next.location, pages.path("next"), "'next' does not say how", remedy: Self.nextRemedy)
+            missing(
+                next.location, pages.path("next"), "'next' does not define how to find the next page",
+                remedy: Self.nextRemedy)
             return nil
         }
-        let before = faults.count
+        let before = errors.count
         for (other, _) in kinds.dropFirst() {
             guard let entry = next[other] else { continue }
-            error(
+            addError(
                 entry.location, next.path(other), "'\(other)' and '\(kind)' exclude each other",
-                remedy: "keep one; a drop-in takes the other away with '\(other): null'", related: next[kind]?.location)
+                remedy: "keep one; a drop-in removes the other with '\(other): null'", related: next[kind]?.location)
         }
-        refuseOthers(than: [kind] + others + kinds.map(\.kind), of: kind, in: next)
+        reportKeys(otherThan: [kind] + others + kinds.map(\.kind), of: kind, in: next)
         let rule = rule(kind, in: next)
-        return faults.count == before ? rule : nil
+        return errors.count == before ? rule : nil
     }
 
-    private mutating func refuseOthers(than keys: [String], of kind: String, in next: Section) {
+    private mutating func reportKeys(otherThan keys: [String], of kind: String, in next: Section) {
         for entry in next.entries where KeyCatalogue.Section.next.keys.contains(entry.key) && !keys.contains(entry.key)
         {
             if case .removed = entry.value.content { continue }
-            let homes = Self.nextKeys.filter { $0.others.contains(entry.key) }.map { "'\($0.kind)'" }
-            error(
+            let owners = Self.nextKeys.filter { $0.others.contains(entry.key) }.map { "'\($0.kind)'" }
+            addError(
                 entry.location, next.path(entry.key),
-                "'\(entry.key)' does not belong to '\(kind)', but to \(homes.joined(separator: ", "))",
+                "'\(entry.key)' cannot be used with '\(kind)', only with \(owners.joined(separator: ", "))",
                 remedy: "leave it out", related: next[kind]?.location)
         }
     }
@@ -161,7 +165,7 @@ extension DefinitionReader {
         if next["parameter"] == nil {
             missing(
                 next.location, next.path("parameter"), "'\(key)' has no 'parameter'",
-                remedy: "name the query parameter that takes it, such as parameter: after")
+                remedy: "add the name of the query parameter for its value, such as parameter: after")
         }
         guard let program, let parameter else { return nil }
         return CursorRule(program, parameter: parameter, more: more)
@@ -172,8 +176,8 @@ extension DefinitionReader {
         let parameter = value("size-parameter", in: next, .parameter)
         if let entry = next["size-parameter"], next["size"] == nil {
             missing(
-                entry.location, next.path("size-parameter"), "'size-parameter' stands without 'size'",
-                remedy: "say how many items a page shall have: size: 100")
+                entry.location, next.path("size-parameter"), "'size-parameter' needs 'size'",
+                remedy: "add the number of items of a page: size: 100")
         }
         return PageSize(
             size, parameter: parameter, total: value("total", in: next, .program),
@@ -187,13 +191,14 @@ extension ValueKind where Value == String {
         scalar throws(ValueError) in
         guard scalar.text == "link" else {
             throw ValueError(
-                "has to be 'link' or keys of its own, not \(scalar.text.quoted)",
-                remedy: scalar.text.hasPrefix(".") ? "for a program that gives the URL: {url: \(scalar.text)}" : nil)
+                "has to be 'link' or keys with values, not \(scalar.text.quoted)",
+                remedy: scalar.text.hasPrefix(".")
+                    ? "for a program that returns the URL, write {url: \(scalar.text)}" : nil)
         }
         return scalar.text
     }
 
-    /// The name of a query parameter, which is percent-encoded as far as it needs that.
+    /// The name of a query parameter. Freshet percent-encodes it where necessary.
     fileprivate static let parameter = ValueKind(name: "the name of a query parameter such as cursor") {
         scalar throws(ValueError) in
         let name = scalar.text
@@ -202,7 +207,7 @@ extension ValueKind where Value == String {
         else {
             throw ValueError(
                 "is not the name of a query parameter",
-                remedy: "write it alone, without '?', '&', '=' and its value; it is percent-encoded as it has to be")
+                remedy: "write only the name, without '?', '&', '=' and the value; Freshet percent-encodes it")
         }
         return name
     }

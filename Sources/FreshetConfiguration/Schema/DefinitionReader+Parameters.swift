@@ -1,24 +1,24 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The longest `quiet` of a parameter: whoever set it waits for it.
+    /// The longest `quiet` of a parameter: the client that set the parameter waits for it.
     static let longestParameterQuiet: Duration = .seconds(3600)
 
-    /// Reads what stands below `parameters`, in its order.
+    /// Reads the parameters below `parameters`, in their order.
     mutating func readParameters(in file: Section) {
         guard let entry = file["parameters"] else { return }
         guard case .mapping(let entries) = entry.value.content else {
-            if case .refused = entry.value.content { return }
-            error(
+            if case .invalid = entry.value.content { return }
+            addError(
                 entry.value.location, "parameters",
-                "'parameters' has to hold names with keys, not \(entry.value.kind)",
+                "'parameters' has to contain names with keys, not \(entry.value.kind)",
                 remedy: "write parameters: {language: {default: en}}")
             return
         }
         let present = entries.filter { if case .removed = $0.value.content { false } else { true } }
         parameterNames = present.map(\.key)
         guard present.count <= ParameterLimits.perPipeline else {
-            error(entry.location, "parameters", "there are more than \(ParameterLimits.perPipeline) parameters")
+            addError(entry.location, "parameters", "there are more than \(ParameterLimits.perPipeline) parameters")
             return
         }
         parameters = present.compactMap { parameter($0) }
@@ -27,9 +27,10 @@ extension DefinitionReader {
     private mutating func parameter(_ entry: Node.Entry) -> ParameterDefinition? {
         let path = "parameters.\(entry.key)"
         guard URLTemplate.isName(entry.key[...]), entry.key.utf8.count <= ParameterLimits.nameBytes else {
-            error(
+            addError(
                 entry.location, path, "\(entry.key.quoted) cannot be the name of a parameter",
-                remedy: "use at most \(ParameterLimits.nameBytes) letters, digits, '-' and '_', a letter or '_' first")
+                remedy: "use at most \(ParameterLimits.nameBytes) letters, digits, '-' and '_', beginning with a "
+                    + "letter or '_'")
             return nil
         }
         let subject = "the parameter '\(entry.key)'"
@@ -43,26 +44,26 @@ extension DefinitionReader {
         guard let defaultEntry = section["default"] else {
             missing(
                 section.location, "\(path).default", "\(subject) has no 'default'",
-                remedy: "say what it is as long as nobody sets it, which may be empty: default: \"\"")
+                remedy: "add the value that it has until it is set; the value may be empty: default: \"\"")
             return nil
         }
         guard let rule,
             let text = value(of: defaultEntry.value, key: "default", keyPath: "\(path).default", .parameterValue)
         else { return nil }
         let parameter = ParameterDefinition(entry.key, default: text, rule: rule, quiet: quiet ?? .zero)
-        if let fault = parameter.fault(of: text) {
-            error(
-                defaultEntry.value.location, "\(path).default", "the default of '\(entry.key)' \(fault)",
-                remedy: "a default is a value like any other")
+        if let error = parameter.error(of: text) {
+            addError(
+                defaultEntry.value.location, "\(path).default", "the default of '\(entry.key)' \(error)",
+                remedy: "change the default to an allowed value")
             return nil
         }
         return parameter
     }
 
-    /// Nil: what stands there is faulty.
+    /// The rule for a parameter's values; nil if it is invalid.
     private mutating func rule(in section: Section, _ path: String) -> ParameterDefinition.Rule? {
         if let choices = section["choices"], let pattern = section["pattern"] {
-            error(
+            addError(
                 pattern.location, "\(path).pattern", "'pattern' and 'choices' exclude each other",
                 remedy: "keep one", related: choices.location)
             return nil
@@ -73,49 +74,49 @@ extension DefinitionReader {
         guard let entry = section["choices"] else { return .any }
         guard case .sequence(let nodes) = entry.value.content, (1...ParameterLimits.choices).contains(nodes.count)
         else {
-            if case .refused = entry.value.content { return nil }
-            error(
+            if case .invalid = entry.value.content { return nil }
+            addError(
                 entry.value.location, "\(path).choices",
                 "'choices' has to be a list of 1 to \(ParameterLimits.choices) texts")
             return nil
         }
-        let before = faults.count
+        let before = errors.count
         var choices: [String] = []
         for node in nodes {
             guard let choice = value(of: node, key: "choices", keyPath: "\(path).choices", .parameterValue) else {
                 continue
             }
             if choices.contains(choice) {
-                warning(node.location, "\(path).choices", "a choice stands twice", remedy: "once is enough")
+                warning(node.location, "\(path).choices", "a choice appears twice", remedy: "remove one of them")
             } else {
                 choices.append(choice)
             }
         }
-        return faults[before...].contains { $0.severity == .error } ? nil : .choices(choices)
+        return errors[before...].contains { $0.severity == .error } ? nil : .choices(choices)
     }
 
-    /// All parameters with their defaults; nil if one is faulty, which is fault enough.
+    /// All parameters with their defaults; nil if one of them is invalid, which was reported already.
     var defaultValues: ParameterValues? {
         guard parameters.count == parameterNames.count else { return nil }
         return ParameterValues(Dictionary(parameters.map { ($0.name, $0.defaultValue) }) { first, _ in first })
     }
 
-    /// The defaults have to make a whole path of a URL.
+    /// Checks that the URL is valid with the defaults of the parameters.
     mutating func checkDefaults(of url: String, _ entry: Node.Entry, in section: Section) {
         guard let values = defaultValues,
-            let (name, fault) = SourceDefinition.http(HTTPSource(url: url, host: "")).fault(with: values)
+            let (name, error) = SourceDefinition.http(HTTPSource(url: url, host: "")).error(with: values)
         else { return }
-        error(
+        addError(
             entry.value.location, section.path(entry.key),
-            name.map { "the default of '\($0)' \(fault)" } ?? "with the defaults, the URL would be too long",
-            remedy: "give the parameter another default, or another place")
+            name.map { "the default of '\($0)' \(error)" } ?? "with the defaults, the URL would be too long",
+            remedy: "change the default, or move the placeholder")
     }
 }
 
 extension ValueKind where Value == String {
     /// A value of a parameter, which may be empty if it is quoted.
     fileprivate static let parameterValue = ValueKind(name: "text") { scalar throws(ValueError) in
-        if let fault = ParameterDefinition("", default: "").fault(of: scalar.text) { throw ValueError(fault) }
+        if let error = ParameterDefinition("", default: "").error(of: scalar.text) { throw ValueError(error) }
         return scalar.text
     }
 

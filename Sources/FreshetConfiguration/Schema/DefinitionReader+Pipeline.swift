@@ -3,15 +3,15 @@ import FreshetPipelines
 extension DefinitionReader {
     /// How many headers a request may have.
     static let maximumHeaders = 64
-    /// How many generations can be kept; each is a file of the cache's size.
+    /// How many generations can be kept; each is a file of the size of the copy.
     static let maximumGenerations = 1000
-    /// The least `max-age`: a shorter one is over before anybody has read the copy.
-    static let leastMaxAge: Duration = .seconds(1)
+    /// The smallest `max-age`: a shorter one would expire before a reader opens the copy.
+    static let minimumMaxAge: Duration = .seconds(1)
 
-    /// Reads a pipeline's file. What it returns is good only if there are no errors among the faults.
+    /// Reads a pipeline's file. The result may be used only if ``errors`` contains no error.
     ///
-    /// - Returns: The definition, nil if a part is missing without which there is none; and where its cache file's name
-    ///   stands, if it could be read.
+    /// - Returns: The definition, nil if a required part is missing; and the names of the cache files with their
+    ///   location, nil if they are missing or invalid.
     mutating func pipeline(
         named name: String, from root: Node
     ) -> (definition: PipelineDefinition?, cacheFile: CacheFileLocation?) {
@@ -31,7 +31,7 @@ extension DefinitionReader {
         let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFileLocation(of: cache, at: $0) } }
         if let cache { checkForm(of: check, of: cache, in: file) }
         guard var stage, let cache else { return (nil, cacheFile) }
-        // Of one answer there is one transform, wherever it stands.
+        // A single answer has a single transform: at the top of the file or below `source`.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
         checkFormats(of: stage, transform, in: file)
         var definition = PipelineDefinition(
@@ -41,7 +41,7 @@ extension DefinitionReader {
         return (definition, cacheFile)
     }
 
-    /// The program for the whole. One that stands beside the only source is the same.
+    /// The transform of the whole pipeline. If there is one source, its own `transform` is that.
     private mutating func transform(in file: Section, of stage: StageDefinition?) -> String? {
         let transform = value("transform", in: file, .program)
         guard let stage, stage.each == nil, file["sources"] == nil else { return transform }
@@ -49,8 +49,8 @@ extension DefinitionReader {
             case .mapping(let entries)? = file["source"]?.value.content,
             let second = entries.first(where: { $0.key == "transform" })
         {
-            error(
-                second.location, "source.transform", "two transforms, here and at the top of the file",
+            addError(
+                second.location, "source.transform", "there is a 'transform' here and one at the top of the file",
                 remedy: "join the programs with '|' and keep one", related: first.location)
         }
         return transform ?? stage.transform
@@ -61,21 +61,21 @@ extension DefinitionReader {
     private mutating func stage(in file: Section) -> StageDefinition? {
         if file["sources"] != nil { return joinedStage(in: file) }
         if let entry = file["combine"] {
-            error(
-                entry.location, "combine", "'combine' belongs to 'sources', and there is one source",
-                remedy: "call it 'transform'")
+            addError(
+                entry.location, "combine", "'combine' needs 'sources', but this pipeline has one 'source'",
+                remedy: "rename it to 'transform'")
         }
         guard file["source"] != nil else {
             missing(
                 file.location, "source", "'source' is missing",
-                remedy: "say where the data comes from: source: {url: https://…}")
+                remedy: "add the source of the data: source: {url: https://…}")
             return nil
         }
         guard let section = section(.source, "source", in: file) else { return nil }
         return stage(section, among: [])
     }
 
-    /// - Parameter names: of the items around it.
+    /// - Parameter names: The names of the items of the fan-outs around it.
     mutating func stage(_ section: Section, among names: [String]) -> StageDefinition? {
         let source = source(section, among: names)
         let pages = pages(of: source, in: section)
@@ -91,48 +91,48 @@ extension DefinitionReader {
             missing(
                 section.location, section.keyPath,
                 "'\(section.name.rawValue)' has none of 'url', 'file', 'exec' and 'pipeline'",
-                remedy: "say where the data comes from: url: https://…")
+                remedy: "add the source of the data: url: https://…")
             return nil
         }
         for other in kinds.dropFirst() {
-            error(
+            addError(
                 other.location, section.path(other.key), "'\(other.key)' and '\(kind.key)' exclude each other",
-                remedy: "keep one; a drop-in takes the other away with '\(kind.key): null'", related: kind.location)
+                remedy: "keep one; a drop-in removes the other with '\(kind.key): null'", related: kind.location)
         }
         let headers = headers(in: section)
         if kind.key != "url" {
             for (key, verb, them) in Self.requestKeys {
                 guard let entry = section[key] else { continue }
-                error(
+                addError(
                     entry.location, section.path(key),
-                    "'\(key)' \(verb) to a 'url', and the source is '\(kind.key)'", remedy: "leave \(them) out")
+                    "'\(key)' \(verb) a 'url', but the source is '\(kind.key)'", remedy: "leave \(them) out")
             }
         }
         switch kind.key {
         case "url":
             if isURLFromData(in: section, among: names) {
                 if let entry = section["unix-socket"] {
-                    error(
+                    addError(
                         entry.location, section.path(entry.key),
-                        "'unix-socket' does not go with a URL that an item names",
-                        remedy: "leave it out, or write the URL down", related: kind.location)
+                        "'unix-socket' cannot be used with a URL that an item gives",
+                        remedy: "leave it out, or write the URL in the file", related: kind.location)
                 }
                 return value("url", in: section, .line).map { url in
                     let source = request(for: (url, ""), headers, in: section)
-                    checkPlaces(of: source, in: section, among: names)
+                    checkPlaceholders(of: source, in: section, among: names)
                     return .http(source)
                 }
             }
             return value("url", in: section, .url).map { url in
-                checkPlaces(of: url.url, kind, in: section, among: names)
+                checkPlaceholders(of: url.url, kind, in: section, among: names)
                 let source = request(for: url, headers, in: section)
-                checkPlaces(of: source, in: section, among: names)
+                checkPlaceholders(of: source, in: section, among: names)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
-                    error(
+                    addError(
                         kind.value.location, section.path("url"),
                         "a credential would be sent to '\(url.host)' unencrypted",
                         remedy:
-                            "begin the URL with https://; http:// is for this machine itself (localhost, 127.0.0.1)",
+                            "begin the URL with https://; http:// is allowed only for this host (localhost, 127.0.0.1)",
                         related: section["credential"]?.location)
                 }
                 return .http(source)
@@ -143,7 +143,7 @@ extension DefinitionReader {
             return upstream(in: section)
         default:
             if case .sequence(let nodes)? = section["exec"]?.value.content {
-                checkPlaces(ofArguments: Array(nodes.dropFirst()), section.path("exec"), among: names)
+                checkPlaceholders(ofArguments: Array(nodes.dropFirst()), section.path("exec"), among: names)
             }
             return command(in: section).map { .command($0) }
         }
@@ -152,15 +152,15 @@ extension DefinitionReader {
     mutating func command(in section: Section) -> [String]? {
         guard let entry = section["exec"] else { return nil }
         guard case .sequence(let nodes) = entry.value.content else {
-            error(
+            addError(
                 entry.value.location, section.path("exec"), "'exec' has to be a list, not \(entry.value.kind)",
-                remedy: "write [/usr/bin/program, argument]; there is no shell that would divide a line into words")
+                remedy: "write [/usr/bin/program, argument]; Freshet uses no shell to split a line into words")
             return nil
         }
         guard let program = nodes.first else {
-            error(
+            addError(
                 entry.value.location, section.path("exec"), "'exec' is an empty list",
-                remedy: "name a program by its path")
+                remedy: "add the path of a program")
             return nil
         }
         let path = value(of: program, key: "exec", keyPath: section.path("exec"), .absolutePath)
@@ -171,15 +171,15 @@ extension DefinitionReader {
         return [path] + arguments.compactMap { $0 }
     }
 
-    /// The header fields; `credential` is one of them.
+    /// The header fields, including that of `credential`.
     private mutating func headers(in section: Section) -> [HTTPHeader] {
         var headers = plainHeaders(in: section)
-        if let own = ownCredential(in: section), let entry = section["credential"] {
+        if let own = credentialHeader(in: section), let entry = section["credential"] {
             if headers.contains(where: { $0.name.lowercased() == own.name.lowercased() }) {
-                error(
+                addError(
                     entry.location, section.path("credential"),
-                    "'credential' makes the header '\(own.name)', which stands in "
-                        + "'headers' too", remedy: "keep one of them", related: section["headers"]?.location)
+                    "'credential' sets the header '\(own.name)', which is also in 'headers'",
+                    remedy: "keep one of them", related: section["headers"]?.location)
             }
             headers.append(own)
         }
@@ -189,15 +189,15 @@ extension DefinitionReader {
     private mutating func plainHeaders(in section: Section) -> [HTTPHeader] {
         guard let entry = section["headers"] else { return [] }
         guard case .mapping(let entries) = entry.value.content else {
-            if case .refused = entry.value.content { return [] }
-            error(
+            if case .invalid = entry.value.content { return [] }
+            addError(
                 entry.value.location, section.path("headers"),
-                "'headers' has to hold names with values, not \(entry.value.kind)",
+                "'headers' has to contain names with values, not \(entry.value.kind)",
                 remedy: "write headers: {Accept: application/json}")
             return []
         }
         guard entries.count <= Self.maximumHeaders else {
-            error(entry.location, section.path("headers"), "there are more than \(Self.maximumHeaders) headers")
+            addError(entry.location, section.path("headers"), "there are more than \(Self.maximumHeaders) headers")
             return []
         }
         var places: [String: Location] = [:]
@@ -208,12 +208,12 @@ extension DefinitionReader {
             do throws(ValueError) {
                 try HTTPText.checkHeaderName(entry.key)
             } catch {
-                self.error(entry.location, keyPath, "\(entry.key.quoted) \(error.message)", remedy: error.remedy)
+                self.addError(entry.location, keyPath, "\(entry.key.quoted) \(error.message)", remedy: error.remedy)
                 continue
             }
             if let first = places.updateValue(entry.location, forKey: entry.key.lowercased()) {
-                error(
-                    entry.location, keyPath, "the header '\(entry.key)' stands twice, since case does not matter",
+                addError(
+                    entry.location, keyPath, "the header '\(entry.key)' appears twice: header names ignore case",
                     remedy: "keep one of them", related: first)
             }
             if case .mapping(let entries) = entry.value.content {
@@ -230,9 +230,9 @@ extension DefinitionReader {
     /// The name in a header's value `{credential: NAME}`.
     private mutating func credential(of header: Node.Entry, among entries: [Node.Entry], _ keyPath: String) -> String? {
         guard entries.count == 1, let entry = entries.first, entry.key == "credential" else {
-            error(
+            addError(
                 header.value.location, keyPath, "\(header.key.quoted) has to be one line of text or {credential: NAME}",
-                remedy: "name a credential that the service is started with")
+                remedy: "add the name of a credential of the service (LoadCredential=)")
             return nil
         }
         return value(of: entry.value, key: "credential", keyPath: "\(keyPath).credential", .credentialName)
@@ -240,7 +240,7 @@ extension DefinitionReader {
 
     // MARK: cache
 
-    /// A copy that expires before it is checked again would be told to have expired again and again.
+    /// Warns if each copy expires before its next check: Freshet would report the expiry again and again.
     private mutating func checkMaxAge(of cache: CacheRules?, _ refresh: RefreshPolicy, in file: Section) {
         guard let maxAge = cache?.maxAge, let every = refresh.every, maxAge <= every + refresh.randomDelay,
             let entry = entry("max-age", below: "cache", in: file)
@@ -248,26 +248,26 @@ extension DefinitionReader {
         let delay = refresh.randomDelay > .zero ? " and 'random-delay'" : ""
         warning(
             entry.value.location, "cache.max-age",
-            "'max-age' is not longer than 'every'\(delay), so that each copy expires before it is checked again",
+            "'max-age' is not longer than 'every'\(delay), so each copy expires before the next check",
             remedy: "make it longer than \(TimeSpan.text(every + refresh.randomDelay))")
     }
 
-    /// What never expires is never withdrawn.
+    /// Whether expired copies are withdrawn. This needs `max-age`.
     ///
-    /// - Parameter maxAge: nil: it is not there, or has a fault of its own.
+    /// - Parameter maxAge: The value of `max-age`; nil if the key is absent or invalid.
     private mutating func withdraws(in section: Section, maxAge: Duration??) -> Bool {
         guard value("withdraw", in: section, .boolean) == true, let entry = section["withdraw"] else { return false }
-        let isForever = maxAge.map { $0 == nil } ?? (section["max-age"] == nil)
-        guard isForever else { return true }
-        error(
+        let neverExpires = maxAge.map { $0 == nil } ?? (section["max-age"] == nil)
+        guard neverExpires else { return true }
+        addError(
             entry.value.location, section.path("withdraw"),
-            "'withdraw' takes a copy away that has expired, and without 'max-age' none ever does",
-            remedy: "say how old a copy may be: max-age: 1d")
+            "'withdraw' removes expired copies, but without 'max-age' no copy expires",
+            remedy: "set the maximum age of a copy: max-age: 1d")
         return false
     }
 
     private mutating func cache(in file: Section) -> (CacheRules?, Location?) {
-        let remedy = "name the file that readers open: cache: {file: name.json}"
+        let remedy = "add the name of the file that readers open: cache: {file: name.json}"
         guard file["cache"] != nil else {
             missing(file.location, "cache.file", "'cache' is missing", remedy: remedy)
             return (nil, nil)
@@ -277,12 +277,12 @@ extension DefinitionReader {
         let mode = value("mode", in: section, .fileMode)
         if let mode, mode & 0o022 != 0, let entry = section["mode"] {
             warning(
-                entry.value.location, "cache.mode", "others than the service may write to the copy",
-                remedy: "what they write is not noticed; 0644 lets all read it")
+                entry.value.location, "cache.mode", "the mode lets other users write to the copy",
+                remedy: "Freshet does not notice such changes; 0644 lets every user read the copy")
         }
         let group = value("group", in: section, .groupName)
         let keep = value("keep", in: section, .integer(1...Self.maximumGenerations))
-        let age = value("max-age", in: section, .durationOrInfinity(Self.leastMaxAge...TimeSpan.longest))
+        let age = value("max-age", in: section, .durationOrInfinity(Self.minimumMaxAge...TimeSpan.longest))
         let key = value("key", in: section, .itemKey)
         guard let entry = section["file"] else {
             missing(section.location, "cache.file", "'cache' has no 'file'", remedy: remedy)
@@ -302,8 +302,8 @@ extension ValueKind where Value == String {
     /// An argument of a command, which may be empty if it is quoted.
     fileprivate static let argument = ValueKind(name: "text", read: ValueKind.text.read)
 
-    /// What systemd takes for the name of a credential and a file system for a file's, as far as it needs no quoting. Not
-    /// quoted in a message: it may be the secret itself, put at the wrong place.
+    /// The name of a credential: valid for systemd and as a file name, and without characters that need quoting. A
+    /// message does not quote it: a user may have written the secret itself here.
     static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
         scalar throws(ValueError) in
         let name = scalar.text
@@ -313,13 +313,13 @@ extension ValueKind where Value == String {
             throw ValueError(
                 "is not the name of a credential",
                 remedy:
-                    "name it in at most 64 letters, digits, '-', '_' and '.'; the secret itself stays in a file that "
-                    + "the unit names by LoadCredential=")
+                    "use at most 64 letters, digits, '-', '_' and '.'; the secret itself belongs in a file that the "
+                    + "unit loads with LoadCredential=")
         }
         return name
     }
 
-    /// Where an item's key is: what freshetctl takes for `--key`.
+    /// The path of an item's key, as in the option `--key` of freshetctl.
     fileprivate static let itemKey = ValueKind(name: "a path such as .id or .meta.name") { scalar throws(ValueError) in
         let path = try ValueKind.text.read(scalar)
         let names = path.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
@@ -330,13 +330,13 @@ extension ValueKind where Value == String {
                 })
         else {
             throw ValueError(
-                "has to say where an item's key is, not \(path.quoted)",
+                "has to be the path of an item's key, not \(path.quoted)",
                 remedy: "write a path of names such as .id or .meta.name, or . if the items themselves are the keys")
         }
         return path
     }
 
-    /// A group by name, as useradd(8) makes them, or by number.
+    /// A group by its name, as useradd(8) creates it, or by its number.
     fileprivate static let groupName = ValueKind(name: "the name of a group") { scalar throws(ValueError) in
         let name = scalar.text
         guard (1...256).contains(name.utf8.count), !name.hasPrefix("-"), !name.contains(":"), !name.contains("/"),
@@ -359,8 +359,8 @@ extension ValueKind where Value == (url: String, host: String) {
         } catch {
             let remedy: String? =
                 switch error {
-                case .beforePath: "values stand in the path and the query; what differs before is another pipeline"
-                case .unbalanced, .notAName: "a place for a value is a name in braces; a literal brace is %7B or %7D"
+                case .beforePath: "use placeholders in the path and the query; write one pipeline for each host"
+                case .unbalanced, .notAName: "a placeholder is a name in braces; write a literal brace as %7B or %7D"
                 case .missing, .notASegment, .tooLong: nil
                 }
             throw ValueError(error.sentence, remedy: remedy)

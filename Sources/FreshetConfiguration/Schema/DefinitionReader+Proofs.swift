@@ -1,11 +1,11 @@
 import FreshetPipelines
 
-/// What lies beside a content and says that it is its publisher's, and the program that looks at it.
+/// The proofs of a content's authenticity (checksums and signatures), and the program that checks it.
 extension DefinitionReader {
-    /// - Parameter stage: what is asked; nil: that is faulty.
+    /// - Parameter stage: The source; nil if it is invalid.
     mutating func readProofs(of rules: inout CheckRules, of stage: StageDefinition?, in file: Section) {
         guard case .mapping(let entries)? = file["check"]?.value.content else { return }
-        // Its keys were looked at where it was read first.
+        // `check(in:sources:copies:)` has reported unknown keys already.
         let section = Section(
             name: .check, location: file["check"]?.value.location ?? file.location, entries: entries, keyPath: "check")
         rules.sha256 = checksum(in: section)
@@ -14,16 +14,16 @@ extension DefinitionReader {
         guard let stage, let entry = ["sha256", "minisign"].lazy.compactMap({ section[$0] }).first,
             let obstacle = obstacle(in: stage)
         else { return }
-        error(
+        addError(
             entry.location, section.path(entry.key),
-            "'\(entry.key)' is for the answer of one 'url' that is asked once, and \(obstacle)",
-            remedy: "leave it out; a program of yours can look at any copy: exec: [/usr/lib/program]")
+            "'\(entry.key)' needs a single request to a 'url', but \(obstacle)",
+            remedy: "leave it out; your own program can check any copy: exec: [/usr/lib/program]")
     }
 
-    /// Why there is no one answer that something could lie beside.
+    /// Why the source is not a single answer that a checksum or signature could cover; nil if it is.
     private func obstacle(in stage: StageDefinition) -> String? {
-        if stage.each != nil { return "'each' asks several" }
-        if stage.pages != nil { return "'pages' asks for several" }
+        if stage.each != nil { return "'each' makes several requests" }
+        if stage.pages != nil { return "'pages' makes several requests" }
         return switch stage.source {
         case .http: nil
         case .joined: "there are several sources"
@@ -33,7 +33,7 @@ extension DefinitionReader {
         }
     }
 
-    // MARK: Sums
+    // MARK: Checksums
 
     private mutating func checksum(in section: Section) -> ChecksumRule? {
         guard let entry = section["sha256"] else { return nil }
@@ -44,7 +44,7 @@ extension DefinitionReader {
         if own["url"] == nil {
             missing(
                 own.location, own.path("url"), "'sha256' has no 'url'",
-                remedy: "say where the list of sums is: url: https://…/SHA256SUMS")
+                remedy: "add the URL of the list of checksums: url: https://…/SHA256SUMS")
         }
         let name = value("name", in: own, .listedName)
         return proofSource("url", in: own).map { ChecksumRule(list: $0, name: name) }
@@ -62,14 +62,14 @@ extension DefinitionReader {
         let key = value("key", in: own, .minisignKey)
         let path = value("key-file", in: own, .absolutePath)
         if let second = own["key-file"], let first = own["key"] {
-            error(
+            addError(
                 second.location, own.path("key-file"), "'key' and 'key-file' exclude each other", remedy: "keep one",
                 related: first.location)
         }
         if own["key"] == nil, own["key-file"] == nil {
             missing(
                 own.location, own.path("key"), "'minisign' has no 'key'",
-                remedy: "write the publisher's public key, the line that begins with RW, or the path of its file as "
+                remedy: "add the publisher's public key, the line that begins with RW, or the path of its file as "
                     + "'key-file'")
         }
         if own["url"] == nil { checkFileName(of: stage, entry.location) }
@@ -77,18 +77,18 @@ extension DefinitionReader {
         return (key.map { .key($0) } ?? path.map { .file($0) }).map { SignatureRule($0, signature: signature) }
     }
 
-    /// Without a file's name in the source's URL nothing says what its signature is called.
+    /// Checks that the source's URL ends in a file name, from which the URL of the signature is derived.
     private mutating func checkFileName(of stage: StageDefinition?, _ location: Location) {
         guard let stage, case .http(let source) = stage.source, source.fileName == nil else { return }
-        error(
+        addError(
             location, "check.minisign",
-            "the URL of the source names no file that '\(SignatureRule.suffix)' could follow",
-            remedy: "say where the signature is: minisign: {key: RW…, url: https://…}")
+            "the URL of the source does not end in a file name, to which '\(SignatureRule.suffix)' would be added",
+            remedy: "add the URL of the signature: minisign: {key: RW…, url: https://…}")
     }
 
     private mutating func proofSource(_ key: String, in section: Section) -> HTTPSource? {
         guard let entry = section[key], let url = value(key, in: section, .url) else { return nil }
-        checkPlaces(of: url.url, entry, in: section, among: [])
+        checkPlaceholders(of: url.url, entry, in: section, among: [])
         return HTTPSource(url: url.url, host: url.host)
     }
 
@@ -97,20 +97,20 @@ extension DefinitionReader {
     private mutating func inspection(in section: Section) -> InspectionRule? {
         let timeout = value("timeout", in: section, .duration(InspectionRule.timeouts))
         if section["exec"] == nil, let entry = section["timeout"] {
-            error(
-                entry.location, section.path("timeout"), "'timeout' is for 'exec', and there is none",
-                remedy: "leave it out; how long a run may take says refresh.deadline")
+            addError(
+                entry.location, section.path("timeout"), "'timeout' needs 'exec'",
+                remedy: "leave it out; 'refresh.deadline' limits the time of a run")
         }
         return command(in: section).map { InspectionRule($0, timeout: timeout ?? InspectionRule.defaultTimeout) }
     }
 }
 
 extension ValueKind where Value == String {
-    /// A file in a list of sums: a name, or a path.
+    /// A file in a list of checksums: a name, or a path.
     fileprivate static let listedName = ValueKind(name: "the name of a file in the list") {
         scalar throws(ValueError) in
         let name = try ValueKind.line.read(scalar)
-        guard !name.isEmpty else { throw ValueError("is empty", remedy: "write what the list calls the file") }
+        guard !name.isEmpty else { throw ValueError("is empty", remedy: "write the file's name as in the list") }
         return name.hasPrefix("./") ? String(name.dropFirst(2)) : name
     }
 }
@@ -121,7 +121,7 @@ extension ValueKind where Value == MinisignKey {
         do throws(MinisignKey.ValidationError) {
             return try MinisignKey(scalar.text)
         } catch {
-            // Not quoted: it may be the secret one.
+            // Not quoted: it may be the secret key.
             throw ValueError(error.message, remedy: "write the second line of the publisher's .pub file")
         }
     }

@@ -1,38 +1,38 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The least `every`: below it polling is the wrong tool, and the origin is not treated well.
-    static let leastEvery: Duration = .seconds(1)
-    /// The least `retry.from`: a shorter wait is a loop.
-    static let leastRetry: Duration = .milliseconds(100)
-    /// The most paths below `files`: each costs inotify(7) watches of the service's user.
-    static let mostFiles = 64
-    /// The least `deadline`: a shorter one fails every run.
-    static let leastDeadline: Duration = .milliseconds(100)
+    /// The smallest `every`: more frequent polling would overload the origin.
+    static let minimumEvery: Duration = .seconds(1)
+    /// The smallest `retry.from`: a shorter backoff would be a busy loop.
+    static let minimumRetry: Duration = .milliseconds(100)
+    /// How many paths `files` may have: each costs inotify(7) watches of the service's user.
+    static let maximumFiles = 64
+    /// The smallest `deadline`: a shorter one would fail every run.
+    static let minimumDeadline: Duration = .milliseconds(100)
 
     mutating func refresh(in file: Section) -> RefreshPolicy {
-        var policy = RefreshPolicy(on: terms.defaultSignals)
+        var policy = RefreshPolicy(on: context.defaultSignals)
         guard let section = section(.refresh, "refresh", in: file) else { return policy }
         if let on = on(in: section) { policy.on = on }
         policy.dbus = dbus(in: section)
-        policy.every = value("every", in: section, .durationOrInfinity(Self.leastEvery...TimeSpan.longest)) ?? nil
+        policy.every = value("every", in: section, .durationOrInfinity(Self.minimumEvery...TimeSpan.longest)) ?? nil
         policy.randomDelay = value("random-delay", in: section, .duration()) ?? policy.randomDelay
         policy.minInterval = value("min-interval", in: section, .duration()) ?? policy.minInterval
         policy.deadline =
-            value("deadline", in: section, .duration(Self.leastDeadline...TimeSpan.longest)) ?? policy.deadline
+            value("deadline", in: section, .duration(Self.minimumDeadline...TimeSpan.longest)) ?? policy.deadline
         policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
         policy.budget = value("budget", in: section, .budget)
         policy.needsNetwork = networkNeed(in: section) ?? policy.needsNetwork
         policy.files = files(in: section)
         after(in: section)
-        readStorm(in: section, into: &policy)
+        readBurst(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
         if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
         if let every = policy.every, every < policy.minInterval, let entry = section["every"] {
             warning(
                 entry.value.location, "refresh.every",
-                "'every' is shorter than 'min-interval', which has the last word",
-                remedy: "make 'min-interval' the shorter one")
+                "'every' is shorter than 'min-interval', which takes precedence",
+                remedy: "make 'min-interval' shorter than 'every'")
         }
         return policy
     }
@@ -41,22 +41,22 @@ extension DefinitionReader {
         guard let names = list("on", in: section, .signal) else { return nil }
         var on: Set<StandardSignal> = []
         for (signal, location) in names where !on.insert(signal).inserted {
-            warning(location, "refresh.on", "'\(signal.rawValue)' stands twice", remedy: "once is enough")
+            warning(location, "refresh.on", "'on' names '\(signal.rawValue)' twice", remedy: "remove one of them")
         }
         return on
     }
 
     private mutating func files(in section: Section) -> [String] {
         guard let paths = list("files", in: section, .watchedPath) else { return [] }
-        if paths.count > Self.mostFiles {
-            error(
-                paths[Self.mostFiles].location, "refresh.files", "'files' has more than \(Self.mostFiles) paths",
-                remedy: "name a directory: a change of any of its entries counts")
+        if paths.count > Self.maximumFiles {
+            addError(
+                paths[Self.maximumFiles].location, "refresh.files", "'files' has more than \(Self.maximumFiles) paths",
+                remedy: "use a directory: a change of any of its entries fires the signal")
         }
         var files: [String] = []
         for (path, location) in paths {
             if files.contains(path) {
-                warning(location, "refresh.files", "\(path.quoted) stands twice", remedy: "once is enough")
+                warning(location, "refresh.files", "'files' names \(path.quoted) twice", remedy: "remove one of them")
             } else {
                 files.append(path)
             }
@@ -64,13 +64,13 @@ extension DefinitionReader {
         return files
     }
 
-    /// A default gives way to what is configured: it never makes an error of it.
-    private mutating func readStorm(in section: Section, into policy: inout RefreshPolicy) {
+    /// Reads `quiet` and `at-most`. If only one of them is configured, the default of the other is adapted to it.
+    private mutating func readBurst(in section: Section, into policy: inout RefreshPolicy) {
         let quiet = value("quiet", in: section, .duration())
         let atMost = value("at-most", in: section, .duration())
         if let quiet, let atMost, quiet > atMost, let entry = section["quiet"] {
-            error(
-                entry.value.location, "refresh.quiet", "'quiet' is longer than 'at-most', so that it would never pass",
+            addError(
+                entry.value.location, "refresh.quiet", "'quiet' is longer than 'at-most', so it would have no effect",
                 remedy: "make 'at-most' at least as long", related: section["at-most"]?.location)
         }
         policy.quiet = quiet ?? min(policy.quiet, atMost ?? policy.quiet)
@@ -80,41 +80,41 @@ extension DefinitionReader {
     private mutating func readFreshness(in section: Section, into policy: inout RefreshPolicy) {
         let freshFor = value("fresh-for", in: section, .duration())
         if let freshFor, let every = policy.every, freshFor >= every, let entry = section["fresh-for"] {
-            error(
+            addError(
                 entry.value.location, "refresh.fresh-for",
-                "'fresh-for' is not shorter than 'every', so that signals would never fetch anything",
+                "'fresh-for' is not shorter than 'every', so no signal would ever start a run",
                 remedy: "make it shorter than \(TimeSpan.text(every))", related: section["every"]?.location)
         }
         policy.honoursOrigin = value("honour-origin", in: section, .boolean) ?? policy.honoursOrigin
         policy.freshFor = freshFor ?? policy.every.map { min(policy.freshFor, $0 / 2) } ?? policy.freshFor
     }
 
-    /// A key of a mapping that was read before: its faults are not reported again.
+    /// A key of a section that was read before: its errors are not reported again.
     func entry(_ key: String, below parent: String, in file: Section) -> Node.Entry? {
         guard case .mapping(let entries)? = file[parent]?.value.content else { return nil }
         return entries.first { $0.key == key }
     }
 
-    /// Only HTTP has words for how long data is fresh, and one answer for all of it.
+    /// Warns if `honour-origin` has no effect: only the answer of a single URL has headers about its freshness.
     mutating func checkHonour(of refresh: RefreshPolicy, in file: Section, _ stage: StageDefinition?) {
         guard refresh.honoursOrigin, let stage, stage.source.origin == nil || stage.each != nil,
             let entry = entry("honour-origin", below: "refresh", in: file)
         else { return }
         warning(
             entry.location, "refresh.honour-origin",
-            "'honour-origin' is about what one URL's answer says, and there is not one, or not one alone",
+            "'honour-origin' has no effect: it needs a source that is a single 'url'",
             remedy: "leave it out")
     }
 
     private mutating func retry(in section: Section) -> RetryPolicy {
         let defaults = RetryPolicy()
-        let range = Self.leastRetry...TimeSpan.longest
+        let range = Self.minimumRetry...TimeSpan.longest
         let from = value("from", in: section, .duration(range))
         let to = value("to", in: section, .duration(range))
         if let from, let to, from > to, let entry = section["from"] {
-            error(
+            addError(
                 entry.value.location, "refresh.retry.from", "'from' is longer than 'to'",
-                remedy: "the wait grows from the one to the other: exchange them", related: section["to"]?.location)
+                remedy: "the backoff grows from 'from' to 'to': exchange them", related: section["to"]?.location)
         }
         return RetryPolicy(
             from: from ?? min(defaults.from, to ?? defaults.from), to: to ?? max(defaults.to, from ?? defaults.to))
@@ -122,7 +122,7 @@ extension DefinitionReader {
 }
 
 extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
-    /// One of an enumeration's words.
+    /// One of the raw values of an enumeration.
     static func choice() -> ValueKind {
         let words = Value.allCases.map(\.rawValue)
         let choices = words.joined(separator: ", ")
@@ -139,21 +139,22 @@ extension ValueKind where Value == StandardSignal {
     fileprivate static let signal = ValueKind(name: "a list of signals such as [network, resume]") {
         scalar throws(ValueError) in
         guard scalar.text != "operator" else {
-            throw ValueError("need not name 'operator'", remedy: "the operator is always heard: leave it out")
+            throw ValueError(
+                "does not accept 'operator'", remedy: "leave it out: every pipeline receives requests of the operator")
         }
         return try ValueKind.choice().read(scalar)
     }
 }
 
 extension ValueKind where Value == String {
-    /// A path whose changes are heeded: of a file or a directory, there or not.
+    /// The path of a watched file or directory, which need not exist.
     fileprivate static let watchedPath = ValueKind(name: "a list of absolute paths") { scalar throws(ValueError) in
         let text = scalar.text
         guard text != "/" else {
-            throw ValueError("cannot be the root directory", remedy: "name what matters below it")
+            throw ValueError("cannot be the root directory", remedy: "use a file or directory below it")
         }
         guard !text.hasSuffix("/") else {
-            throw ValueError("ends in '/'", remedy: "leave that out, for a directory too")
+            throw ValueError("ends in '/'", remedy: "remove the '/', also from the path of a directory")
         }
         let path = try ValueKind.absolutePath.read(scalar)
         guard !path.unicodeScalars.contains(where: \.actsOnTerminal) else {
@@ -161,10 +162,10 @@ extension ValueKind where Value == String {
         }
         let names = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         guard !names.contains("..") else {
-            throw ValueError("must not hold '..'", remedy: "write the path out")
+            throw ValueError("must not contain '..'", remedy: "write the path without '..'")
         }
         guard !names.contains("."), !names.contains("") else {
-            throw ValueError("holds an empty name or '.'", remedy: "leave it out")
+            throw ValueError("contains an empty name or '.'", remedy: "remove it")
         }
         return path
     }
@@ -181,15 +182,15 @@ extension ValueKind where Value == RequestBudget {
                 remedy: "write the number of requests, a slash, and hour or day")
         }
         let digits = String(parts[0])
-        guard let limit = Int(digits), mostBudget.contains(limit), digits.utf8.allSatisfy({ (48...57).contains($0) })
+        guard let limit = Int(digits), limits.contains(limit), digits.utf8.allSatisfy({ (48...57).contains($0) })
         else {
             throw ValueError(
-                "needs a number from \(mostBudget.lowerBound) to \(mostBudget.upperBound) in front of the slash, not "
+                "needs a number from \(limits.lowerBound) to \(limits.upperBound) before the slash, not "
                     + digits.quoted)
         }
         return RequestBudget(limit, per: period)
     }
 
-    /// Far beyond what anybody would call a budget.
-    private static var mostBudget: ClosedRange<Int> { 1...1_000_000 }
+    /// The allowed numbers of requests.
+    private static var limits: ClosedRange<Int> { 1...1_000_000 }
 }

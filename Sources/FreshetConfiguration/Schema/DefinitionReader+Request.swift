@@ -1,18 +1,18 @@
 import FreshetPipelines
 
-/// The keys of a source that say how its URL is asked.
+/// The keys of a source that define the request to its URL.
 extension DefinitionReader {
-    /// What belongs to a `url` alone, with the words for a message about it.
+    /// The keys that need a `url`, with the verb and the pronoun of the error message.
     static let requestKeys: [(key: String, verb: String, them: String)] = [
-        ("headers", "belong", "them"), ("credential", "belongs", "it"), ("method", "belongs", "it"),
-        ("body", "belongs", "it"), ("content-type", "belongs", "it"), ("unix-socket", "belongs", "it"),
-        ("client-certificate", "belongs", "it"), ("client-key", "belongs", "it"),
-        ("certificate-authority", "belongs", "it"), ("redirects", "belongs", "it"), ("allow-unframed", "belongs", "it"),
+        ("headers", "need", "them"), ("credential", "needs", "it"), ("method", "needs", "it"),
+        ("body", "needs", "it"), ("content-type", "needs", "it"), ("unix-socket", "needs", "it"),
+        ("client-certificate", "needs", "it"), ("client-key", "needs", "it"),
+        ("certificate-authority", "needs", "it"), ("redirects", "needs", "it"), ("allow-unframed", "needs", "it"),
     ]
-    /// The longest body of a request, in bytes: what fits into a configuration and is still read by people.
+    /// The longest body of a request, in bytes.
     static let maximumBodyLength = 64 << 10
 
-    /// The request for a URL whose header fields were read before.
+    /// The request for a URL with header fields that were read before.
     mutating func request(
         for url: (url: String, host: String), _ headers: [HTTPHeader], in section: Section
     ) -> HTTPSource {
@@ -30,9 +30,9 @@ extension DefinitionReader {
         let certificate = value("client-certificate", in: section, .credentialName)
         let key = value("client-key", in: section, .credentialName)
         if section["client-certificate"] == nil, let entry = section["client-key"] {
-            error(
-                entry.location, section.path(entry.key), "'client-key' belongs to a 'client-certificate'",
-                remedy: "name the credential that holds the certificate, too")
+            addError(
+                entry.location, section.path(entry.key), "'client-key' needs 'client-certificate'",
+                remedy: "add the name of the credential with the certificate")
         }
         return certificate.map { HTTPSource.ClientCertificate(certificate: $0, key: key) }
     }
@@ -41,8 +41,8 @@ extension DefinitionReader {
         for key in ["client-certificate", "certificate-authority"]
         where !url.lowercased().hasPrefix("https://") && URLTemplate.whole(url) == nil {
             guard let entry = section[key] else { continue }
-            error(
-                entry.location, section.path(key), "'\(key)' is for TLS, and the URL is not encrypted",
+            addError(
+                entry.location, section.path(key), "'\(key)' needs TLS, but the URL is not encrypted",
                 remedy: "begin the URL with https://, or leave it out", related: section["url"]?.location)
         }
         return value("certificate-authority", in: section, .absolutePath)
@@ -53,23 +53,23 @@ extension DefinitionReader {
         let body = value("body", in: section, .body)
         let contentType = value("content-type", in: section, .contentType)
         if section["body"] == nil, let entry = section["content-type"] {
-            error(
-                entry.location, section.path(entry.key), "'content-type' says what a 'body' is, and there is none",
-                remedy: "leave it out; what the origin is to answer with says the header Accept")
+            addError(
+                entry.location, section.path(entry.key), "'content-type' needs a 'body'",
+                remedy: "leave it out; to choose the type of the answer, use the header Accept")
         }
         if method != .post, let entry = section["body"] {
-            // A method with a fault is reported already.
+            // An invalid method was reported already.
             if method != nil || section["method"] == nil {
-                error(
-                    entry.location, section.path(entry.key), "'body' is sent with the method POST only",
+                addError(
+                    entry.location, section.path(entry.key), "'body' needs the method POST",
                     remedy: "write method: POST, or leave it out", related: section["method"]?.location)
             }
         }
         guard method == .post else { return .get }
         if headers.contains(where: { $0.name.lowercased() == "content-type" }), let entry = section["headers"] {
-            error(
-                entry.location, section.path(entry.key), "the type of the body stands in 'headers'",
-                remedy: "write it as 'content-type'", related: section["body"]?.location)
+            addError(
+                entry.location, section.path(entry.key), "'headers' has the type of the body",
+                remedy: "use the key 'content-type' instead", related: section["body"]?.location)
         }
         return .post(body: body ?? "", contentType: contentType ?? HTTPSource.defaultContentType)
     }
@@ -94,12 +94,12 @@ extension ValueKind where Value == String {
     fileprivate static let socketPath = ValueKind(name: "the absolute path of a socket") { scalar throws(ValueError) in
         let path = try ValueKind.absolutePath.read(scalar)
         guard path.utf8.count <= 107 else {
-            throw ValueError("is longer than the path of a socket may be, 107 bytes")
+            throw ValueError("is longer than 107 bytes, the limit for the path of a socket")
         }
         return path
     }
 
-    /// RFC 9110, 8.3: a media type, and parameters that are left as they are.
+    /// A media type (RFC 9110, 8.3), with parameters that are not checked.
     fileprivate static let contentType = ValueKind(name: "a media type such as application/json") {
         scalar throws(ValueError) in
         try HTTPText.checkHeaderValue(scalar.text)

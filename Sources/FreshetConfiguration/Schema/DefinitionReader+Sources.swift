@@ -1,31 +1,31 @@
 import FreshetPipelines
 
 extension DefinitionReader {
-    /// The most sources of one pipeline: all are held at once.
-    static let mostSources = 64
+    /// How many sources a pipeline may have: the contents of all of them are in memory at the same time.
+    static let maximumSources = 64
 
-    /// The sources of a pipeline that joins several, and the program that makes one of them.
+    /// The sources of a pipeline that joins several, with the program that joins them.
     mutating func joinedStage(in file: Section) -> StageDefinition? {
         guard let entry = file["sources"] else { return nil }
         if let other = file["source"] {
-            error(
+            addError(
                 other.location, "source", "'source' and 'sources' exclude each other",
-                remedy: "keep one; a drop-in takes the other away with 'source: null'", related: entry.location)
+                remedy: "keep one; a drop-in removes the other with 'source: null'", related: entry.location)
         }
         guard case .mapping(let all) = entry.value.content else {
-            if case .refused = entry.value.content { return nil }
-            error(
-                entry.value.location, "sources", "'sources' has to hold names with sources, not \(entry.value.kind)",
+            if case .invalid = entry.value.content { return nil }
+            addError(
+                entry.value.location, "sources", "'sources' has to contain names with sources, not \(entry.value.kind)",
                 remedy: "write sources: {a: {url: https://…}, b: {pipeline: NAME}}")
             return nil
         }
-        // Drop-ins may take some away.
+        // Drop-ins may have removed some of them.
         let entries = all.filter { if case .removed = $0.value.content { false } else { true } }
-        guard (1...Self.mostSources).contains(entries.count) else {
-            error(
+        guard (1...Self.maximumSources).contains(entries.count) else {
+            addError(
                 entry.value.location, "sources",
-                entries.isEmpty ? "'sources' is empty" : "there are more than \(Self.mostSources) sources",
-                remedy: entries.isEmpty ? "name at least one" : "join some of them in a pipeline of their own")
+                entries.isEmpty ? "'sources' is empty" : "there are more than \(Self.maximumSources) sources",
+                remedy: entries.isEmpty ? "add at least one source" : "join some of them in another pipeline")
             return nil
         }
         let sources = entries.compactMap { joinedSource($0) }
@@ -33,7 +33,7 @@ extension DefinitionReader {
         if file["combine"] == nil {
             missing(
                 entry.location, "combine", "'sources' has no 'combine'",
-                remedy: "a jq program that makes one of the object that has them all: combine: '.a + .b'")
+                remedy: "add a jq program that gets an object with all sources: combine: '.a + .b'")
         }
         guard sources.count == entries.count else { return nil }
         return StageDefinition(.joined(sources), transform: combine)
@@ -42,9 +42,9 @@ extension DefinitionReader {
     private mutating func joinedSource(_ entry: Node.Entry) -> JoinedSource? {
         let keyPath = "sources.\(entry.key)"
         guard URLTemplate.isName(entry.key[...]), entry.key.utf8.count <= 64 else {
-            error(
-                entry.location, keyPath, "\(entry.key.quoted) is not a name for a source",
-                remedy: "letters, digits, '-' and '_', and no digit or '-' first")
+            addError(
+                entry.location, keyPath, "\(entry.key.quoted) is not a valid source name",
+                remedy: "use letters, digits, '-' and '_', beginning with a letter or '_'")
             return nil
         }
         return section(.source, entry.value, keyPath: keyPath, subject: "\(entry.key.quoted)")

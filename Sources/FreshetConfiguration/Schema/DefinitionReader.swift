@@ -1,24 +1,24 @@
 import FreshetPipelines
 
-/// Reads a tree of nodes as a definition, key by key, and gathers every fault on the way. A fault makes its key's value
-/// nil; whoever made the reader looks at the faults before it uses what was read.
+/// Reads a tree of nodes as a definition, key by key, and collects all errors and warnings. The value of a key with an
+/// error is nil; the caller checks ``errors`` before it uses the result.
 struct DefinitionReader {
-    private(set) var faults: [Diagnostic] = []
-    /// The pipelines that `refresh.after` names, to be looked for when all files are read.
+    private(set) var errors: [Diagnostic] = []
+    /// The pipelines that `refresh.after` and sources name. Whether they exist is checked after all files are read.
     var predecessors: [Predecessor] = []
-    /// The pipeline's parameters, as far as they are sound, and the names of all of them.
+    /// The pipeline's valid parameters, and the names of all parameters.
     var parameters: [ParameterDefinition] = []
     var parameterNames: [String] = []
-    /// A drop-in could not be read: what is missing may stand there.
+    /// Whether a drop-in could not be read. Then missing keys are not reported: the drop-in may have them.
     let isIncomplete: Bool
-    let terms: LoadContext
+    let context: LoadContext
 
-    init(isIncomplete: Bool = false, terms: LoadContext = LoadContext()) {
+    init(isIncomplete: Bool = false, context: LoadContext = LoadContext()) {
         self.isIncomplete = isIncomplete
-        self.terms = terms
+        self.context = context
     }
 
-    /// A mapping whose keys are known to be good.
+    /// A mapping whose unknown keys were reported.
     struct Section {
         let name: KeyCatalogue.Section
         let location: Location
@@ -38,19 +38,19 @@ struct DefinitionReader {
         }
     }
 
-    mutating func error(
+    mutating func addError(
         _ location: Location, _ keyPath: String?, _ message: String, remedy: String? = nil, related: Location? = nil
     ) {
-        faults.append(
+        errors.append(
             Diagnostic(at: location, keyPath: keyPath, message: message, remedy: remedy, related: related))
     }
 
     mutating func warning(_ location: Location, _ keyPath: String?, _ message: String, remedy: String? = nil) {
-        faults.append(
+        errors.append(
             Diagnostic(at: location, severity: .warning, keyPath: keyPath, message: message, remedy: remedy))
     }
 
-    /// A whole file's mapping.
+    /// The mapping of a whole file.
     mutating func root(_ name: KeyCatalogue.Section, _ node: Node) -> Section? {
         section(name, node, keyPath: nil, subject: "the file")
     }
@@ -68,26 +68,27 @@ struct DefinitionReader {
         case .mapping(let entries):
             let section = Section(name: name, location: node.location, entries: entries, keyPath: keyPath ?? "")
             for entry in entries where !name.keys.contains(entry.key) {
-                let fault = name.fault(forKey: entry.key)
-                error(entry.location, section.path(entry.key), fault.message, remedy: fault.remedy)
+                let error = name.error(forKey: entry.key)
+                addError(entry.location, section.path(entry.key), error.message, remedy: error.remedy)
             }
             return section
         case .scalar, .sequence:
             let remedy = "its keys are \(name.keys.joined(separator: ", "))"
-            error(node.location, keyPath, "\(subject) has to hold keys with values, not \(node.kind)", remedy: remedy)
+            addError(
+                node.location, keyPath, "\(subject) has to contain keys with values, not \(node.kind)", remedy: remedy)
             return nil
-        case .removed, .refused:
+        case .removed, .invalid:
             return nil
         }
     }
 
-    /// The value of a key; nil if it is not there or faulty.
+    /// The value of a key; nil if the key is absent or invalid.
     mutating func value<Value>(_ key: String, in section: Section, _ kind: ValueKind<Value>) -> Value? {
         section[key].flatMap { value(of: $0.value, key: key, keyPath: section.path(key), kind) }
     }
 
-    /// The elements of a key's list, each with its place; a single value is a list of one. Nil if the key is not there;
-    /// faulty elements are left out.
+    /// The elements of a key's list, each with its location; a single value is a list of one element. Nil if the key is
+    /// absent. Invalid elements are left out.
     mutating func list<Value>(
         _ key: String, in section: Section, _ kind: ValueKind<Value>
     ) -> [(value: Value, location: Location)]? {
@@ -103,28 +104,28 @@ struct DefinitionReader {
         switch node.content {
         case .scalar(let scalar):
             guard !scalar.isNothing else {
-                error(
+                addError(
                     node.location, keyPath, "'\(key)' has no value",
-                    remedy: "it has to be \(kind.name); to have the default, leave the key out")
+                    remedy: "it has to be \(kind.name); for the default, leave the key out")
                 return nil
             }
             do throws(ValueError) {
                 return try kind.read(scalar)
             } catch {
-                self.error(node.location, keyPath, "'\(key)' \(error.message)", remedy: error.remedy)
+                self.addError(node.location, keyPath, "'\(key)' \(error.message)", remedy: error.remedy)
                 return nil
             }
         case .sequence, .mapping:
-            error(node.location, keyPath, "'\(key)' has to be \(kind.name), not \(node.kind)")
+            addError(node.location, keyPath, "'\(key)' has to be \(kind.name), not \(node.kind)")
             return nil
-        case .removed, .refused:
+        case .removed, .invalid:
             return nil
         }
     }
 
-    /// Reports a key that has to be there.
+    /// Reports a missing key.
     mutating func missing(_ location: Location, _ keyPath: String, _ message: String, remedy: String) {
         guard !isIncomplete else { return }
-        error(location, keyPath, message, remedy: remedy)
+        addError(location, keyPath, message, remedy: remedy)
     }
 }

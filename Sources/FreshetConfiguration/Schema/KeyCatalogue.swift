@@ -36,20 +36,20 @@ package enum KeyCatalogue {
         /// The keys that this version reads, in the manual's order.
         package var keys: [String] { KeyCatalogue.keys[self] ?? [] }
 
-        /// The keys that are its own: below `each` stands a source like the one around it, with four keys more.
+        /// The keys that no other section documents: `each` has the keys of `source` and further keys.
         package var ownKeys: [String] {
             self == .each ? keys.filter { !Section.source.keys.contains($0) } : keys
         }
 
-        /// The format's keys that this version does not read yet. They are errors all the same: a configuration that
-        /// counts on them would not do what it says.
-        package var laterKeys: [String] { KeyCatalogue.laterKeys[self] ?? [] }
+        /// The keys of the format that this version does not support yet. They are errors: a configuration with such a
+        /// key would not work as written.
+        package var unsupportedKeys: [String] { KeyCatalogue.unsupportedKeys[self] ?? [] }
 
-        /// Whether it belongs to the files of pipelines.
+        /// Whether the section belongs to the files of pipelines.
         var isOfPipelines: Bool { ![.daemon, .daemonCache, .daemonMemory].contains(self) }
 
-        /// Its place in the words of a message.
-        private func place(seenFrom other: Section) -> String {
+        /// The location of the section as text for a message about another section.
+        private func place(relativeTo other: Section) -> String {
             if isOfPipelines == other.isOfPipelines {
                 path.isEmpty ? "at the top of the file" : "below '\(path)'"
             } else if isOfPipelines {
@@ -59,18 +59,18 @@ package enum KeyCatalogue {
             }
         }
 
-        /// What to say about a key that this section does not have.
-        func fault(forKey key: String) -> ValueError {
-            if laterKeys.contains(key) {
+        /// The error for a key that this section does not have.
+        func error(forKey key: String) -> ValueError {
+            if unsupportedKeys.contains(key) {
                 return ValueError("\(key.quoted) is not supported by this version", remedy: "leave it out")
             }
-            // The own kind of file first.
+            // Sections of the same kind of file first.
             let others =
                 Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }
                 + Section.allCases.filter { $0.isOfPipelines != isOfPipelines }
-            let homes = others.filter { $0.ownKeys.contains(key) && key != "format" }
-            if !homes.isEmpty {
-                let places = homes.map { $0.place(seenFrom: self) }.joined(separator: " or ")
+            let owners = others.filter { $0.ownKeys.contains(key) && key != "format" }
+            if !owners.isEmpty {
+                let places = owners.map { $0.place(relativeTo: self) }.joined(separator: " or ")
                 return ValueError("\(key.quoted) belongs \(places)", remedy: "move it there")
             }
             if let near = Suggestion.nearest(to: key, among: keys) {
@@ -79,9 +79,9 @@ package enum KeyCatalogue {
             for other in others {
                 guard let near = Suggestion.nearest(to: key, among: other.keys) else { continue }
                 return ValueError(
-                    "unknown key \(key.quoted)", remedy: "did you mean '\(near)' \(other.place(seenFrom: self))?")
+                    "unknown key \(key.quoted)", remedy: "did you mean '\(near)' \(other.place(relativeTo: self))?")
             }
-            if others.contains(where: { $0.laterKeys.contains(key) }) {
+            if others.contains(where: { $0.unsupportedKeys.contains(key) }) {
                 return ValueError("\(key.quoted) is not supported by this version", remedy: "leave it out")
             }
             return ValueError("unknown key \(key.quoted)", remedy: "the keys here are \(keys.joined(separator: ", "))")
@@ -137,5 +137,5 @@ package enum KeyCatalogue {
         .daemonMemory: ["max"],
     ]
 
-    private static let laterKeys: [Section: [String]] = [:]
+    private static let unsupportedKeys: [Section: [String]] = [:]
 }

@@ -1,6 +1,6 @@
 /// Sizes in bytes with IEC units, as systemd writes them: `64M` and `64MiB` are 64 · 2²⁰ bytes.
 package enum ByteSize {
-    /// The largest that can be configured, so that sizes fit a signed 64-bit offset: 2⁶³ − 1.
+    /// The largest size that can be configured: 2⁶³ − 1, so that a size fits a signed 64-bit offset.
     package static let largest = UInt64(Int64.max)
 
     private static let prefixes = Array("KMGTPE")
@@ -20,20 +20,20 @@ package enum ByteSize {
         if unit.isEmpty || unit == "B" { return 1 }
         guard let first = unit.first, let index = prefixes.firstIndex(of: Character(first.uppercased())) else {
             throw ValueError(
-                "has the unknown unit of size \(unit.quoted)",
+                "has the unknown size unit \(unit.quoted)",
                 remedy: "the units are K, M, G and T, or KiB, MiB, GiB, TiB")
         }
         let letter = prefixes[index]
         guard unit == "\(letter)" || unit == "\(letter)iB" else {
             // MB is 10⁶ to some and 2²⁰ to others.
             throw ValueError(
-                "has the unknown unit of size \(unit.quoted)",
+                "has the unknown size unit \(unit.quoted)",
                 remedy: "write \(letter) or \(letter)iB, which is 2^\((index + 1) * 10) bytes")
         }
         return 1 << UInt64((index + 1) * 10)
     }
 
-    /// A size in the notation that is read here, by the largest unit that leaves no fraction: `64M`, `1500`.
+    /// A size in the notation of the configuration, in the largest unit without a fraction: `64M`, `1500`.
     package static func text(_ size: UInt64) -> String {
         for (index, prefix) in prefixes.enumerated().reversed() {
             let unit: UInt64 = 1 << UInt64((index + 1) * 10)

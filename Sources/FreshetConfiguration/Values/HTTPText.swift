@@ -1,11 +1,10 @@
-/// What RFC 9110 allows in headers.
+/// The characters that RFC 9110 allows in headers.
 enum HTTPText {
-    /// The longest value of a header, in bytes: what servers commonly take for all headers together.
+    /// The longest value of a header, in bytes: the usual limit of servers for all headers together.
     static let maximumHeaderValueLength = 8192
 
-    /// Headers that belong to the message's framing or that the conditional request needs for itself; a second one
-    /// would contradict the first.
-    private static let ownHeaders: Set<String> = [
+    /// Headers that Freshet sets itself, for the framing of the message and for conditional requests.
+    private static let reservedHeaders: Set<String> = [
         "accept-encoding", "connection", "content-length", "expect", "if-match", "if-modified-since", "if-none-match",
         "if-range", "if-unmodified-since", "keep-alive", "proxy-connection", "range", "te", "trailer",
         "transfer-encoding", "upgrade",
@@ -27,10 +26,11 @@ enum HTTPText {
 
     static func checkHeaderName(_ name: String) throws(ValueError) {
         guard isToken(name) else {
-            throw ValueError("is not the name of a header", remedy: "letters, digits and '-' make one; no ':' or space")
+            throw ValueError(
+                "is not a valid header name", remedy: "use letters, digits and '-', without ':' and spaces")
         }
-        guard !ownHeaders.contains(name.lowercased()) else {
-            throw ValueError("is a header that Freshet sets by itself", remedy: "leave it out")
+        guard !reservedHeaders.contains(name.lowercased()) else {
+            throw ValueError("is a header that Freshet sets itself", remedy: "leave it out")
         }
     }
 
@@ -38,7 +38,7 @@ enum HTTPText {
     static func checkHeaderValue(_ value: String) throws(ValueError) {
         guard value.utf8.allSatisfy({ $0 == 0x09 || (0x20...0x7E).contains($0) }) else {
             throw ValueError(
-                "holds a line break, a control character or one that is not ASCII",
+                "contains a line break, a control character or a character that is not ASCII",
                 remedy: "a header is one line of ASCII; encode other text as the origin expects it")
         }
         guard value.first?.isWhitespace != true, value.last?.isWhitespace != true else {

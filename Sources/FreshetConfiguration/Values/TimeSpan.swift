@@ -1,6 +1,6 @@
 /// Durations as systemd.time(7) writes them: `15min`, `1h 30s`, `1.5d`; a number without a unit is seconds.
 package enum TimeSpan {
-    /// The longest that can be configured, 100 years: far from where nanoseconds overflow 64 bits (292 years).
+    /// The longest duration that can be configured: 100 years. Nanoseconds overflow 64 bits only after 292 years.
     package static let longest: Duration = .seconds(100 * 31_557_600)
 
     private static let units: [(names: [String], nanoseconds: Int64)] = [
@@ -10,7 +10,7 @@ package enum TimeSpan {
         (["d", "day", "days"], 86_400_000_000_000),
         (["w", "week", "weeks"], 604_800_000_000_000),
         (["ms", "msec"], 1_000_000),
-        // Both of Unicode's ways to write a micro sign.
+        // Unicode has two micro signs.
         (["us", "usec", "\u{B5}s", "\u{3BC}s"], 1000),
         // A twelfth of a year of 365.25 days.
         (["M", "month", "months"], 2_629_800_000_000_000),
@@ -19,7 +19,7 @@ package enum TimeSpan {
 
     static func read(_ text: String) throws(ValueError) -> Duration {
         var rest = text[...].drop(while: \.isWhitespace)
-        guard !rest.isEmpty else { throw ValueError("has to be a duration such as 15min, and is empty") }
+        guard !rest.isEmpty else { throw ValueError("has to be a duration such as 15min, but is empty") }
         guard !rest.hasPrefix("-") else { throw ValueError("must not be negative") }
         var total: Int64 = 0
         while !rest.isEmpty {
@@ -30,7 +30,7 @@ package enum TimeSpan {
             let (sum, overflow) = total.addingReportingOverflow(
                 number.multiplied(by: UInt64(try nanoseconds(of: unit))).flatMap { Int64(exactly: $0) } ?? .max)
             guard !overflow, .nanoseconds(sum) <= longest else {
-                throw ValueError("is longer than the longest duration, 100 years")
+                throw ValueError("is longer than 100 years")
             }
             total = sum
         }
@@ -44,11 +44,11 @@ package enum TimeSpan {
             units.flatMap(\.names).first { $0.count > 1 && $0 == unit.lowercased() }
             ?? Suggestion.nearest(to: String(unit), among: units.flatMap(\.names).filter { $0.count > 2 })
         throw ValueError(
-            "has the unknown unit of time \(unit.quoted)",
+            "has the unknown time unit \(unit.quoted)",
             remedy: near.map { "did you mean \($0.quoted)?" } ?? "the units are ms, s, min, h, d, w, M (months) and y")
     }
 
-    /// A duration in the notation that is read here, such as `1h 30s`; parts below a microsecond are left out.
+    /// A duration in the notation of the configuration, such as `1h 30s`, rounded down to microseconds.
     package static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         var rest = seconds
@@ -73,8 +73,8 @@ struct DecimalNumber {
     /// Takes a number from the start of a text.
     ///
     /// - Parameters:
-    ///   - kind: What the message says was expected.
-    ///   - text: All of the value, which the message quotes.
+    ///   - kind: The expected kind of value, for the error message.
+    ///   - text: The whole value, which the error message quotes.
     static func read(
         from rest: inout Substring, ofKind kind: String, in text: String
     ) throws(ValueError) -> DecimalNumber {
@@ -87,7 +87,7 @@ struct DecimalNumber {
             guard !fraction.isEmpty else { throw ValueError("has to be \(kind), not \(text.quoted)") }
         }
         guard !digits.isEmpty else { throw ValueError("has to be \(kind), not \(text.quoted)") }
-        guard let whole = UInt64(digits) else { throw ValueError("is too large a number: \(text.quoted)") }
+        guard let whole = UInt64(digits) else { throw ValueError("has a number that is too large: \(text.quoted)") }
         let billionths = UInt64(fraction.prefix(9)) ?? 0
         let scale = (fraction.count..<max(9, fraction.count)).reduce(UInt64(1)) { scale, _ in scale * 10 }
         return DecimalNumber(whole: whole, billionths: billionths * scale)
@@ -104,11 +104,11 @@ struct DecimalNumber {
 }
 
 extension ValueKind where Value == Duration {
-    /// - Parameter range: What is allowed, as far as one key alone can say.
+    /// - Parameter range: The allowed durations, independent of other keys.
     static func duration(_ range: ClosedRange<Duration> = .zero...TimeSpan.longest) -> ValueKind {
         ValueKind(name: "a duration such as 15min") { scalar throws(ValueError) in
             guard scalar.text != "infinity" else {
-                throw ValueError("must end some day", remedy: "'infinity' is not allowed here; choose a duration")
+                throw ValueError("cannot be 'infinity'", remedy: "choose a finite duration")
             }
             let duration = try TimeSpan.read(scalar.text)
             guard range.contains(duration) else {

@@ -1,7 +1,7 @@
-/// An absolute `http` or `https` URL (RFC 3986), taken apart as far as a check needs. Messages do not quote it: its user
-/// information and its query may be secrets, also where they stand at the wrong place.
+/// Validates an absolute `http` or `https` URL (RFC 3986). Error messages do not quote the URL: its user information
+/// and its query may be secrets, also if they are misplaced.
 enum URLText {
-    /// The longest URL, in bytes: what RFC 9110, 4.1 asks every server to take.
+    /// The longest URL, in bytes: RFC 9110, 4.1 recommends that servers accept at least this length.
     static let maximumLength = 8000
 
     /// Checks a URL and returns its host, without port and brackets.
@@ -18,7 +18,7 @@ enum URLText {
         case let scheme:
             throw ValueError(
                 "has to begin with https:// or http://",
-                remedy: scheme == "file" ? "for a file of this machine there is the key 'file'" : nil)
+                remedy: scheme == "file" ? "for a local file, use the key 'file'" : nil)
         }
         let authority = bytes[(colon + 3)...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         guard !authority.contains(UInt8(ascii: "@")) else {
@@ -34,22 +34,21 @@ enum URLText {
             switch byte {
             case ..<0x21, 0x7F...:
                 throw ValueError(
-                    "holds a space, a control character or one that is not ASCII",
-                    remedy:
-                        "percent-encode it (a space is %20; a host that is not ASCII has a form that begins with xn--)")
-            // A place for a value; which ones there may be is seen when all of the file is read.
+                    "contains a space, a control character or a character that is not ASCII",
+                    remedy: "percent-encode it (a space is %20); write a host that is not ASCII in its form with xn--")
+            // Braces of a placeholder; the names of placeholders are checked after the whole file is read.
             case UInt8(ascii: "{"), UInt8(ascii: "}"):
                 break
             case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
                 UInt8(ascii: "`"), UInt8(ascii: "|"):
                 throw ValueError(
-                    "holds the character \(String(Unicode.Scalar(byte)).quoted)", remedy: "percent-encode it")
+                    "contains the character \(String(Unicode.Scalar(byte)).quoted)", remedy: "percent-encode it")
             case UInt8(ascii: "#"):
                 throw ValueError("has a fragment, which is never sent", remedy: "remove the '#' and what follows it")
             case UInt8(ascii: "%"):
                 let digits = bytes[(index + 1)...].prefix(2)
                 guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else {
-                    throw ValueError("has a '%' without two hexadecimal digits", remedy: "a literal '%' is %25")
+                    throw ValueError("has a '%' without two hexadecimal digits", remedy: "write a literal '%' as %25")
                 }
             default:
                 break
@@ -57,20 +56,20 @@ enum URLText {
         }
     }
 
-    /// The host, and what follows its colon if there is one.
+    /// The host, and the port if there is one.
     private static func divide(_ authority: ArraySlice<UInt8>) throws(ValueError) -> (String, ArraySlice<UInt8>?) {
         guard authority.first != UInt8(ascii: "[") else { return try divideBracketed(authority) }
         let parts = authority.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let name = parts.first, !name.isEmpty else { throw ValueError("has no host") }
         let host = String(decoding: name, as: UTF8.self)
         let isName = name.allSatisfy { HTTPText.isLetterOrDigit($0) || "-._".utf8.contains($0) }
-        // 255 bytes is what the name system can carry (RFC 1035, 2.3.4).
+        // 255 bytes is the limit of DNS (RFC 1035, 2.3.4).
         guard isName, name.first != UInt8(ascii: "."), !host.contains(".."), name.count <= 255 else {
-            throw ValueError("has a host that is not a host name", remedy: "write it in letters, digits, '-' and '.'")
+            throw ValueError("has an invalid host name", remedy: "use letters, digits, '-' and '.'")
         }
         let port = parts.dropFirst().first
         guard port?.contains(UInt8(ascii: ":")) != true else {
-            throw ValueError("has more than one ':' in its host", remedy: "an IPv6 address stands in brackets")
+            throw ValueError("has more than one ':' in its host", remedy: "write an IPv6 address in brackets")
         }
         return (host, port)
     }
@@ -90,7 +89,7 @@ enum URLText {
 
     private static func checkPort(_ port: ArraySlice<UInt8>?) throws(ValueError) {
         guard let port else { return }
-        // Five digits at most, so that the sum cannot overflow.
+        // At most five digits, so that the sum cannot overflow.
         let isNumber = port.count <= 5 && port.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         let number = isNumber ? port.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) } : 0
         guard (1...65_535).contains(number) else {
@@ -100,7 +99,7 @@ enum URLText {
 }
 
 extension ValueError {
-    /// Of a URL.
+    /// The error of a URL with user information.
     static let userInformation = ValueError(
-        "names a user or a password", remedy: "remove what stands before '@' and send it as a header instead")
+        "contains a user name or a password", remedy: "remove the part before '@' and use 'credential' instead")
 }

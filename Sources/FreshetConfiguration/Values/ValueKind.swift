@@ -1,11 +1,12 @@
-/// What the text of a key has to be: how it is read, and how a message names it.
+/// A kind of value: how its text is read, and its name in messages.
 struct ValueKind<Value: Sendable>: Sendable {
-    /// With its article and an example: "a duration such as 15min".
+    /// The name with an article and an example: "a duration such as 15min".
     var name: String
     var read: @Sendable (Node.Scalar) throws(ValueError) -> Value
 }
 
-/// Why a text is not of its kind: the rest of a sentence that begins with the key, and what to do.
+/// The error of a value that is not of the expected kind: the rest of a sentence that begins with the key, and the
+/// remedy.
 struct ValueError: Error, Hashable {
     var message: String
     var remedy: String?
@@ -17,7 +18,7 @@ struct ValueError: Error, Hashable {
 }
 
 extension ValueKind where Value == Bool {
-    /// `true` or `false` and nothing else: YAML's other words for them are a well-known trap.
+    /// `true` or `false`. YAML's other words for them, such as `no`, are rejected: they surprise users.
     static let boolean = ValueKind(name: "true or false") { scalar throws(ValueError) in
         switch scalar.text {
         case "true" where scalar.isPlain: return true
@@ -31,8 +32,8 @@ extension ValueError {
     static func notBoolean(_ scalar: Node.Scalar) -> ValueError {
         let remedy: String? =
             switch scalar.text.lowercased() {
-            case "yes", "on", "true", "y": "write true, in small letters and without quotes"
-            case "no", "off", "false", "n": "write false, in small letters and without quotes"
+            case "yes", "on", "true", "y": "write true, in lower case and without quotes"
+            case "no", "off", "false", "n": "write false, in lower case and without quotes"
             default: nil
             }
         return ValueError("has to be true or false, not \(scalar.text.quoted)", remedy: remedy)
@@ -66,20 +67,20 @@ extension ValueKind where Value == UInt32 {
         }
         // YAML's versions disagree about what a plain 0644 is: 420, 644 or text.
         guard !scalar.isPlain else {
-            throw ValueError("needs quotes", remedy: "write \"\(digits)\": without them YAML reads a number")
+            throw ValueError("needs quotes", remedy: "write \"\(digits)\": without quotes, YAML reads a number")
         }
         guard mode & ~0o777 == 0 else {
-            throw ValueError("has bits beyond 0777", remedy: "the cache has no use for set-user-id and its like")
+            throw ValueError("has bits beyond 0777", remedy: "remove the set-user-ID, set-group-ID and sticky bits")
         }
         guard mode & 0o400 != 0 else {
-            throw ValueError("takes the right to read from the service itself", remedy: "add 0400")
+            throw ValueError("does not let the service itself read the copy", remedy: "add 0400")
         }
         return mode
     }
 }
 
 extension ValueKind where Value == String {
-    /// A line for people.
+    /// One line of text.
     static let line = ValueKind(name: "one line of text") { scalar throws(ValueError) in
         guard !scalar.text.unicodeScalars.contains(where: \.actsOnTerminal) else {
             throw ValueError("has to be one line without control characters")
@@ -88,13 +89,13 @@ extension ValueKind where Value == String {
         return scalar.text
     }
 
-    /// Any text, but what C's strings end at.
+    /// Any text without NUL characters.
     static let text = ValueKind(name: "text") { scalar throws(ValueError) in
-        guard !scalar.text.unicodeScalars.contains("\0") else { throw ValueError("holds a NUL character") }
+        guard !scalar.text.unicodeScalars.contains("\0") else { throw ValueError("contains a NUL character") }
         return scalar.text
     }
 
-    /// A jq program; whether it compiles is seen by those who run it.
+    /// A jq program. It is not compiled here: this module does not link libjq.
     static let program = ValueKind(name: "a jq program such as '.keys | length > 0'") { scalar throws(ValueError) in
         let text = try ValueKind.text.read(scalar)
         guard !text.allSatisfy(\.isWhitespace) else {
@@ -109,15 +110,16 @@ extension ValueKind where Value == String {
             throw ValueError(
                 "has to be an absolute path, not \(path.quoted)",
                 remedy: path.hasPrefix("~")
-                    ? "write the home directory out" : "begin it with '/': the service runs in a directory of its own")
+                    ? "write the full path of the home directory"
+                    : "begin it with '/': the service has its own working directory")
         }
-        // PATH_MAX of Linux, with its NUL.
-        guard path.utf8.count < 4096 else { throw ValueError("is longer than a path may be, 4095 bytes") }
-        guard !path.hasSuffix("/") else { throw ValueError("names a directory", remedy: "name a file in it") }
+        // PATH_MAX of Linux is 4096 bytes, including the NUL.
+        guard path.utf8.count < 4096 else { throw ValueError("is longer than 4095 bytes, the limit for a path") }
+        guard !path.hasSuffix("/") else { throw ValueError("is a directory", remedy: "write the path of a file") }
         return path
     }
 
-    /// A name in the cache directory. 255 bytes is Linux's limit; the rest is for the suffixes of temporary names.
+    /// A name in the cache directory. Linux allows 255 bytes; the difference is for the suffixes of temporary names.
     static let fileName = ValueKind(name: "a file name such as jwks.json") { scalar throws(ValueError) in
         let name = scalar.text
         guard !name.contains("/") else {
@@ -138,10 +140,10 @@ extension ValueKind where Value == String {
     static let mediaType = ValueKind(name: "a media type such as application/json") { scalar throws(ValueError) in
         let parts = scalar.text.split(separator: "/", omittingEmptySubsequences: false)
         guard !scalar.text.contains(";") else {
-            throw ValueError("has to be a media type alone", remedy: "leave out what begins with ';'")
+            throw ValueError("has to be a media type without parameters", remedy: "remove the ';' and what follows it")
         }
         guard !scalar.text.contains("*") else {
-            throw ValueError("must not hold a '*'", remedy: "list the types that are expected")
+            throw ValueError("must not contain '*'", remedy: "list the expected types")
         }
         guard parts.count == 2, parts.allSatisfy({ HTTPText.isToken($0) }) else {
             throw ValueError("has to be a media type such as application/json, not \(scalar.text.quoted)")

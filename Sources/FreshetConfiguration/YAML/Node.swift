@@ -1,5 +1,5 @@
-/// A node of a configuration file: what was written and where. Scalars are text; what kind of value it has to be is
-/// known to the reader of the key, so that `on` is never a truth value and `0644` never a number.
+/// A node of a configuration file, with its location. Scalars are text: the code that reads a key decides on the kind
+/// of value, so that `on` is never a Boolean and `0644` never a number.
 struct Node: Sendable {
     var content: Content
     var location: Location
@@ -8,15 +8,15 @@ struct Node: Sendable {
         case scalar(Scalar)
         case sequence([Node])
         case mapping([Entry])
-        /// A drop-in took it away by `null`.
+        /// A drop-in removed the node with `null`.
         case removed
-        /// Not to be read further: a fault was reported already.
-        case refused
+        /// The node is invalid, and the error was reported already.
+        case invalid
     }
 
     struct Scalar: Sendable {
         var text: String
-        /// Written without quotation marks, on the lines themselves.
+        /// Whether the text is a plain scalar: without quotation marks, and not a block scalar.
         var isPlain: Bool
     }
 
@@ -26,28 +26,28 @@ struct Node: Sendable {
         var value: Node
     }
 
-    /// What it is, in the words of a message.
+    /// The kind of node, for messages.
     var kind: String {
         switch content {
-        case .scalar(let scalar) where scalar.isNothing: "nothing"
+        case .scalar(let scalar) where scalar.isNothing: "an empty value"
         case .scalar: "text"
         case .sequence: "a list"
         case .mapping: "keys with values"
-        case .removed, .refused: "nothing"
+        case .removed, .invalid: "nothing"
         }
     }
 }
 
 extension Node.Scalar {
-    /// What YAML calls null: no value, `null` or `~`.
+    /// Whether it is a null of YAML: no value, `null` or `~`.
     var isNothing: Bool { isPlain && (text.isEmpty || text == "null" || text == "~") }
-    /// The word by which a drop-in removes a key.
+    /// Whether it is `null`, with which a drop-in removes a key.
     var removes: Bool { isPlain && text == "null" }
 }
 
 extension Node {
-    /// This node with a drop-in's laid over it: mappings merge, scalars and lists replace, `null` removes. Each part
-    /// keeps the place where it was written.
+    /// This node merged with the node of a drop-in: mappings are merged, scalars and lists are replaced, and `null`
+    /// removes. Each part keeps its location.
     func merging(_ dropIn: Node) -> Node {
         switch (content, dropIn.content) {
         case (_, .scalar(let scalar)) where scalar.removes:
@@ -56,7 +56,7 @@ extension Node {
             for addition in additions {
                 if let index = entries.firstIndex(where: { $0.key == addition.key }) {
                     let merged = entries[index].value.merging(addition.value)
-                    // A merged mapping is still the lower file's; anything else is now the drop-in's.
+                    // A merged mapping keeps the location of the lower file; any other node gets the drop-in's.
                     if case .mapping = merged.content, case .mapping = entries[index].value.content {
                         entries[index].value = merged
                     } else {
@@ -72,7 +72,7 @@ extension Node {
             }
             return Node(content: .mapping(entries), location: location)
         case (_, .mapping):
-            // There is nothing below it to merge with, but its own `null`s remove nothing all the same.
+            // There is no mapping to merge with. The merge with an empty one handles the `null`s in the drop-in.
             return Node(content: .mapping([]), location: dropIn.location).merging(dropIn)
         default:
             return dropIn

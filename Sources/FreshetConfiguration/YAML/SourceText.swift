@@ -1,19 +1,19 @@
 /// The text of one configuration file, kept while it is read so that diagnostics can show its lines.
 struct SourceText: Sendable {
-    /// The largest file that is read, in bytes. A pipeline's has a few hundred.
+    /// The largest file that is read, in bytes. The file of a pipeline has a few hundred.
     static let maximumSize = 1 << 20
 
     let file: String
     /// UTF-8, without a byte order mark.
     let bytes: [UInt8]
-    /// Where secrets stand: the values of request headers.
+    /// The locations of secrets, such as the values of request headers.
     var secrets: [Secret] = []
-    /// Lines that may hold a secret whose extent is not known, since the file is not YAML there.
+    /// Lines that may contain a secret at an unknown column, because the file is not valid YAML there.
     var hiddenLines: Set<Int> = []
 
     struct Secret: Sendable {
         var start: (line: Int, column: Int)
-        /// One past the last character.
+        /// The position after the last character.
         var end: (line: Int, column: Int)
     }
 
@@ -23,7 +23,7 @@ struct SourceText: Sendable {
         self.bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
     }
 
-    /// The place of a byte.
+    /// The location of a byte.
     func location(ofByte offset: Int) -> Location {
         var line = 1
         var start = 0
@@ -59,7 +59,7 @@ struct SourceText: Sendable {
         return Array(String(decoding: bytes[start..<min(index, bytes.count)], as: UTF8.self).unicodeScalars)
     }
 
-    /// The same place, or the nearest one that exists: the parser reports the end of input past the last line.
+    /// The location, or the nearest one that exists: the parser reports the end of input past the last line.
     func clamped(_ location: Location) -> Location {
         if let line = line(location.line) {
             return Location(
@@ -68,7 +68,7 @@ struct SourceText: Sendable {
         return self.location(ofByte: bytes.count)
     }
 
-    /// The source line of a place, without its secrets; nil if they cannot be told apart from the rest.
+    /// The source line of a location, without its secrets; nil if the columns of the secrets are not known.
     func excerpt(line number: Int, column: Int) -> Diagnostic.Excerpt? {
         guard !hiddenLines.contains(number), var scalars = line(number) else { return nil }
         for secret in secrets where secret.start.line <= number && number <= secret.end.line {
@@ -80,7 +80,7 @@ struct SourceText: Sendable {
         return Diagnostic.Excerpt(line: Self.maskingURLs(scalars), column: column)
     }
 
-    /// Covers the user information and the query of each URL in a line, character by character.
+    /// Replaces the user information and the query of each URL in a line by asterisks, character by character.
     static func maskingURLs(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
         var result = scalars
         var index = 0
@@ -91,7 +91,7 @@ struct SourceText: Sendable {
             }
             let start = index + 3
             let end = result[start...].firstIndex { " \t\"',}]\n".unicodeScalars.contains($0) } ?? result.count
-            // To the last one, wherever it stands: a password may hold what should have been encoded.
+            // Up to the last '@': a password may contain an '@' that should have been percent-encoded.
             if let at = result[start..<end].lastIndex(of: "@") {
                 for position in start..<at { result[position] = "*" }
             }

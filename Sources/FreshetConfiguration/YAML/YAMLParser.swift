@@ -1,15 +1,15 @@
 import CYAML
 
-/// libyaml's event parser over a buffer: the only place that sees its C types.
+/// The event parser of libyaml for a buffer. No other code uses libyaml's C types.
 struct YAMLParser: ~Copyable {
-    /// One event, with the places where it begins and ends. Lines and columns count from 1.
+    /// One event, with the positions where it begins and ends. Lines and columns count from 1.
     struct Event {
         var kind: Kind
         var start: (line: Int, column: Int)
         var end: (line: Int, column: Int)
-        /// It carries an anchor (`&name`), or is an alias (`*name`).
+        /// Whether it has an anchor (`&name`), or is an alias (`*name`).
         var isAnchored = false
-        /// It carries a tag (`!name`).
+        /// Whether it has a tag (`!name`).
         var isTagged = false
     }
 
@@ -20,15 +20,15 @@ struct YAMLParser: ~Copyable {
         /// The end of a sequence or mapping.
         case collectionEnd
         case alias
-        /// What a reader of one document has no need to look at.
+        /// An event without meaning for a reader of one document.
         case other
         case streamEnd
     }
 
-    /// What is not YAML.
+    /// An error of the YAML syntax.
     struct YAMLSyntaxError: Error {
         var problem: String
-        /// What was being read, such as "while parsing a block mapping", and the line where that began.
+        /// The construct that was being parsed, such as "while parsing a block mapping", and the line where it begins.
         var context: (words: String, line: Int)?
         var place: Place
 
@@ -38,10 +38,10 @@ struct YAMLParser: ~Copyable {
         }
     }
 
-    /// At a fixed address, since libyaml keeps pointers into it.
+    /// The parser is at a fixed address, because libyaml keeps pointers into it.
     private let parser: UnsafeMutablePointer<yaml_parser_t>
 
-    /// Makes a parser over bytes that outlive it; nil if there is no memory for its buffers.
+    /// Creates a parser for bytes that must outlive it; nil if there is not enough memory for its buffers.
     init?(over bytes: UnsafeBufferPointer<UInt8>) {
         parser = .allocate(capacity: 1)
         guard yaml_parser_initialize(parser) == 1 else {
@@ -57,10 +57,10 @@ struct YAMLParser: ~Copyable {
         parser.deallocate()
     }
 
-    /// The next event. Do not ask again after `streamEnd` or an error.
+    /// The next event. Must not be called again after `streamEnd` or an error.
     mutating func next() throws(YAMLSyntaxError) -> Event {
         var event = yaml_event_t()
-        guard yaml_parser_parse(parser, &event) == 1 else { throw fault() }
+        guard yaml_parser_parse(parser, &event) == 1 else { throw error() }
         defer { yaml_event_delete(&event) }
         var result = Event(kind: .other, start: Self.place(event.start_mark), end: Self.place(event.end_mark))
         switch event.type {
@@ -98,7 +98,7 @@ struct YAMLParser: ~Copyable {
         return result
     }
 
-    private func fault() -> YAMLSyntaxError {
+    private func error() -> YAMLSyntaxError {
         let value = parser.pointee
         let problem = value.problem.map { String(cString: $0) } ?? "out of memory"
         if value.error == YAML_READER_ERROR {

@@ -1,29 +1,29 @@
 import FreshetPipelines
 
-/// Reads one file into a node tree, strictly: one document, no anchors, aliases, tags, directives or merge keys, no key
-/// twice. Faults that leave the rest readable are gathered; the first that does not ends the reading.
+/// Reads one file into a node tree, strictly: one document, without anchors, aliases, tags, directives, merge keys and
+/// duplicate keys. It collects errors until the first one after which the rest cannot be read.
 struct YAMLReader {
-    /// How deep lists and mappings may nest; the format needs five.
+    /// How deep lists and mappings may nest; the format needs five levels.
     static let maximumDepth = 32
     /// How many scalars, lists and mappings a file may have.
     static let maximumNodes = 20_000
-    /// How many keys a mapping may have; they are few in any sensible file, and so looked for one after the other.
+    /// How many keys a mapping may have. Keys are searched linearly.
     static let maximumKeys = 1000
 
     private(set) var source: SourceText
-    private(set) var faults: [Diagnostic] = []
-    /// The keys that lead to what is being read.
+    private(set) var errors: [Diagnostic] = []
+    /// The keys that lead to the current node.
     private var path: [String] = []
     private var nodes = 0
 
-    /// A fault that was reported and after which nothing more can be read.
+    /// An error that was reported and after which nothing more can be read.
     private struct Stop: Error {}
 
-    /// Reads the file; nil if its tree is not known wholly. A file without content is an empty mapping.
-    static func read(_ source: SourceText) -> (root: Node?, source: SourceText, faults: [Diagnostic]) {
+    /// Reads the file. The root is nil if the tree is incomplete. A file without content is an empty mapping.
+    static func read(_ source: SourceText) -> (root: Node?, source: SourceText, errors: [Diagnostic]) {
         var reader = YAMLReader(source: source)
         let root = reader.root()
-        return (root, reader.source, reader.faults)
+        return (root, reader.source, reader.errors)
     }
 
     private init(source: SourceText) {
@@ -34,7 +34,7 @@ struct YAMLReader {
         guard hasReadableText() else { return nil }
         return source.bytes.withUnsafeBufferPointer { bytes in
             guard var parser = YAMLParser(over: bytes) else {
-                faults.append(Diagnostic(file: source.file, message: "there is no memory to read it"))
+                errors.append(Diagnostic(file: source.file, message: "there is not enough memory to read the file"))
                 return nil
             }
             do throws(Stop) {
@@ -45,7 +45,7 @@ struct YAMLReader {
         }
     }
 
-    /// Whether it is UTF-8 with the line breaks that editors and libyaml agree on; reports if not.
+    /// Whether the text is UTF-8 with line breaks on which editors and libyaml agree. Reports an error if not.
     private mutating func hasReadableText() -> Bool {
         let bytes = source.bytes
         guard bytes.contains(where: { $0 >= 0x80 }) else { return true }
@@ -59,16 +59,16 @@ struct YAMLReader {
             let byte = valid < bytes.count ? String(bytes[valid], radix: 16, uppercase: true) : "?"
             report(
                 source.location(ofByte: valid), "the byte 0x\(byte) is not UTF-8",
-                remedy: "save the file in that encoding")
+                remedy: "save the file as UTF-8")
             return false
         }
-        // YAML breaks lines at these three, editors do not, and places would be off by a line.
+        // YAML breaks lines at these three characters, editors do not, and the line numbers would differ.
         for (index, byte) in bytes.enumerated() where byte == 0xC2 || byte == 0xE2 {
             let rest = bytes[index...]
             guard let name = Self.strangeBreaks.first(where: { rest.starts(with: $0.bytes) })?.name else { continue }
             report(
                 source.location(ofByte: index), "the line break \(name) is not supported",
-                remedy: "break lines by a line feed; inside double quotes, write it as an escape")
+                remedy: "end lines with a line feed; inside double quotes, write the character as an escape")
             return false
         }
         return true
@@ -93,8 +93,8 @@ struct YAMLReader {
                 }
                 guard root == nil else {
                     report(
-                        location(event.start), "a second document begins here, and a file holds one",
-                        remedy: "move it into a file of its own, or remove the '---'")
+                        location(event.start), "a second document begins here, but a file has only one",
+                        remedy: "move it to another file, or remove the '---'")
                     throw Stop()
                 }
             case .other, .collectionEnd:
@@ -111,16 +111,16 @@ struct YAMLReader {
         let location = location(event.start)
         nodes += 1
         guard nodes <= Self.maximumNodes else {
-            report(location, "the file has more than \(Self.maximumNodes) values", remedy: "divide it")
+            report(location, "the file has more than \(Self.maximumNodes) values", remedy: "split it")
             throw Stop()
         }
         guard depth <= Self.maximumDepth else {
             report(
                 location, "values nest deeper than \(Self.maximumDepth) levels",
-                remedy: "nothing that Freshet reads is so deep")
+                remedy: "remove levels: no key of Freshet nests so deep")
             throw Stop()
         }
-        let isRefused = refuse(event, at: location)
+        let isRejected = rejectUnsupported(event, at: location)
         let content: Node.Content
         switch event.kind {
         case .scalar(let scalar):
@@ -131,9 +131,9 @@ struct YAMLReader {
         case .mappingStart:
             content = .mapping(try mapping(from: &parser, depth: depth + 1))
         case .alias, .other, .collectionEnd, .documentStart, .streamEnd:
-            content = .refused
+            content = .invalid
         }
-        return Node(content: isRefused ? .refused : content, location: location)
+        return Node(content: isRejected ? .invalid : content, location: location)
     }
 
     private mutating func sequence(from parser: inout YAMLParser, depth: Int) throws(Stop) -> [Node] {
@@ -156,7 +156,7 @@ struct YAMLReader {
                 return entries
             case .scalar(let scalar):
                 nodes += 1
-                key = refuse(event, at: location) ? nil : scalar.text
+                key = rejectUnsupported(event, at: location) ? nil : scalar.text
             default:
                 _ = try node(from: event, &parser, depth: depth)
                 report(location, "a key has to be a word, not \(event.isAnchored ? "an alias" : "a list or a mapping")")
@@ -173,13 +173,13 @@ struct YAMLReader {
                     remedy: "write the keys out, or put them into a drop-in, NAME.yaml.d/*.yaml", keyPath: keyPath)
             } else if let first = entries.first(where: { $0.key == key })?.location {
                 report(
-                    location, "the key \(key.quoted) stands twice", remedy: "keep one of them", keyPath: keyPath,
+                    location, "the key \(key.quoted) appears twice", remedy: "keep one of them", keyPath: keyPath,
                     related: first)
             } else {
                 guard entries.count < Self.maximumKeys else {
                     report(
-                        location, "there are more than \(Self.maximumKeys) keys in one place", remedy: "divide the file"
-                    )
+                        location, "there are more than \(Self.maximumKeys) keys in one mapping",
+                        remedy: "split the file")
                     throw Stop()
                 }
                 entries.append(Node.Entry(key: key, location: location, value: value))
@@ -187,17 +187,17 @@ struct YAMLReader {
         }
     }
 
-    /// Reports what YAML offers and a configuration does better without.
-    private mutating func refuse(_ event: YAMLParser.Event, at location: Location) -> Bool {
+    /// Reports features of YAML that are not supported. Returns whether the node is rejected.
+    private mutating func rejectUnsupported(_ event: YAMLParser.Event, at location: Location) -> Bool {
         if event.isAnchored {
-            report(location, "anchors and aliases ('&', '*') are not supported", remedy: "write the value out")
+            report(location, "anchors and aliases ('&', '*') are not supported", remedy: "write the value itself")
         }
         if event.isTagged {
             report(
                 location, "tags ('!') are not supported", remedy: "leave it out; text that begins with '!' needs quotes"
             )
         }
-        // Before anything compares it.
+        // Checked before the text is compared: comparing many combining characters is slow.
         var isUnsafe = false
         if case .scalar(let scalar) = event.kind { isUnsafe = !CombiningMarks.areFew(in: scalar.text.utf8) }
         if isUnsafe {
@@ -223,7 +223,7 @@ struct YAMLReader {
                 message += " \(context.words)"
                 if context.line != place.line { message += " that begins in line \(context.line)" }
             }
-            // The parser looks ahead: a header's value may stand here that was never delivered as one.
+            // The parser reads ahead: the line may contain a header's value that was not delivered as an event.
             let text = String(String.UnicodeScalarView(source.line(place.line) ?? []))
             if Self.mayHoldSecret(path) || Self.secretKeys.contains(where: text.contains) {
                 source.hiddenLines.insert(place.line)
@@ -233,7 +233,8 @@ struct YAMLReader {
         }
     }
 
-    /// Keys whose values may be secrets: a `body` may hold an API's key; below `credential` belongs a name, and one day somebody puts the secret there.
+    /// Keys whose values may be secrets. A `body` may contain an API key. A `credential` is a name, but a user may
+    /// write the secret itself there.
     private static let secretKeys = ["headers", "credential", "body"]
 
     private static func mayHoldSecret(_ path: [String]) -> Bool {
@@ -265,7 +266,7 @@ struct YAMLReader {
         _ location: Location, _ message: String, remedy: String? = nil, keyPath: String? = nil,
         related: Location? = nil
     ) {
-        faults.append(
+        errors.append(
             Diagnostic(
                 at: location, keyPath: keyPath, message: message, remedy: remedy, related: related))
     }

@@ -1,4 +1,4 @@
-/// The parameters and replies of the methods, and the parameters of the errors, as they cross the socket.
+/// The parameters and replies of the methods, and the parameters of the errors, as Varlink messages have them.
 package enum ControlMessage {
     package struct Daemon: Codable, Hashable, Sendable {
         package var daemon: DaemonStatus
@@ -7,13 +7,13 @@ package enum ControlMessage {
 
     /// Parameters of `List` and `Summarize`.
     package struct List: Codable, Hashable, Sendable {
-        /// Of pipelines, or patterns; nil: all.
+        /// Names of pipelines, or patterns; nil: all pipelines.
         package var names: [String]?
-        /// Nil: in any state.
+        /// The states to select; nil: all states.
         package var states: [PipelineState]?
-        /// Only those whose names come after this one.
+        /// Selects only pipelines whose names sort after this name.
         package var after: String?
-        /// At most so many.
+        /// The most pipelines.
         package var limit: Int64?
 
         package init(
@@ -26,7 +26,8 @@ package enum ControlMessage {
         }
     }
 
-    /// Parameters of `Describe`, `Metrics` and `Monitor`, nil: all pipelines; and of `FollowSignals`, nil: all signals.
+    /// Parameters of `Describe`, `Metrics` and `Monitor` (nil: all pipelines) and of `FollowSignals` (nil: all
+    /// signals).
     package struct Names: Codable, Hashable, Sendable {
         package var names: [String]?
         package init(names: [String]? = nil) { self.names = names }
@@ -62,7 +63,7 @@ package enum ControlMessage {
 
     package struct Results: Codable, Hashable, Sendable {
         package var results: [RefreshResult]
-        /// Of those whose results are still to come.
+        /// Hints of pipelines whose results will follow.
         package var waiting: [WaitingHint]?
 
         package init(results: [RefreshResult], waiting: [WaitingHint]? = nil) {
@@ -149,7 +150,7 @@ package enum ControlMessage {
 
     /// The reply of `SetParameters`.
     package struct ParametersSet: Codable, Hashable, Sendable {
-        /// Those that have another value now.
+        /// The parameters whose values have changed.
         package var changed: [String]
         package var parameters: [ParameterStatus]
 
@@ -194,7 +195,7 @@ package enum ControlMessage {
 
     /// The reply of `FireSignal`.
     package struct Fired: Codable, Hashable, Sendable {
-        /// How many heard it.
+        /// How many pipelines received the signal.
         package var pipelines: Int64
         package init(pipelines: Int64) { self.pipelines = pipelines }
     }
@@ -220,7 +221,7 @@ package enum ControlMessage {
         package init(level: LogLevel) { self.level = level }
     }
 
-    /// Of methods that take, or answer, nothing.
+    /// Parameters or reply of a method that takes or returns nothing.
     package struct Nothing: Codable, Hashable, Sendable {
         package init() {}
     }
@@ -229,7 +230,7 @@ package enum ControlMessage {
     package struct NoSuchName: Codable, Hashable, Sendable {
         package var name: String
         package var suggestion: String?
-        /// Of a pipeline alone.
+        /// A file that is not in the active configuration; only for a pipeline.
         package var file: String?
 
         package init(name: String, suggestion: String? = nil, file: String? = nil) {

@@ -25,31 +25,31 @@ package struct PipelineCounts: Codable, Hashable, Sendable {
     }
 }
 
-/// The daemon itself.
+/// The status of the daemon.
 package struct DaemonStatus: Codable, Hashable, Sendable {
     package var version: String
     package var pid: Int64
     /// When it started.
     package var since: Int64
-    /// How it sees the way to elsewhere, in words.
+    /// The state of the network, in words.
     package var network: String
     package var networkReachable: Bool
     package var pipelines: PipelineCounts
-    /// How many hooks have failed and are owed; nil: none.
+    /// How many hooks have failed and are pending; nil: no hooks.
     package var failingHooks: Int64?
-    /// Bytes of all content of the cache.
+    /// Bytes of all content in the cache.
     package var cacheBytes: Int64?
-    /// How many there may be; nil: any number.
+    /// The disk quota of the cache in bytes; nil: no quota.
     package var cacheLimit: Int64?
-    /// Bytes that are reserved for answers and the programs that work on them.
+    /// Bytes of the memory budget that are reserved for responses and the programs that process them.
     package var memoryBytes: Int64?
-    /// How many there may be.
+    /// The memory budget in bytes.
     package var memoryLimit: Int64?
-    /// When the configuration in force was read; nil: the daemon is older than that.
+    /// When the active configuration was read; nil: the daemon is older than this field.
     package var configurationSince: Int64?
-    /// The last reload, if it was refused; nil: there was none since the daemon started, or it succeeded.
+    /// The last reload, if it was refused; nil: no reload since the daemon started, or the last reload succeeded.
     package var refusedReload: RefusedReload?
-    /// The jobs of the event loop that used much processor time, by name; nil: none.
+    /// The jobs of the event loop that used much processor time, by name; nil: no such jobs.
     package var slowJobs: [SlowJobStatus]?
 
     package init(
@@ -76,7 +76,7 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// Jobs of one name that used the event loop for 20 ms of processor time or more.
+/// Jobs with the same name that used the event loop for 20 ms of processor time or more.
 package struct SlowJobStatus: Codable, Hashable, Sendable {
     package var job: String
     package var count: Int64
@@ -89,31 +89,31 @@ package struct SlowJobStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A reload that was refused: the configuration from before it is in force.
+/// A reload that was refused: the previous configuration stays active.
 package struct RefusedReload: Codable, Hashable, Sendable {
     package var at: Int64
-    /// How many faults there were; warnings are none.
-    package var faults: Int64
-    /// The first of them, without what stands in the file.
+    /// The number of errors, without warnings.
+    package var errors: Int64
+    /// The first error, without the excerpt of the file.
     package var first: ConfigurationDiagnostic
 
-    package init(at: Int64, faults: Int64, first: ConfigurationDiagnostic) {
+    package init(at: Int64, errors: Int64, first: ConfigurationDiagnostic) {
         self.at = at
-        self.faults = faults
+        self.errors = errors
         self.first = first
     }
 }
 
-/// A source of signals and the fact behind it.
+/// A source of signals, and the fact whose changes it signals.
 package struct SignalStatus: Codable, Hashable, Sendable {
     package var name: String
     /// The present state, such as `reachable via enp3s0 from 192.0.2.7`.
     package var fact: String
-    /// What is missing on this machine; nil: nothing.
+    /// What the source needs and this machine does not have; nil: nothing is missing.
     package var unavailable: String?
-    /// How often it fired since the daemon follows it: since it started, or since a reload asked for it.
+    /// How often it fired since the daemon observes it: since the start, or since the reload that configured it.
     package var fired: Int64
-    /// How often something was heard that did not matter, and fired nothing; nil where there is no such thing.
+    /// How many events the source ignored because they change nothing; nil: the source does not count them.
     package var ignored: Int64?
     package var lastFired: Int64?
     package var lastDetail: String?

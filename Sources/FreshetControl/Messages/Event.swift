@@ -1,14 +1,14 @@
 /// Something that happened, as `Monitor` reports it.
 ///
-/// Make one with the static functions, which set the fields that belong to the kind.
+/// Create events with the static functions: they set the fields that belong to the kind.
 package struct ControlEvent: Codable, Hashable, Sendable {
     package enum Kind: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
         case signal, runStarted, runEnded, state, reloaded
-        /// The fact behind a signal is another one.
+        /// The fact of a source of signals has changed.
         case fact
-        /// Events are missing here, as the client read too slowly.
+        /// Events are missing here: the client read too slowly.
         case skipped
-        /// Of a newer daemon.
+        /// A kind that only a newer daemon knows.
         case unknown
     }
 
@@ -16,9 +16,9 @@ package struct ControlEvent: Codable, Hashable, Sendable {
     package var kind: Kind
     package var pipeline: String?
     package var signal: String?
-    /// The row of `Signals` that it is about, where its signal has several.
+    /// The row of `Signals` that the event belongs to, if its signal has several rows.
     package var source: String?
-    /// A signal's how-manieth firing, or how many events were skipped.
+    /// The number of the signal's firing, counted from 1; or how many events were skipped.
     package var number: Int64?
     package var detail: String?
     package var run: RunStatus?
@@ -36,9 +36,9 @@ package struct ControlEvent: Codable, Hashable, Sendable {
     /// A signal fired.
     ///
     /// - Parameters:
-    ///   - number: its source's how-manieth firing.
-    ///   - source: that source, where the signal has several.
-    ///   - pipeline: set if one pipeline alone listens to it, such as its timer.
+    ///   - number: the number of the firing, counted from 1 for each source.
+    ///   - source: the source, if the signal has several sources.
+    ///   - pipeline: set if only one pipeline receives the signal, such as its timer.
     package static func signal(
         _ signal: String, number: Int64, detail: String? = nil, source: String? = nil, pipeline: String? = nil,
         at: Int64
@@ -53,8 +53,8 @@ package struct ControlEvent: Codable, Hashable, Sendable {
 
     /// - Parameters:
     ///   - signal: the signal of the source.
-    ///   - source: that source, where the signal has several.
-    ///   - fact: what it is now, such as `reachable via enp3s0`.
+    ///   - source: the source, if the signal has several sources.
+    ///   - fact: the new fact, such as `reachable via enp3s0`.
     package static func fact(_ signal: String, source: String? = nil, _ fact: String, at: Int64) -> ControlEvent {
         var event = ControlEvent(at: at, kind: .fact)
         event.signal = signal
@@ -69,7 +69,7 @@ package struct ControlEvent: Codable, Hashable, Sendable {
         return event
     }
 
-    /// - Parameter generation: what the run committed; nil if it committed nothing.
+    /// - Parameter generation: the generation that the run committed; nil if it committed nothing.
     package static func runEnded(
         _ run: RunStatus, of pipeline: String, generation: GenerationStatus? = nil, at: Int64
     ) -> ControlEvent {
@@ -79,7 +79,7 @@ package struct ControlEvent: Codable, Hashable, Sendable {
         return event
     }
 
-    /// - Parameter detail: a sentence on what it waits for, if there is more to say.
+    /// - Parameter detail: a sentence with details of the wait, if there are any.
     package static func state(
         _ state: PipelineState, of pipeline: String, waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil,
         detail: String? = nil, at: Int64

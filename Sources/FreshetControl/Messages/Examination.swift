@@ -1,17 +1,17 @@
-/// Something of the cache that is not as it was committed.
+/// A difference between a part of the cache and its committed state.
 package struct ExaminationFinding: Codable, Hashable, Sendable {
     package enum Kind: String, OpenEnumeration, Hashable, Sendable, CaseIterable {
-        case indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown
-        case refusedDamaged, pinLost, unfinished, stray, setDamaged
+        case indexDamaged, copyMissing, copyDamaged, copyDuplicated, contentDamaged, contentMissing, contentUnknown
+        case rejectedDamaged, pinLost, unfinished, stray, setDamaged
         case unknown
     }
 
     package var kind: Kind
-    /// Nil: it is no pipeline's.
+    /// Nil: the finding does not belong to a pipeline.
     package var pipeline: String?
     package var generation: Int64?
     package var path: String
-    /// What more there is to say of it, or why it could not be repaired.
+    /// Details of the finding, or why it could not be repaired.
     package var detail: String?
     package var repaired: Bool
 
@@ -28,10 +28,10 @@ package struct ExaminationFinding: Codable, Hashable, Sendable {
     }
 }
 
-/// A part of the cache that is examined by itself.
+/// A part of the cache that is examined in one step.
 package enum ExaminationStep: Hashable, Sendable {
     case index
-    /// What is no pipeline's.
+    /// Files that do not belong to a pipeline.
     case strays
     case pipeline(String)
 }
@@ -42,15 +42,15 @@ extension ControlMessage {
         package init(repair: Bool? = nil) { self.repair = repair }
     }
 
-    /// A reply of `Examine`: what was found since the one before, and of how much.
+    /// A reply of `Examine`: the findings since the previous reply, and how much was examined.
     package struct Examined: Codable, Hashable, Sendable {
         package var findings: [ExaminationFinding] = []
         package var pipelines: Int64 = 0
-        /// Those whose content was read.
+        /// The generations whose content was read.
         package var generations: Int64 = 0
-        /// Of that content.
+        /// The bytes of that content.
         package var bytes: Int64 = 0
-        /// Findings that are too many to be named.
+        /// The number of findings beyond the limit, which are not listed.
         package var unnamed: Int64 = 0
 
         package init() {}
@@ -63,22 +63,22 @@ extension ControlMessage {
             unnamed += other.unnamed
         }
 
-        /// Faults that are there still.
+        /// The number of errors that remain.
         package var left: Int64 { Int64(findings.count { !$0.repaired }) + unnamed }
     }
 }
 
-// MARK: Words
+// MARK: Text
 
 extension ExaminationFinding {
-    /// For people, one line: what it is.
+    /// The finding as one line of text.
     package var sentence: String {
         let subject = pipeline.map { "\($0): " } ?? ""
         let more = detail.map { " (\($0))" } ?? ""
         return "\(subject)\(what): \(path)\(more)"
     }
 
-    /// For people: what it is, and what helps or has helped.
+    /// The finding as text, with its remedy unless it has been repaired.
     package var lines: [String] { repaired ? [sentence + "; repaired"] : [sentence, "  " + remedy] }
 
     private var number: String { generation.map { "generation \($0)" } ?? "the generation" }
@@ -86,48 +86,50 @@ extension ExaminationFinding {
     private var what: String {
         switch kind {
         case .indexDamaged: "the index is damaged"
-        case .copyMissing: "the copy is gone, which is \(number)"
+        case .copyMissing: "the published file of \(number) is missing"
         case .copyDamaged:
-            generation == nil ? "readers find a file, and there is no copy" : "readers do not find \(number)"
-        case .copyApart: "the copy is another file than \(number), and takes the room twice"
+            generation == nil
+                ? "a published file exists without a generation"
+                : "the published file of \(number) is missing or altered"
+        case .copyDuplicated: "the published file is a second copy of \(number), and uses disk space twice"
         case .contentDamaged: "\(number) is damaged"
         case .contentMissing: "the file of \(number) is gone"
-        case .contentUnknown: "the index does not know \(number)"
-        case .refusedDamaged: "what a check refused, and is kept aside, is damaged or gone"
-        case .setDamaged: "readers do not find all files of \(number)"
-        case .pinLost: "\(number) is gone, at which it is pinned"
-        case .unfinished: "what a commit has left that did not come to its end"
-        case .stray: "nothing of the cache's"
-        case .unknown: "this freshetctl does not know what it is"
+        case .contentUnknown: "\(number) is not in the index"
+        case .rejectedDamaged: "the rejected content that was kept is damaged or missing"
+        case .setDamaged: "a published file of \(number) is missing or altered"
+        case .pinLost: "\(number), to which it is pinned, is missing"
+        case .unfinished: "an unfinished commit left a file"
+        case .stray: "not a file of the cache"
+        case .unknown: "an error that this freshetctl does not know"
         }
     }
 
     private var remedy: String {
         switch kind {
-        case .indexDamaged: "Stop the daemon; 'freshetctl fsck --repair' then makes it anew from the files."
-        case .copyMissing: "--repair puts it back, or has the next check fetch it."
+        case .indexDamaged: "Stop the daemon and run 'freshetctl fsck --repair': it builds a new index from the files."
+        case .copyMissing: "--repair restores it from its generation, or the next check fetches it."
         case .copyDamaged:
-            "--repair takes that away, and puts a whole generation there, or has the next check fetch one."
-        case .copyApart: "--repair makes them one."
+            "--repair removes it and publishes an intact generation, or the next check fetches one."
+        case .copyDuplicated: "--repair makes them one file."
         case .contentDamaged: "--repair removes it."
-        case .contentMissing: "--repair forgets it, or has it from the copy again."
+        case .contentMissing: "--repair removes it from the index, or restores it from the published file."
         case .contentUnknown, .unfinished: "--repair removes it."
-        case .refusedDamaged: "--repair forgets it."
-        case .setDamaged: "--repair makes them of the stamp again, and takes away what is there besides."
-        case .pinLost: "'freshetctl unpin \(pipeline ?? "NAME")', and the next check takes what the source has."
+        case .rejectedDamaged: "--repair removes it."
+        case .setDamaged: "--repair restores them from the stamp file, and removes other files in the directory."
+        case .pinLost: "'freshetctl unpin \(pipeline ?? "NAME")', then the next check publishes the source's content."
         case .stray: "--repair moves it to 'strays' in the cache directory."
-        case .unknown: "--repair may help; use the daemon's own freshetctl."
+        case .unknown: "Use the freshetctl of the daemon's version; --repair may repair it."
         }
     }
 }
 
 extension ControlMessage.Examined {
-    /// For people: of how much, and what is left.
+    /// How much was examined, and how many errors remain, as text.
     package var total: String {
         func count(_ number: Int64, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         let examined = "\(count(pipelines, "pipeline")), \(count(generations, "generation")), \(count(bytes, "byte"))"
         let repaired = Int64(findings.count(where: \.repaired))
         let done = repaired > 0 ? "\(repaired) repaired, " : ""
-        return "\(examined): \(done)\(left == 0 ? "no faults" : count(left, "fault") + " left")"
+        return "\(examined): \(done)\(left == 0 ? "no errors" : count(left, "error") + " left")"
     }
 }

@@ -1,4 +1,4 @@
-/// A generation that there is, or was.
+/// A generation of a pipeline, kept or removed.
 package struct PastGeneration: Codable, Hashable, Sendable {
     package var number: Int64
     package var committedAt: Int64
@@ -6,17 +6,17 @@ package struct PastGeneration: Codable, Hashable, Sendable {
     package var size: Int64
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
-    /// What the run was for that made it; nil: not known.
+    /// The causes of the run that committed it; nil: not known.
     package var causes: String?
     /// How long that run took; nil: not known.
     package var durationUSec: Int64?
     /// True if the source had more pages than its limit allows.
     package var truncated: Bool?
-    /// Its content is still there.
+    /// Whether its content is kept.
     package var kept: Bool
-    /// It is what readers see.
+    /// Whether readers see it.
     package var current: Bool
-    /// True if it is what readers would see if it were not too old.
+    /// True if readers would see it if it were not past its maximum age.
     package var withdrawn: Bool?
 
     package init(
@@ -51,7 +51,7 @@ extension ControlMessage {
     package struct PastGenerations: Codable, Hashable, Sendable {
         /// Newest first.
         package var generations: [PastGeneration]
-        /// Where an item's key is, such as `.id`; nil: nothing is configured.
+        /// The path of an item's key, such as `.id`; nil: no key is configured.
         package var key: String?
 
         package init(generations: [PastGeneration], key: String? = nil) {
@@ -60,7 +60,8 @@ extension ControlMessage {
         }
     }
 
-    /// Parameters of `ReadGeneration` and `Rollback`, and of the errors `DamagedGeneration`, `NotReadable` and `Pinned`.
+    /// Parameters of `ReadGeneration` and `Rollback`, and of the errors `DamagedGeneration`, `NotReadable` and
+    /// `Pinned`.
     package struct Numbered: Codable, Hashable, Sendable {
         package var name: String
         package var number: Int64?
@@ -80,9 +81,9 @@ extension ControlMessage {
 
     /// The reply of `Rollback` and `Accept`.
     package struct RolledBack: Codable, Hashable, Sendable {
-        /// What readers see now.
+        /// The generation that readers see now.
         package var generation: GenerationStatus
-        /// What they saw before; nil: nothing, or the same.
+        /// The number of the generation that readers saw before; nil: no generation, or the same.
         package var replaced: Int64?
 
         package init(generation: GenerationStatus, replaced: Int64? = nil) {
@@ -94,7 +95,7 @@ extension ControlMessage {
     /// Parameters of `Accept`, and of the error `OtherCandidate`.
     package struct Candidate: Codable, Hashable, Sendable {
         package var name: String
-        /// Or how it begins.
+        /// The digest, or its beginning.
         package var digest: String?
 
         package init(name: String, digest: String? = nil) {
@@ -105,9 +106,9 @@ extension ControlMessage {
 
     /// The reply of `Pin` and `Unpin`.
     package struct Pinned: Codable, Hashable, Sendable {
-        /// Nil for `Unpin` alone: nothing is offered.
+        /// The current generation; nil only for `Unpin`: nothing is published.
         package var generation: GenerationStatus?
-        /// False: it was so already.
+        /// Whether the call changed anything.
         package var changed: Bool
 
         package init(generation: GenerationStatus?, changed: Bool) {

@@ -1,8 +1,8 @@
-/// How much the daemon logs: what is of this level and of those after it.
+/// The least urgent messages that the daemon logs: messages of this level and of more urgent levels.
 package enum LogLevel: String, Codable, CaseIterable, Hashable, Sendable {
     case trace, debug, info, notice, warning, error, critical
 
-    /// From a priority of syslog(3), 0 to 7; nil: it is none. Nothing of ours is more urgent than critical.
+    /// Makes a level from a priority of syslog(3), 0 to 7; nil: not a priority. Critical is the most urgent level here.
     package init?(syslog priority: Int64) {
         switch priority {
         case 0, 1, 2: self = .critical
@@ -15,7 +15,8 @@ package enum LogLevel: String, Codable, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// From a name of ours, or a name or number as `systemctl log-level` takes it; nil: it is none.
+    /// Makes a level from a name of this type, or from a name or number that `systemctl log-level` accepts; nil: not a
+    /// level.
     package init?(name: String) {
         switch name {
         case "emerg", "alert", "crit": self = .critical
@@ -28,7 +29,7 @@ package enum LogLevel: String, Codable, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// All that ``init(name:)`` takes besides numbers, the most urgent first.
+    /// The names that ``init(name:)`` accepts, most urgent first. It accepts numbers too.
     package static let names = [
         "emerg", "alert", "crit", "critical", "err", "error", "warning", "notice", "info", "debug", "trace",
     ]

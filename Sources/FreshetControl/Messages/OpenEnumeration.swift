@@ -1,5 +1,5 @@
-/// An enumeration of the interface that may grow: a value that this version does not know, as a newer daemon may send,
-/// is read as `unknown`, and everything else of the reply can still be used.
+/// An enumeration of the interface that may grow. A value that only a newer daemon knows is read as `unknown`, so that
+/// a client can still use the rest of the reply.
 package protocol OpenEnumeration: RawRepresentable, Codable where RawValue == String {
     /// Never sent; its raw value is not one of the interface.
     static var unknown: Self { get }

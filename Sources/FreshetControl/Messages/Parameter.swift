@@ -5,13 +5,13 @@ package struct ParameterStatus: Codable, Hashable, Sendable {
     package var value: String?
     /// Nil if it is a secret.
     package var `default`: String?
-    /// Somebody set it; else it has its default.
+    /// Whether it has been set; otherwise it has its default.
     package var isSet: Bool
-    /// What it may be; nil: no list says.
+    /// The allowed values; nil: no list is configured.
     package var choices: [String]?
-    /// The regular expression that the whole of it matches; nil: none.
+    /// The regular expression that the whole value must match; nil: no expression.
     package var pattern: String?
-    /// How long nothing is changed before a change is acted on.
+    /// The quiet period: how long no parameter may change before a change takes effect.
     package var quietUSec: Int64
 
     package init(
@@ -28,7 +28,7 @@ package struct ParameterStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A parameter, and the value that it is to have; nil: its default.
+/// A parameter and its new value; nil: its default.
 package struct ParameterSetting: Codable, Hashable, Sendable {
     package var parameter: String
     package var value: String?
@@ -39,7 +39,7 @@ package struct ParameterSetting: Codable, Hashable, Sendable {
     }
 }
 
-/// A value that is not taken, and why.
+/// A parameter whose new value is invalid, and why.
 package struct InvalidSetting: Codable, Hashable, Sendable {
     package var parameter: String
     /// The rest of a sentence that begins with the parameter, such as `has to be one of en, de`.

@@ -1,54 +1,55 @@
-// The types of `io.freshet.Control` as its description has them, name for name: their JSON is what crosses the socket
-// and what `freshetctl --json` prints. Instants are microseconds since 1970 by the wall clock.
+// The types of `io.freshet.Control` with the names of its description. Varlink messages and `freshetctl --json` have
+// their JSON. Instants are microseconds since 1970 by the wall clock.
 
-/// What a pipeline is doing.
+/// The state of a pipeline.
 package enum PipelineState: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
-    /// It never ran.
+    /// The pipeline has not run yet.
     case idle
     case waiting, loading, loaded, failed
-    /// The operator stopped it.
+    /// The operator holds the pipeline: it does not run until it is released.
     case held
-    /// Of a newer daemon.
+    /// A value that only a newer daemon knows.
     case unknown
 }
 
-/// What a waiting pipeline waits for.
+/// The reason why a pipeline waits.
 package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
-    /// That the network is reachable.
+    /// The pipeline waits until the network is reachable.
     case network
-    /// That a storm of signals calms down.
+    /// The pipeline waits until a burst of signals has ended.
     case quiet
-    /// The time of the next attempt.
+    /// The pipeline waits for the time of the next attempt.
     case backoff
-    /// Room in its budget of requests.
+    /// The pipeline has used up its budget of requests.
     case budget
-    /// Its turn among other pipelines.
+    /// The pipeline waits for a permit, because other pipelines use all permits.
     case slot
-    /// Memory for the programs that work on its answer.
+    /// The pipeline waits for memory for the programs that process its response.
     case memory
-    /// That the machine, which is about to sleep, is awake again.
+    /// The machine is about to sleep; the pipeline waits until it is awake again.
     case sleep
-    /// That the file system answers.
+    /// The pipeline waits until the file system answers.
     case filesystem
-    /// Of a newer daemon.
+    /// A value that only a newer daemon knows.
     case unknown
 }
 
-/// How old the offered copy is.
+/// How old the published copy is.
 package enum Freshness: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case fresh
-    /// Its next planned check has passed, or its origin's word for how long it is fresh; or the origin has other content.
+    /// The time of the next planned check, or the time that the origin set, has passed; or the origin has other
+    /// content.
     case stale
-    /// It is past its maximum age.
+    /// The copy is past its maximum age.
     case expired
-    /// Of a newer daemon.
+    /// A value that only a newer daemon knows.
     case unknown
 }
 
 /// How a run ended.
 package enum RunOutcome: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case changed, unchanged, failed, superseded, cancelled
-    /// Of a newer daemon.
+    /// A value that only a newer daemon knows.
     case unknown
 }
 
@@ -61,18 +62,18 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
     package var committedAt: Int64
-    /// The path that people read.
+    /// The path of the published file.
     package var path: String
     package var mediaType: String?
     /// True if the source had more pages than its limit allows.
     package var truncated: Bool?
-    /// True if the source is known to have other content, which does not replace this: it was rolled back to, or is pinned.
+    /// True if the source has other content that does not replace this generation, because of a rollback or a pin.
     package var behind: Bool?
-    /// Since when it is pinned.
+    /// When the pipeline was pinned at this generation.
     package var pinnedSince: Int64?
-    /// Of several files: the link to the directory that has them; `path` has them all as one JSON object.
+    /// The link to the directory, if the copy has several files; `path` has all of them as one JSON object.
     package var directory: String?
-    /// What its publisher says of it in a signature that was verified.
+    /// The publisher's comment in the verified signature.
     package var comment: String?
 
     package init(
@@ -95,13 +96,13 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
 package struct CauseStatus: Codable, Hashable, Sendable {
     /// The signal's name, such as `network`.
     package var signal: String
-    /// The number of the last firing, as events have it; nil for what counts none, such as a timer.
+    /// The number of the last firing, as in events; nil for a signal whose firings are not counted, such as a timer.
     package var number: Int64?
     /// How often it fired.
     package var count: Int64
     package var first: Int64
     package var last: Int64
-    /// For people, such as `default route via enp3s0`; of the last firing.
+    /// A text on the last firing, such as `default route via enp3s0`.
     package var detail: String?
 
     package init(
@@ -116,7 +117,7 @@ package struct CauseStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// One execution of a pipeline; without an outcome it is under way.
+/// One run of a pipeline; without an outcome, the run is in progress.
 package struct RunStatus: Codable, Hashable, Sendable {
     package var number: Int64
     package var started: Int64
@@ -127,7 +128,7 @@ package struct RunStatus: Codable, Hashable, Sendable {
     package var generation: Int64?
     /// Why it failed, in one sentence.
     package var failure: String?
-    /// The same for those who may not read the published file; nil: nothing of it is for them.
+    /// The failure for clients that may not read the published file; nil: they see no reason.
     @Unencoded package var publicFailure: String?
 
     package init(
@@ -145,7 +146,7 @@ package struct RunStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// When a pipeline runs next by itself, and why.
+/// When and why a pipeline runs next without a request.
 package struct NextRun: Codable, Hashable, Sendable {
     package var at: Int64
     /// Such as `every 15min` or `attempt 3`.
@@ -157,13 +158,13 @@ package struct NextRun: Codable, Hashable, Sendable {
     }
 }
 
-/// Why a pipeline fails, since when, and how often it was tried.
+/// Why and since when a pipeline fails, and how many attempts have failed.
 package struct FailureStatus: Codable, Hashable, Sendable {
-    /// One sentence that names the remedy where there is one.
+    /// One sentence, with the remedy if there is one.
     package var message: String
     package var since: Int64
     package var attempts: Int64
-    /// The message for those who may not read the published file; nil: nothing of it is for them.
+    /// The message for clients that may not read the published file; nil: they see no message.
     @Unencoded package var publicMessage: String?
 
     package init(message: String, since: Int64, attempts: Int64, publicMessage: String? = nil) {
@@ -174,29 +175,29 @@ package struct FailureStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// What a check refused last, kept aside.
+/// The candidate: the content that a check rejected last, which is kept.
 package struct CandidateStatus: Codable, Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
     /// Bytes.
     package var size: Int64
-    package var refusedAt: Int64
-    /// The check's words.
+    package var rejectedAt: Int64
+    /// The check's message.
     package var reason: String
 
-    package init(digest: String, size: Int64, refusedAt: Int64, reason: String) {
+    package init(digest: String, size: Int64, rejectedAt: Int64, reason: String) {
         self.digest = digest
         self.size = size
-        self.refusedAt = refusedAt
+        self.rejectedAt = rejectedAt
         self.reason = reason
     }
 }
 
-/// The branches of a pipeline of which some fail.
+/// The branches of a pipeline if some of them fail.
 package struct BranchesStatus: Codable, Hashable, Sendable {
     package var total: Int64
     package var failed: Int64
-    /// The first of those that fail.
+    /// The first failing branches.
     package var failing: [BranchFailureStatus]
 
     package init(total: Int64, failed: Int64, failing: [BranchFailureStatus]) {
@@ -209,7 +210,7 @@ package struct BranchesStatus: Codable, Hashable, Sendable {
 /// Where further pages of a pipeline can be loaded.
 package struct MorePages: Codable, Hashable, Sendable {
     package struct Place: Codable, Hashable, Sendable {
-        /// The keys that lead to the branch; none: the pipeline's own pages.
+        /// The keys of the branch; empty: the pipeline's own pages.
         package var path: [String]
         /// How many pages are in the copy.
         package var pages: Int64
@@ -220,9 +221,9 @@ package struct MorePages: Codable, Hashable, Sendable {
         }
     }
 
-    /// At how many places.
+    /// The number of places.
     package var total: Int64
-    /// The first of them.
+    /// The first places.
     package var places: [Place]
 
     package init(total: Int64, places: [Place]) {
@@ -233,11 +234,11 @@ package struct MorePages: Codable, Hashable, Sendable {
 
 /// A branch that fails.
 package struct BranchFailureStatus: Codable, Hashable, Sendable {
-    /// The keys that lead to it.
+    /// The keys of the branch.
     package var path: [String]
     package var message: String
     package var since: Int64
-    /// In how many runs in a row.
+    /// The number of consecutive runs in which the branch failed.
     package var attempts: Int64
 
     package init(path: [String], message: String, since: Int64, attempts: Int64) {
@@ -248,20 +249,20 @@ package struct BranchFailureStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A hook that is owed: it has not succeeded yet for what readers see.
+/// A pending hook: it has not succeeded yet for the current generation.
 package struct PendingHook: Codable, Hashable, Sendable {
-    /// The command, for people.
+    /// The command, as text.
     package var hook: String
-    /// What it is owed for.
+    /// The generation that the hook has to process.
     package var generation: Int64
     package var running: Bool
     /// How many attempts for this generation have failed.
     package var attempts: Int64
-    /// When the first attempt failed since it last succeeded; nil: none has.
+    /// The first failure since the hook last succeeded; nil: no failure.
     package var since: Int64?
     /// Why the last attempt failed, in one sentence.
     package var error: String?
-    /// The next attempt; nil: it runs, or waits for its turn.
+    /// The next attempt; nil: the hook runs, or waits for a permit.
     package var next: Int64?
 
     package init(
@@ -278,7 +279,7 @@ package struct PendingHook: Codable, Hashable, Sendable {
     }
 }
 
-/// A budget of requests, and what was spent of it in the last period.
+/// A budget of requests, and how much of it was used in the last period.
 package struct BudgetStatus: Codable, Hashable, Sendable {
     package var limit: Int64
     package var periodUSec: Int64
@@ -291,7 +292,7 @@ package struct BudgetStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A pipeline: what it does, what it offers, what it did last and does next.
+/// The status of a pipeline: its state, its current generation, its last run and its next run.
 package struct PipelineStatus: Codable, Hashable, Sendable {
     package var name: String
     package var description: String?
@@ -299,51 +300,52 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var source: String
     package var state: PipelineState
     package var waitingFor: WaitingReason?
-    /// Until when it waits, if that is known.
+    /// When the wait ends, if known.
     package var waitingUntil: Int64?
-    /// More of what it waits for, in words.
+    /// Details of the wait, in words.
     package var waitingDetail: String?
-    /// Bytes of the run under way so far.
+    /// Bytes that the run in progress has loaded.
     package var loadedBytes: Int64?
-    /// How many there will be; nil: nobody knows.
+    /// Bytes that the run in progress will load in total; nil: unknown.
     package var totalBytes: Int64?
-    /// Pages of the run under way so far; nil if it has none.
+    /// Pages that the run in progress has loaded; nil if the pipeline has no pages.
     package var loadedPages: Int64?
-    /// Branches of the run under way that have ended, and those known so far; nil: it has none.
+    /// Branches of the run in progress that have ended; nil: the pipeline has no branches.
     package var endedBranches: Int64?
+    /// Branches of the run in progress that are known; nil: the pipeline has no branches.
     package var knownBranches: Int64?
     package var freshness: Freshness?
-    /// What it offers to readers.
+    /// The current generation, which readers see.
     package var generation: GenerationStatus?
-    /// The last successful check, one that found nothing new included.
+    /// The last successful check, also if the content had not changed.
     package var lastCheck: Int64?
-    /// When the data stops being fresh by its origin's word.
+    /// When the data stops being fresh, as set by the origin.
     package var originExpires: Int64?
     /// When the copy is past its maximum age.
     package var expires: Int64?
-    /// When the content expires by what the content itself states.
+    /// When the content expires, as stated in the content itself.
     package var contentExpires: Int64?
     package var lastRun: RunStatus?
     package var lastCauses: [CauseStatus]
     package var nextRun: NextRun?
     package var failure: FailureStatus?
-    /// What a check refused last; nil: nothing is kept aside.
+    /// The content that a check rejected last; nil: no candidate is kept.
     package var candidate: CandidateStatus?
     package var budget: BudgetStatus?
-    /// Nil unless branches fail.
+    /// The failing branches; nil: no branch fails.
     package var branches: BranchesStatus?
-    /// Nil: nothing more can be loaded anywhere.
+    /// Where further pages can be loaded; nil: nowhere.
     package var more: MorePages?
     package var needsNetwork: Bool
-    /// How the network leads to the source, or why it does not.
+    /// The network path to the source, or why the source is not reachable.
     package var path: String?
-    /// Nil if it has none.
+    /// Nil: the pipeline has no parameters.
     package var parameters: [ParameterStatus]?
-    /// Hooks that are owed; nil: none.
+    /// Pending hooks; nil: no pending hooks.
     package var hooks: [PendingHook]?
-    /// What readers would see if it were not too old; nil: nothing is withdrawn.
+    /// The copy that readers do not see because it is past its maximum age; nil: no copy is withdrawn.
     package var withdrawn: WithdrawnCopy?
-    /// Since when the operator holds it, also while a run ends; nil: nobody does.
+    /// When the operator held the pipeline, also while a run still ends; nil: the pipeline is not held.
     package var heldSince: Int64?
 
     package init(

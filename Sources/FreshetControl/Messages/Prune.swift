@@ -1,13 +1,13 @@
-/// What the cache has of a pipeline that is not configured any more.
+/// The files in the cache of a pipeline that is not configured any more.
 package struct UnownedPipeline: Codable, Hashable, Sendable {
     package var name: String
-    /// Its file below `current/`; nil: it has none.
+    /// The path of its published file below `current/`; nil: no file is published.
     package var file: String?
-    /// How many are kept.
+    /// The number of kept generations.
     package var generations: Int64
-    /// Of all content.
+    /// The bytes of all its content.
     package var bytes: Int64
-    /// When the newest generation was committed, in microseconds since 1970; nil: there is none.
+    /// When the newest generation was committed, in microseconds since 1970; nil: no generation.
     package var committedAt: Int64?
 
     package init(name: String, file: String? = nil, generations: Int64, bytes: Int64, committedAt: Int64? = nil) {
@@ -19,7 +19,7 @@ package struct UnownedPipeline: Codable, Hashable, Sendable {
     }
 }
 
-/// A pipeline of which something is left, and why.
+/// A pipeline of which some files could not be removed, and why.
 package struct UnprunedPipeline: Codable, Hashable, Sendable {
     package var name: String
     /// One sentence.
@@ -40,9 +40,9 @@ extension ControlMessage {
 
     /// The reply of `Prune`.
     package struct Pruned: Codable, Hashable, Sendable {
-        /// What was removed.
+        /// The removed pipelines.
         package var pipelines: [UnownedPipeline]
-        /// Of which something is left. An earlier daemon does not say.
+        /// The pipelines of which some files are left. Earlier daemons do not send this.
         package var failed: [UnprunedPipeline]
 
         package init(pipelines: [UnownedPipeline] = [], failed: [UnprunedPipeline] = []) {

@@ -1,8 +1,8 @@
-/// Nothing was started: the origin or a budget asks for patience.
+/// No run was started: the origin, or the budget of requests, does not allow a request yet.
 package struct TryLaterHint: Codable, Hashable, Sendable {
-    /// A sentence that says who asks, such as `the origin answered 429 with Retry-After`.
+    /// The reason as a sentence, such as `the origin answered 429 with Retry-After`.
     package var reason: String
-    /// Until when, if that is known.
+    /// When requests are allowed again, if known.
     package var until: Int64?
 
     package init(reason: String, until: Int64? = nil) {
@@ -11,10 +11,10 @@ package struct TryLaterHint: Codable, Hashable, Sendable {
     }
 }
 
-/// A run that was requested waits.
+/// A requested run that waits.
 package struct WaitingHint: Codable, Hashable, Sendable {
     package var name: String
-    /// What for, in a sentence.
+    /// Why the run waits, as a sentence.
     package var reason: String
 
     package init(name: String, reason: String) {
@@ -23,24 +23,24 @@ package struct WaitingHint: Codable, Hashable, Sendable {
     }
 }
 
-/// What came of a request to refresh one pipeline.
+/// The result of a request to refresh one pipeline.
 package struct RefreshResult: Codable, Hashable, Sendable {
     package var name: String
-    /// How the run ended; nil unless it was awaited.
+    /// How the run ended; nil if the call did not wait for the run.
     package var outcome: RunOutcome?
     package var run: Int64?
-    /// The generation that is offered now.
+    /// The current generation.
     package var generation: Int64?
-    /// That generation's bytes.
+    /// The size of that generation in bytes.
     package var size: Int64?
     package var durationUSec: Int64?
-    /// Why it failed, in one sentence.
+    /// Why the run failed, in one sentence.
     package var failure: String?
-    /// Set if nothing was started.
+    /// Set if no run was started.
     package var tryLater: TryLaterHint?
-    /// As of that generation: ``GenerationStatus/behind``.
+    /// ``GenerationStatus/behind`` of that generation.
     package var behind: Bool?
-    /// The failure for those who may not read the published file; nil: nothing of it is for them.
+    /// The failure for clients that may not read the published file; nil: they see no reason.
     @Unencoded package var publicFailure: String?
 
     package init(
@@ -61,20 +61,20 @@ package struct RefreshResult: Codable, Hashable, Sendable {
     }
 }
 
-/// What came of a request for a further page.
+/// The result of a request for a further page.
 package struct LoadMoreResult: Codable, Hashable, Sendable {
     package var name: String
-    /// The keys that lead to the branch; none: the pipeline's own pages.
+    /// The keys of the branch; empty: the pipeline's own pages.
     package var path: [String]
-    /// How the run ended; nil unless it was awaited.
+    /// How the run ended; nil if the call did not wait for the run.
     package var outcome: RunOutcome?
     package var run: Int64?
-    /// The generation that is offered now.
+    /// The current generation.
     package var generation: Int64?
-    /// That generation's bytes.
+    /// The size of that generation in bytes.
     package var size: Int64?
     package var durationUSec: Int64?
-    /// Why it failed, in one sentence.
+    /// Why the run failed, in one sentence.
     package var failure: String?
     /// How many pages are in the copy now, and whether there are more.
     package var pages: Int64?
@@ -98,30 +98,30 @@ package struct LoadMoreResult: Codable, Hashable, Sendable {
     }
 }
 
-/// Something that is wrong, or doubtful, in the configuration.
+/// An error or a warning in the configuration.
 package struct ConfigurationDiagnostic: Codable, Hashable, Sendable {
     package enum Severity: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
-        /// The configuration is refused for it.
-        case fault
+        /// The configuration is not accepted.
+        case error
         case warning
-        /// Of a newer daemon.
+        /// A value that only a newer daemon knows.
         case unknown
     }
 
     package var severity: Severity
     package var file: String
-    /// Counted from 1; nil where the fault is the file's as a whole.
+    /// Counted from 1; nil if the error concerns the whole file.
     package var line: Int64?
     /// Counted from 1.
     package var column: Int64?
     package var message: String
-    /// The line of the file, or what is left of a long one around the fault.
+    /// The line of the file; of a long line, the part around the error.
     package var excerpt: String?
-    /// How many Unicode scalars of the excerpt stand before the fault.
+    /// The number of Unicode scalars in the excerpt before the error.
     package var caret: Int64?
 
     package init(
-        severity: Severity = .fault, file: String, line: Int64? = nil, column: Int64? = nil, message: String,
+        severity: Severity = .error, file: String, line: Int64? = nil, column: Int64? = nil, message: String,
         excerpt: String? = nil, caret: Int64? = nil
     ) {
         self.severity = severity
@@ -134,7 +134,7 @@ package struct ConfigurationDiagnostic: Codable, Hashable, Sendable {
     }
 }
 
-/// What a reload did with the pipelines.
+/// How a reload changed the pipelines.
 package struct ReloadSummary: Codable, Hashable, Sendable {
     package var added: [String]
     package var changed: [String]

@@ -1,26 +1,26 @@
-/// A pipeline in short, as a line of a list has it. A type of few members, all of them plain: it is what prompts, status
-/// bars and monitoring ask for, and lists of thousands.
+/// The summary of a pipeline, such as for one line of a list. It has few and simple members: prompts, status bars and
+/// monitoring request it often, and lists have thousands of summaries.
 package struct PipelineSummary: Codable, Hashable, Sendable {
     package var name: String
     package var state: PipelineState
     package var waitingFor: WaitingReason?
     package var freshness: Freshness?
-    /// The number of the copy that readers find; nil: there is none, or it is withdrawn.
+    /// The number of the current generation; nil: there is no generation, or it is withdrawn.
     package var generation: Int64?
-    /// Its bytes.
+    /// The size of the generation in bytes.
     package var size: Int64?
     /// True if the source had more pages than its limit allows.
     package var truncated: Bool?
-    /// True if the source is known to have other content, which does not replace this.
+    /// True if the source has other content that does not replace this generation.
     package var behind: Bool?
     package var pinned: Bool?
-    /// The number of a copy that readers would find if it were not too old.
+    /// The number of the generation that readers do not see because it is past its maximum age.
     package var withdrawn: Int64?
     package var lastCheck: Int64?
     package var nextRun: Int64?
     /// The signals of the last run.
     package var causes: [String]
-    /// True if a hook is owed whose last attempt failed.
+    /// True if the last attempt of a pending hook failed.
     package var hookFails: Bool?
 
     package init(
@@ -44,7 +44,7 @@ package struct PipelineSummary: Codable, Hashable, Sendable {
         self.hookFails = hookFails ? true : nil
     }
 
-    /// The same of a whole status.
+    /// The summary of a status.
     package init(_ status: PipelineStatus) {
         self.init(
             name: status.name, state: status.state, waitingFor: status.waitingFor, freshness: status.freshness,

@@ -1,4 +1,4 @@
-/// A value of a message that stays in the daemon: it is neither sent nor received.
+/// A member of a message that stays in the daemon: it is neither encoded nor decoded.
 @propertyWrapper
 package struct Unencoded<Value: Hashable & Sendable>: Hashable, Sendable {
     package var wrappedValue: Value?
@@ -11,7 +11,7 @@ extension Unencoded: Codable {
     package func encode(to encoder: any Encoder) throws {}
 }
 
-// The synthesized code of messages calls these, which leave the key out.
+// The synthesized coding methods of messages call these overloads, which omit the key.
 extension KeyedEncodingContainer {
     mutating func encode<Value>(_ value: Unencoded<Value>, forKey key: Key) throws {}
 }

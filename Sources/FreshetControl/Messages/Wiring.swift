@@ -1,18 +1,18 @@
-/// How a pipeline is wired, by its configuration.
+/// The configured inputs, signals, files and times of a pipeline.
 package struct PipelineDescription: Codable, Hashable, Sendable {
     package var name: String
     package var description: String?
     /// Where the data comes from, without user information and query.
     package var source: String
-    /// The pipelines whose copies it reads.
+    /// The pipelines whose copies this pipeline reads.
     package var inputs: [String]
-    /// The sources of signals that it listens to, by their names in `Signals`.
+    /// The sources of signals to which the pipeline subscribes, by their names in `Signals`.
     package var signals: [String]
-    /// The paths at which readers find its copy.
+    /// The paths of the published files.
     package var files: [String]
-    /// What is run after a change, in words.
+    /// The hooks that run after a change, in words.
     package var hooks: [String]
-    /// The time between a successful check and the next planned one; nil: never by the clock.
+    /// The time between a successful check and the next planned check; nil: no planned checks.
     package var everyUSec: Int64?
     package var quietUSec: Int64?
     package var atMostUSec: Int64?
@@ -23,15 +23,15 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
     /// `queue` or `restart`.
     package var whenRunning: String?
     package var needsNetwork: Bool
-    /// True if its configuration has faults: then nothing else is known of it.
-    package var faulty: Bool?
+    /// True if its configuration has errors: then all other members are empty or unknown.
+    package var invalid: Bool?
 
     package init(
         name: String, description: String? = nil, source: String, inputs: [String] = [], signals: [String] = [],
         files: [String] = [], hooks: [String] = [], everyUSec: Int64? = nil, quietUSec: Int64? = nil,
         atMostUSec: Int64? = nil, freshForUSec: Int64? = nil, minIntervalUSec: Int64? = nil,
         deadlineUSec: Int64? = nil, maxAgeUSec: Int64? = nil, whenRunning: String? = nil, needsNetwork: Bool = false,
-        faulty: Bool? = nil
+        invalid: Bool? = nil
     ) {
         self.name = name
         self.description = description
@@ -49,11 +49,11 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
         self.maxAgeUSec = maxAgeUSec
         self.whenRunning = whenRunning
         self.needsNetwork = needsNetwork
-        self.faulty = faulty
+        self.invalid = invalid
     }
 }
 
-/// What a pipeline has done since the daemon began.
+/// Counters of a pipeline since the daemon started.
 package struct PipelineCounters: Codable, Hashable, Sendable {
     package var name: String
     /// Runs, by outcome.
@@ -62,11 +62,11 @@ package struct PipelineCounters: Codable, Hashable, Sendable {
     package var failed: Int64
     package var superseded: Int64
     package var cancelled: Int64
-    /// How long all of them took.
+    /// The duration of all runs together.
     package var durationUSec: Int64
-    /// Requests that they made.
+    /// The number of requests of all runs.
     package var requests: Int64
-    /// Bytes of the answers' bodies.
+    /// The bytes of all response bodies.
     package var receivedBytes: Int64
 
     package init(
@@ -84,7 +84,7 @@ package struct PipelineCounters: Codable, Hashable, Sendable {
         self.receivedBytes = receivedBytes
     }
 
-    /// Runs, whatever came of them.
+    /// All runs, with any outcome.
     package var runs: Int64 { changed + unchanged + failed + superseded + cancelled }
 }
 
@@ -112,7 +112,7 @@ extension ControlMessage {
 
     package struct RecentEvents: Codable, Hashable, Sendable {
         package var events: [ControlEvent]
-        /// After this instant nothing is missing.
+        /// After this instant no event is missing.
         package var completeSince: Int64
 
         package init(events: [ControlEvent], completeSince: Int64) {
@@ -123,9 +123,9 @@ extension ControlMessage {
 
     /// The reply of `Hold` and `Release`.
     package struct Held: Codable, Hashable, Sendable {
-        /// Of which pipeline it is said; nil: the daemon is older.
+        /// The pipeline; nil: the daemon is older than this member.
         package var name: String?
-        /// It was not so before.
+        /// Whether the call changed anything.
         package var changed: Bool
 
         package init(name: String, changed: Bool) {

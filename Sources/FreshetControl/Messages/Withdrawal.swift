@@ -1,4 +1,4 @@
-/// A generation that readers do not find, since it is too old for them; its content is kept.
+/// A generation that is not published any more, because it is past its maximum age; its content is kept.
 package struct WithdrawnCopy: Codable, Hashable, Sendable {
     package var number: Int64
     /// Bytes.
@@ -6,7 +6,7 @@ package struct WithdrawnCopy: Codable, Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
     package var committedAt: Int64
-    /// Since when readers do not find it.
+    /// When it was withdrawn.
     package var since: Int64
 
     package init(number: Int64, size: Int64, digest: String, committedAt: Int64, since: Int64) {

@@ -2,30 +2,30 @@ import FreshetCache
 import FreshetControl
 import FreshetPipelines
 
-/// What a hook is told, as JSON: docs/hooks.md has it for people. Instants are microseconds since 1970 by the wall clock.
+/// The JSON input of a hook, documented in docs/hooks.md. Instants are wall-clock microseconds since 1970.
 struct HookChange: Codable, Hashable, Sendable {
-    /// One of the two generations.
+    /// The current or the previous generation.
     struct Version: Codable, Hashable, Sendable {
         var number: Int64
         /// SHA-256 in lower-case hexadecimal digits.
         var digest: String
-        /// Bytes; nil: not known any more.
+        /// The size in bytes; nil: unknown.
         var size: Int64?
         var committedAt: Int64?
-        /// Where its content is; nil: it is not kept any more.
+        /// The path of the content; nil: the content is not kept any more.
         var path: String?
-        /// Of several files that readers see: the link to the directory that has them.
+        /// If readers see several files: the link to their directory.
         var directory: String?
     }
 
     struct Difference: Codable, Hashable, Sendable {
-        /// How many bytes more there are than before; negative: fewer.
+        /// The growth of the content in bytes; negative if it has become smaller.
         var bytes: Int64
-        /// Of a JSON list whose items have keys (`cache.key`).
+        /// The changes of a JSON list whose items have keys (`cache.key`).
         var items: ContentDifference.Items?
-        /// Of other JSON: the whole, and the members that differ.
+        /// The changes of other JSON: of the whole, and of the members that differ.
         var changes: [ContentDifference.Change]?
-        /// Of text: the unified format of diff(1); not all of it if `isCut`.
+        /// The changes of text, in the unified format of diff(1); incomplete if `isCut` is true.
         var lines: [String]?
         var isCut: Bool?
 
@@ -38,26 +38,26 @@ struct HookChange: Codable, Hashable, Sendable {
     }
 
     var pipeline: String
-    /// When the hook was started.
+    /// When the hook started.
     var time: Int64
-    /// Counted from 1 for each generation.
+    /// The number of the attempt, from 1 for each generation.
     var attempt: Int64
-    /// Why there is another generation, such as `network (2), timer`, or `rollback`; nil: not known any more.
+    /// The causes of the new generation, such as `network (2), timer`, or `rollback`; nil: unknown.
     var causes: String?
-    /// What readers see; nil, which is written as null: they find nothing any more, since the copy is withdrawn.
+    /// The current generation; nil, written as null: the copy is withdrawn, and readers find no file.
     @Nullable var current: Version?
-    /// What the hook was told of last; nil: nothing yet, or that readers find nothing.
+    /// The generation of the hook's last successful run; nil: there was no such run, or the copy was withdrawn then.
     var previous: Version?
-    /// Nil if there was nothing before, or its size is not known any more. Only its bytes if one of the contents is not kept
-    /// any more, or is too large to be compared.
+    /// The change since `previous`; nil if there is no previous generation or its size is unknown. It has only `bytes`
+    /// if one of the contents is not kept any more, or is too large to be compared.
     var difference: Difference?
 
-    init(_ order: HookMachine.Order, told: (generation: FreshetCache.PastGeneration, path: String?)?, time: Int64) {
+    init(_ order: HookMachine.Order, notified: (generation: FreshetCache.PastGeneration, path: String?)?, time: Int64) {
         pipeline = order.pipeline
         self.time = time
         attempt = Int64(order.attempt)
         let generation = order.generation
-        let isWithdrawn = generation.mark.isWithdrawn
+        let isWithdrawn = generation.identity.isWithdrawn
         causes = isWithdrawn ? "withdrawn" : order.causes
         current =
             isWithdrawn
@@ -66,19 +66,19 @@ struct HookChange: Codable, Hashable, Sendable {
                 number: Int64(clamping: generation.number), digest: generation.digest,
                 size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path,
                 directory: generation.directory)
-        previous = order.told.flatMap { $0.isWithdrawn ? nil : $0 }.map { mark in
+        previous = order.notified.flatMap { $0.isWithdrawn ? nil : $0 }.map { identity in
             Version(
-                number: Int64(clamping: mark.number), digest: mark.digest, size: told?.generation.size,
-                committedAt: told?.generation.committedAt.microseconds, path: told?.path)
+                number: Int64(clamping: identity.number), digest: identity.digest, size: notified?.generation.size,
+                committedAt: notified?.generation.committedAt.microseconds, path: notified?.path)
         }
-        guard !isWithdrawn, order.told?.isWithdrawn == false else { return }
-        difference = told.map { Difference(bytes: Int64(clamping: generation.size) - $0.generation.size) }
+        guard !isWithdrawn, order.notified?.isWithdrawn == false else { return }
+        difference = notified.map { Difference(bytes: Int64(clamping: generation.size) - $0.generation.size) }
     }
 
     var text: String { ControlJSON.text(of: self) + "\n" }
 }
 
-/// A member that is there also if it has no value: null.
+/// A member that is encoded as null if it has no value.
 @propertyWrapper
 struct Nullable<Value: Codable & Hashable & Sendable>: Codable, Hashable, Sendable {
     var wrappedValue: Value?

@@ -8,14 +8,14 @@ import FreshetSystemd
 import Logging
 import Synchronization
 
-/// Runs the hooks that are owed: does what the machine says, and remembers what came of it.
+/// Runs pending hooks as the ``HookMachine`` decides, and stores the results.
 ///
 /// Safe to call from any thread.
 final class HookScheduler: Sendable {
-    /// What it works with.
-    struct World: Sendable {
+    /// The objects that the scheduler uses.
+    struct Dependencies: Sendable {
         var store: CacheStore
-        /// Says how contents differ, by the key of their items; nil: that cannot be said.
+        /// Compares two contents, by the key of their items; nil: they cannot be compared.
         var difference: @Sendable (_ old: [UInt8], _ new: [UInt8], _ key: String?) async -> ContentDifference?
         var programs: TrustedPrograms
         var units: UnitReloader
@@ -23,47 +23,47 @@ final class HookScheduler: Sendable {
         var files: ProgramInputFiles
         var clock: any EngineClock
         var log: Logger
-        var news: LogLimiter
+        var limiter: LogLimiter
         var redactor: Redactor
         var readers: ContentReaders
-        /// Makes a child task of the daemon.
+        /// Starts a child task of the daemon.
         var adopt: @Sendable (@escaping @Sendable () async -> Void) -> Void
-        /// What is owed may have changed.
+        /// Called when the set of pending hooks may have changed.
         var statusChanged: @Sendable () -> Void
     }
 
     private struct State {
         var machine: HookMachine
-        /// Made with the first wait.
+        /// Made for the first wait.
         var timer: (any EngineTimer)?
-        /// Of hooks that fail, by their pipelines.
+        /// Limits the messages about failing hooks: by pipeline, then by hook.
         var failures: [String: [String: RepeatedFailureLimiter]] = [:]
         var lastNumber: UInt64 = 0
-        /// Where items of pipelines have their keys.
+        /// The key of list items (`cache.key`), by pipeline.
         var keys: [String: String] = [:]
     }
 
-    private let world: World
+    private let dependencies: Dependencies
     private let state: Mutex<State>
     private let settled = CurrentValue(true)
 
-    init(_ world: World, seed: UInt64) {
-        self.world = world
+    init(_ dependencies: Dependencies, seed: UInt64) {
+        self.dependencies = dependencies
         state = Mutex(State(machine: HookMachine(seed: seed)))
     }
 
-    // MARK: What is told
+    // MARK: Events
 
-    /// A pipeline has the hooks of this definition from now on.
+    /// Sets the hooks of a pipeline.
     ///
     /// - Parameters:
-    ///   - memories: what is remembered of them.
-    ///   - current: what readers see.
+    ///   - memories: the stored states of the hooks.
+    ///   - current: the current generation.
     func configure(
         _ definition: PipelineDefinition, _ memories: [String: StoredHookState], current: CurrentGeneration?
     ) {
         let hooks = definition.hooks.map {
-            (definition: $0, memory: memories[$0.identity] ?? StoredHookState(told: current?.mark))
+            (definition: $0, memory: memories[$0.identity] ?? StoredHookState(notified: current?.identity))
         }
         state.withLock { $0.keys[definition.name] = definition.cache.key }
         apply { $0.configure(definition.name, hooks, current: current, at: $1) }
@@ -77,53 +77,55 @@ final class HookScheduler: Sendable {
         }
     }
 
-    /// Readers see another generation of a pipeline.
-    func offer(_ pipeline: String, _ generation: CurrentGeneration, causes: String?) {
-        apply { $0.offer(pipeline, generation, causes: causes, at: $1) }
+    /// Called when readers see another generation of a pipeline.
+    func generationChanged(_ pipeline: String, _ generation: CurrentGeneration, causes: String?) {
+        apply { $0.generationChanged(pipeline, generation, causes: causes, at: $1) }
     }
 
-    // MARK: What is asked
+    // MARK: Status
 
-    func debts(of pipeline: String) -> [HookMachine.PendingRun] { state.withLock { $0.machine.debts(of: pipeline) } }
+    func pendingHooks(of pipeline: String) -> [HookMachine.PendingRun] {
+        state.withLock { $0.machine.pendingHooks(of: pipeline) }
+    }
 
-    /// How many hooks have failed and are owed.
+    /// The number of hooks that have failed and are pending.
     var failing: Int { state.withLock { $0.machine.failing } }
 
-    /// Returns when nothing runs, and nothing is to be run before a wait is over; or when the task is cancelled.
+    /// Returns when no hook runs and every pending hook waits for its next attempt, or when the task is cancelled.
     func waitUntilSettled() async {
         for await isSettled in settled where isSettled { return }
     }
 
-    // MARK: Inside
+    // MARK: Execution
 
     private func apply(_ event: (inout HookMachine, ContinuousClock.Instant) -> [HookMachine.Action]) {
-        let now = world.clock.now
+        let now = dependencies.clock.now
         let orders = state.withLock { state in
             var orders: [HookMachine.Order] = []
             for action in event(&state.machine, now) {
                 switch action {
                 case .run(let order): orders.append(order)
                 case .wake(let instant):
-                    let timer = state.timer ?? world.clock.makeTimer { [weak self] in self?.timeHasCome() }
+                    let timer = state.timer ?? dependencies.clock.makeTimer { [weak self] in self?.timerExpired() }
                     state.timer = timer
                     timer.arm(at: instant)
                 }
             }
-            // Inside, so that the newest is the last.
+            // Set while the lock is held, so that the last value is the newest.
             if settled.value != state.machine.isSettled { settled.value = state.machine.isSettled }
             return orders
         }
-        for order in orders { world.adopt { [self] in await run(order) } }
+        for order in orders { dependencies.adopt { [self] in await run(order) } }
     }
 
-    private func timeHasCome() {
+    private func timerExpired() {
         apply { $0.elapsed(at: $1) }
     }
 
     private func run(_ order: HookMachine.Order) async {
         let identity = order.hook.identity
-        await world.store.remember(order.memory, of: identity, of: order.pipeline)
-        let began = world.clock.now
+        await dependencies.store.remember(order.memory, of: identity, of: order.pipeline)
+        let began = dependencies.clock.now
         var memory = order.memory
         do throws(FetchError) {
             try await perform(order)
@@ -132,45 +134,47 @@ final class HookScheduler: Sendable {
             guard case .failed(let failure) = error else {
                 return apply { $0.ended(order, .cancelled, at: $1) }
             }
-            memory = memory.failed(world.redactor.text(failure.message), at: world.clock.wallNow)
+            memory = memory.failed(dependencies.redactor.text(failure.message), at: dependencies.clock.wallNow)
         }
-        await world.store.remember(memory, of: identity, of: order.pipeline)
+        await dependencies.store.remember(memory, of: identity, of: order.pipeline)
         apply { $0.ended(order, .ended(memory), at: $1) }
-        say(memory, of: order, took: world.clock.now - began)
-        world.statusChanged()
+        log(memory, of: order, took: dependencies.clock.now - began)
+        dependencies.statusChanged()
     }
 
     private func perform(_ order: HookMachine.Order) async throws(FetchError) {
-        if let unit = order.hook.unit { return try await world.units.reload(unit, within: order.hook.timeout) }
+        if let unit = order.hook.unit { return try await dependencies.units.reload(unit, within: order.hook.timeout) }
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
-        let (world, hook) = (world, order.hook)
-        let told = await world.store.find(order.told, of: order.pipeline)
-        var change = HookChange(order, told: told, time: world.clock.wallNow)
+        let (dependencies, hook) = (dependencies, order.hook)
+        let notified = await dependencies.store.find(order.notified, of: order.pipeline)
+        var change = HookChange(order, notified: notified, time: dependencies.clock.wallNow)
         if change.causes == nil {
-            // It was made before the daemon was started.
-            change.causes = await world.store.find(order.generation.mark, of: order.pipeline)?.generation.causes
+            // The generation was made before the daemon started.
+            let current = await dependencies.store.find(order.generation.identity, of: order.pipeline)
+            change.causes = current?.generation.causes
         }
         if let difference = await difference(order) { change.difference?.take(difference) }
         let content = Array(change.text.utf8)
-        try await world.files.hand(content, number: number, on: world.workers) { (path) throws(FetchError) in
-            try await world.programs.perform(
+        try await dependencies.files.withFile(content, number: number, on: dependencies.workers) {
+            (path) throws(FetchError) in
+            try await dependencies.programs.perform(
                 hook.command, ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], timeout: hook.timeout
-            ) { [self] saying in say(saying, of: order) }
+            ) { [self] logging in log(logging, of: order) }
         }
     }
 
-    /// What became of the content since the hook was told of it last; nil: that cannot be said.
+    /// The difference to the content of the hook's last successful run; nil: the contents cannot be compared.
     private func difference(_ order: HookMachine.Order) async -> ContentDifference? {
-        let (store, pipeline) = (world.store, order.pipeline)
-        guard let told = order.told, told != order.generation.mark, !told.isWithdrawn,
-            !order.generation.mark.isWithdrawn,
-            let old = await store.content(told, of: pipeline, limit: ContentDifference.sizeLimit),
-            let new = await store.content(order.generation.mark, of: pipeline, limit: ContentDifference.sizeLimit)
+        let (store, pipeline) = (dependencies.store, order.pipeline)
+        guard let notified = order.notified, notified != order.generation.identity, !notified.isWithdrawn,
+            !order.generation.identity.isWithdrawn,
+            let old = await store.content(notified, of: pipeline, limit: ContentDifference.sizeLimit),
+            let new = await store.content(order.generation.identity, of: pipeline, limit: ContentDifference.sizeLimit)
         else { return nil }
-        return await world.difference(old, new, state.withLock { $0.keys[pipeline] })
+        return await dependencies.difference(old, new, state.withLock { $0.keys[pipeline] })
     }
 
     // MARK: The journal
@@ -182,50 +186,52 @@ final class HookScheduler: Sendable {
         ]
     }
 
-    private func say(_ saying: TrustedPrograms.OutputHandling, of order: HookMachine.Order) {
-        // A hook may quote the content that it is told of.
-        guard world.readers.isPublic(order.pipeline) else { return }
-        switch saying {
+    private func log(_ logging: TrustedPrograms.OutputHandling, of order: HookMachine.Order) {
+        // The output of a hook may quote the content.
+        guard dependencies.readers.isPublic(order.pipeline) else { return }
+        switch logging {
         case .line(let line):
-            world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
+            dependencies.limiter.log(.hookOutput, Self.fields(order).merging([.output: .string(line)]) { $1 })
         case .leftOut(let count):
-            world.log.say(
-                .hookSaid, text: "the hook says {count} lines more, which are left out",
+            let logs = dependencies.limiter.logs(.hookOutput, .linesLeftOut)
+            dependencies.log.log(
+                .hookOutput, text: "the hook wrote {count} more lines, which are not logged",
+                level: logs ? nil : .debug,
                 Self.fields(order).merging([.count: .stringConvertible(count)]) { $1 })
         }
     }
 
-    private func say(_ memory: StoredHookState, of order: HookMachine.Order, took duration: Duration) {
+    private func log(_ memory: StoredHookState, of order: HookMachine.Order, took duration: Duration) {
         var fields = Self.fields(order)
         fields[.duration] = .string(duration.rounded)
         let identity = order.hook.identity
         guard memory.tried != nil else {
             state.withLock { $0.failures[order.pipeline]?[identity] = nil }
             if order.attempt > 1 { fields[.failures] = .stringConvertible(order.attempt - 1) }
-            return world.news.say(.hookDone, fields)
+            return dependencies.limiter.log(.hookDone, fields)
         }
-        let now = world.clock.now
-        let (verdict, next) = state.withLock { state in
-            let debt = state.machine.debts(of: order.pipeline).first { $0.hook.identity == identity }
+        let now = dependencies.clock.now
+        let (decision, next) = state.withLock { state in
+            let pending = state.machine.pendingHooks(of: order.pipeline).first { $0.hook.identity == identity }
             return (
                 state.failures[order.pipeline, default: [:]][identity, default: RepeatedFailureLimiter()].failed(
-                    at: now), debt
+                    at: now), pending
             )
         }
-        let isPublic = world.readers.isPublic(order.pipeline) || order.hook.unit != nil
+        let isPublic = dependencies.readers.isPublic(order.pipeline) || order.hook.unit != nil
         fields[.error] = .string(isPublic ? memory.error ?? "" : WithheldContent.reason)
         fields[.failures] = .stringConvertible(memory.attempts)
         if let due = next?.next { fields[.next] = .string("in \((due - now).rounded)") }
-        switch verdict {
-        case .passOver: world.log.say(.hookFailed, level: .debug, fields)
-        case .say(let passedOver):
-            if passedOver > 0 { fields[.repeated] = .stringConvertible(passedOver) }
-            world.news.say(.hookFailed, fields)
+        switch decision {
+        case .suppress: dependencies.log.log(.hookFailed, level: .debug, fields)
+        case .log(let suppressed):
+            if suppressed > 0 { fields[.repeated] = .stringConvertible(suppressed) }
+            dependencies.limiter.log(.hookFailed, fields)
         }
     }
 }
 
 extension HookDefinition {
-    /// What people are shown of it.
+    /// The hook as people see it, with secrets redacted.
     var text: String { unit.map { "reload \($0)" } ?? Redaction.text(command.joined(separator: " ")) }
 }

@@ -2,11 +2,11 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 
-/// The files by which programs are handed what may have come from elsewhere, each for the time of a run, in a directory
-/// that is the daemon's alone.
+/// Files that pass untrusted content to programs. Each file exists for one run of a program, in a directory that only
+/// the daemon's user can read.
 struct ProgramInputFiles: Sendable {
     let directory: String
-    /// Names begin with it.
+    /// The prefix of all file names.
     let prefix: String
     let suffix: String
 
@@ -14,14 +14,14 @@ struct ProgramInputFiles: Sendable {
         var description: String
     }
 
-    /// Files in a directory of their own below `TMPDIR`, which is to be ended by ``removeDirectory()``. Blocks.
+    /// Creates a directory below `TMPDIR`. Remove it with ``removeDirectory()``. Blocks.
     static func temporary(prefix: String) throws(Refusal) -> ProgramInputFiles {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        // The six X are what mkdtemp(3) puts letters of its own for.
+        // mkdtemp(3) replaces the six X.
         var template = Array("\(parent)/freshet-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw Refusal(
-                description: "no directory could be made in \(parent): \(String(cString: strerror(errno)))")
+                description: "cannot create a directory in \(parent): \(String(cString: strerror(errno)))")
         }
         return ProgramInputFiles(
             directory: String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self),
@@ -31,13 +31,16 @@ struct ProgramInputFiles: Sendable {
 
     func removeDirectory() { rmdir(directory) }
 
-    /// So many leftovers are removed by ``prepare()``; a directory with more is moved aside as it is.
+    /// The maximum number of leftover files that ``prepare()`` removes. It renames a directory with more.
     static let leftoversAtStart = 64
 
-    private var former: String { directory + ".old" }
+    /// The suffix of a renamed directory.
+    static let formerSuffix = ".old"
 
-    /// Makes the directory, without what a daemon that was killed has left in it. Blocks, but not for long: many leftovers
-    /// wait for ``removeLeftovers(atMost:)``.
+    private var former: String { directory + Self.formerSuffix }
+
+    /// Creates the directory, and removes files that a killed daemon left there. Blocks only for a short time: if there
+    /// are many files, ``removeLeftovers(atMost:)`` removes them later.
     func prepare() throws {
         try Supervisor.makeDirectory(directory, mode: 0o700)
         if leftovers(in: directory, atMost: Self.leftoversAtStart + 1).count > Self.leftoversAtStart,
@@ -48,9 +51,9 @@ struct ProgramInputFiles: Sendable {
         for name in leftovers(in: directory, atMost: .max) { unlink("\(directory)/\(name)") }
     }
 
-    /// Removes some of what was moved aside. Blocks.
+    /// Removes some files of the renamed directory. Blocks.
     ///
-    /// - Returns: whether there may be more.
+    /// - Returns: whether there may be more files.
     func removeLeftovers(atMost count: Int = 256) -> Bool {
         let names = leftovers(in: former, atMost: count)
         let isRemoved = names.map { unlink("\(former)/\($0)") == 0 }.contains(true)
@@ -71,21 +74,21 @@ struct ProgramInputFiles: Sendable {
         return names
     }
 
-    /// Writes a file that the daemon's user alone may read, and returns its path. Blocks.
+    /// Writes a file that only the daemon's user may read, and returns its path. Blocks.
     func write(_ content: [UInt8], number: UInt64) throws(Refusal) -> String {
         let path = "\(directory)/\(prefix)\(number)\(suffix)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw refusal("made", path) }
+        guard descriptor >= 0 else { throw failure("create", path) }
         defer { close(descriptor) }
         guard StandardStream.write(content[...], to: descriptor) else {
             defer { unlink(path) }
-            throw refusal("written", path)
+            throw failure("write", path)
         }
         return path
     }
 
-    /// Writes a file for as long as something runs that is given its path.
-    func hand<Result: Sendable>(
+    /// Writes a file, calls `body` with its path, and then removes the file.
+    func withFile<Result: Sendable>(
         _ content: [UInt8], number: UInt64, on workers: WorkerPool,
         to body: (_ path: String) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
@@ -106,7 +109,7 @@ struct ProgramInputFiles: Sendable {
         return try result.get()
     }
 
-    private func refusal(_ verb: String, _ path: String) -> Refusal {
-        Refusal(description: "\(path) could not be \(verb): \(String(cString: strerror(errno)))")
+    private func failure(_ verb: String, _ path: String) -> Refusal {
+        Refusal(description: "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
     }
 }

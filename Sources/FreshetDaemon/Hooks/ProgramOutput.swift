@@ -1,17 +1,17 @@
-/// Cuts what a program of the configuration, a hook or a check, writes into lines for the journal, up to a limit.
+/// Splits the output of a hook or a check into lines for the journal, up to a limit.
 struct ProgramOutput: Sendable {
-    /// The lines of one run; more are counted.
+    /// The maximum number of lines of one run; further lines are counted.
     static let mostLines = 100
-    /// The bytes of a line; what is beyond is left out.
+    /// The maximum number of bytes of a line; further bytes are dropped.
     static let lineBytes = 1_024
 
     private var line: [UInt8] = []
     private var isCut = false
     private var lines = 0
-    /// Lines beyond the limit.
+    /// The number of lines beyond the limit.
     private(set) var leftOut = 0
 
-    /// - Returns: the lines that are complete now, without those that are empty.
+    /// - Returns: the lines that are complete now, without empty lines.
     mutating func take(_ bytes: some Sequence<UInt8>) -> [String] {
         var complete: [String] = []
         for byte in bytes {
@@ -26,7 +26,9 @@ struct ProgramOutput: Sendable {
         return complete
     }
 
-    /// - Returns: the line that has begun, as if it had ended; nil: there is none, or too many were before it.
+    /// Ends the current line.
+    ///
+    /// - Returns: the line; nil: the line is empty or exceeds the limit.
     mutating func finish() -> String? {
         defer {
             line.removeAll(keepingCapacity: true)

@@ -3,60 +3,61 @@ import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
 
-/// Runs programs that the configuration names, hooks and checks, with the service's own rights: by an absolute path without
-/// a shell, in `/` and in a process group of their own, with a clean environment and no descriptors of the daemon's; only
-/// if nobody could have put something else into their place (``PathTrust``).
+/// Runs hooks and checks, which are programs that the configuration names, with the rights of the service. A program
+/// runs by its absolute path without a shell, in `/` and in its own process group, with a clean environment and without
+/// descriptors of the daemon. It runs only if no other user could have replaced it (``PathTrust``).
 struct TrustedPrograms: Sendable {
     let commands: CommandRunner
     let workers: WorkerPool
     let trust: PathTrust
 
-    /// What a program writes, as it goes to the journal.
+    /// The output of a program as it goes to the journal.
     enum OutputHandling: Hashable, Sendable {
         case line(String)
-        /// So many lines more were written than are taken.
+        /// The number of lines beyond the limit, which are not logged.
         case leftOut(Int)
     }
 
-    /// Runs a program to its end for what it does.
+    /// Runs a program until it ends; throws if its exit status is not 0.
     ///
     /// - Parameters:
     ///   - command: an absolute path and arguments.
-    ///   - variables: what its environment has besides.
-    ///   - say: called on the loop's thread with what it writes.
+    ///   - variables: additional environment variables.
+    ///   - log: called on the loop's thread with the output of the program.
     func perform(
         _ command: [String], _ variables: [String: String], timeout: Duration,
-        _ say: @escaping @Sendable (OutputHandling) -> Void
+        _ log: @escaping @Sendable (OutputHandling) -> Void
     ) async throws(FetchError) {
-        try await listening(command, say) { (output) async throws(FetchError) in
+        try await withOutput(of: command, log) { (output) async throws(FetchError) in
             try await commands.perform(
                 command, variables: variables, directory: "/", timeout: timeout, output: output)
         }
     }
 
-    /// Runs a program to its end for its exit status.
-    func ask(
-        _ command: [String], _ variables: [String: String], timeout: Duration,
-        _ say: @escaping @Sendable (OutputHandling) -> Void
+    /// Runs a program until it ends, and returns its exit status.
+    func exitStatus(
+        of command: [String], _ variables: [String: String], timeout: Duration,
+        _ log: @escaping @Sendable (OutputHandling) -> Void
     ) async throws(FetchError) -> Int32 {
-        try await listening(command, say) { (output) async throws(FetchError) in
-            try await commands.ask(command, variables: variables, directory: "/", timeout: timeout, output: output)
+        try await withOutput(of: command, log) { (output) async throws(FetchError) in
+            try await commands.exitStatus(
+                command, variables: variables, directory: "/", timeout: timeout, output: output)
         }
     }
 
-    private func listening<Result: Sendable>(
-        _ command: [String], _ say: @escaping @Sendable (OutputHandling) -> Void,
+    private func withOutput<Result: Sendable>(
+        of command: [String], _ log: @escaping @Sendable (OutputHandling) -> Void,
         _ run: (@escaping @Sendable (UnsafeRawBufferPointer) -> Void) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         try await check(command.first ?? "")
         let output = Mutex(ProgramOutput())
         defer {
             let (last, leftOut) = output.withLock { ($0.finish(), $0.leftOut) }
-            if let last { say(.line(last)) }
-            if leftOut > 0 { say(.leftOut(leftOut)) }
+            if let last { log(.line(last)) }
+            if leftOut > 0 { log(.leftOut(leftOut)) }
         }
         return try await run { bytes in
-            for line in output.withLock({ $0.take(bytes) }) { say(.line(line)) }
+            for line in output.withLock({ $0.take(bytes) }) { log(.line(line)) }
         }
     }
 

@@ -4,9 +4,9 @@ import FreshetSystemSignals
 import Glibc
 import Synchronization
 
-/// Has the service manager reload units, by D-Bus (org.freedesktop.systemd1(5)), and awaits what comes of it.
+/// Reloads units through the service manager's D-Bus interface (org.freedesktop.systemd1(5)), and waits for the result.
 ///
-/// Root may have that done, and a user in the manager of their own. Everybody else needs a rule of polkit's.
+/// Root may reload units, and so may a user in the user's own service manager. All others need a polkit rule.
 struct UnitReloader: Sendable {
     private static let name = "org.freedesktop.systemd1"
     private static let path = "/org/freedesktop/systemd1"
@@ -17,7 +17,7 @@ struct UnitReloader: Sendable {
     private let isPersonal: Bool
     private let clock: any EngineClock
 
-    /// - Parameter isPersonal: the service is a person's own, and so are the units.
+    /// - Parameter isPersonal: the daemon is a user's own service, and the units belong to the user's service manager.
     init(_ loop: EventLoop, _ systemBus: BusConnection, isPersonal: Bool, clock: any EngineClock) {
         self.loop = loop
         self.systemBus = systemBus
@@ -25,7 +25,8 @@ struct UnitReloader: Sendable {
         self.clock = clock
     }
 
-    /// Returns when the unit has been reloaded. One that does not run needs nothing: it reads the copy when it starts.
+    /// Returns when the unit has been reloaded. A unit that does not run is not reloaded: it reads the copy when it
+    /// starts.
     func reload(_ unit: String, within timeout: Duration) async throws(FetchError) {
         let bus = isPersonal ? BusConnection(loop, .session) : systemBus
         let match: BusMatch
@@ -36,16 +37,16 @@ struct UnitReloader: Sendable {
             throw .failed(RunFailure(.local, error.description))  // safe: the names are those of systemd
         }
         let job = ReloadJob()
-        // The job may be over before the answer is read, so that its end is listened for first.
-        let subscription = bus.subscribe(match) { standing in
-            switch standing {
-            case .inForce(sender: .some):
+        // The job may end before the reply is read, so the subscription to its end comes first.
+        let subscription = bus.subscribe(match) { subscriptionState in
+            switch subscriptionState {
+            case .active(sender: .some):
                 guard job.begin() else { return }
                 bus.call(
                     "ReloadUnit", of: Self.interface, at: Self.path, on: Self.name,
                     [.string(unit), .string("replace")], timeout: timeout
                 ) { job.answered($0) }
-            case .inForce(sender: nil): job.end(.unreachable("the service manager is not on the bus"))
+            case .active(sender: nil): job.end(.unreachable("the service manager is not on the bus"))
             case .refused(let reason), .disconnected(let reason): job.end(.unreachable(reason))
             case .connecting: break
             }
@@ -67,31 +68,32 @@ struct UnitReloader: Sendable {
     private func judge(_ outcome: ReloadJob.Outcome, _ unit: String, _ timeout: Duration) throws(FetchError) {
         let failure: String
         switch outcome {
-        // invalid: it is not active.
+        // "invalid": the unit is not active.
         case .ended("done"), .ended("skipped"), .ended("invalid"): return
         case .cancelled: throw .cancelled
-        case .ended(let result): failure = "its job ended as '\(result)'; 'systemctl status \(unit)' says more"
+        case .ended(let result): failure = "its job ended with '\(result)'; see 'systemctl status \(unit)'"
         case .late: failure = "it took longer than \(timeout)"
         case .unreachable(let reason): failure = reason
         case .refused(let error) where Self.denials.contains(error.name):
             let rule = Polkit.rule(for: [unit], user: Polkit.name(of: geteuid()))
-            failure = "the service has no right to; put this into /etc/polkit-1/rules.d/50-freshet.rules: \(rule)"
+            failure =
+                "polkit refused it; to permit it, put this rule into /etc/polkit-1/rules.d/50-freshet.rules: \(rule)"
         case .refused(let error) where error.name == "org.freedesktop.systemd1.UnitInactive": return
         case .refused(let error): failure = error.description
         }
         throw .failed(RunFailure(.local, "\(unit) was not reloaded: \(failure)"))
     }
 
-    /// What polkit's answer is called where nobody can be asked, and where there is no polkit.
+    /// The D-Bus errors of a denied call: without an interactive authentication agent, and without polkit.
     private static let denials = [
         "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired",
     ]
 }
 
-/// A job of the service manager's that is waited for. Safe to call from any thread.
+/// Waits for a job of the service manager. Safe to call from any thread.
 private final class ReloadJob: Sendable {
     enum Outcome: Sendable {
-        /// With the job's result, see `JobRemoved` in org.freedesktop.systemd1(5).
+        /// The result of the job, see `JobRemoved` in org.freedesktop.systemd1(5).
         case ended(String)
         case refused(BusError)
         case unreachable(String)
@@ -103,7 +105,7 @@ private final class ReloadJob: Sendable {
         var hasBegun = false
         /// The job's path.
         var job: String?
-        /// The results of all jobs that ended before the answer said which one it is.
+        /// The results of all jobs that ended before the reply with the job's path arrived.
         var results: [String: String] = [:]
         var outcome: Outcome?
         var waiter: CheckedContinuation<Outcome, Never>?
@@ -111,7 +113,7 @@ private final class ReloadJob: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether it is the first time: a connection that comes back does not ask again.
+    /// Returns true for the first call only, so that a new connection does not reload the unit again.
     func begin() -> Bool {
         state.withLock { state in
             defer { state.hasBegun = true }
@@ -124,7 +126,7 @@ private final class ReloadJob: Sendable {
         case .failure(let error): end(.refused(error))
         case .success(let values):
             guard case .objectPath(let job)? = values.first else {
-                return end(.unreachable("the service manager's answer is none"))
+                return end(.unreachable("the reply of the service manager contains no job"))
             }
             let result = state.withLock { state in
                 state.job = job
@@ -134,7 +136,7 @@ private final class ReloadJob: Sendable {
         }
     }
 
-    /// A job has ended: its number, its path, its unit and its result.
+    /// Handles the signal `JobRemoved`; its arguments are the job's number, path, unit and result.
     func removed(_ arguments: [BusValue]?) {
         guard let arguments, arguments.count == 4, case .objectPath(let job) = arguments[1],
             case .string(let result) = arguments[3]
@@ -165,9 +167,9 @@ private final class ReloadJob: Sendable {
     }
 }
 
-/// Rules of polkit's, polkit(8).
+/// Rules for polkit(8).
 enum Polkit {
-    /// What lets a user have these units reloaded, and nothing else.
+    /// A rule that permits a user to reload these units, and nothing else.
     static func rule(for units: [String], user: String) -> String {
         let names = units.map { "\"\($0.replacing("\\", with: "\\\\"))\"" }.joined(separator: ", ")
         return """
@@ -178,7 +180,7 @@ enum Polkit {
             """
     }
 
-    /// A user's name; their number if there is none. Blocks where users are asked for over the network.
+    /// The name of a user, or the user's number if there is no name. Blocks if the user database is on the network.
     static func name(of user: uid_t) -> String {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?

@@ -1,19 +1,20 @@
 import FreshetEventLoop
 import Glibc
 
-/// Makes a process of root a process of the service's user, before it reads anything that others can influence. A process
-/// of root never fetches, runs a program of a pipeline, parses a response or runs jq.
+/// Turns a process of root into a process of the service's user before it reads anything that others can influence. A
+/// process of root never fetches, runs a program of a pipeline, parses a response or runs jq.
 ///
-/// The user is, in this order: the one of `--user`; the owner of the state directory; `freshet`. Root itself has to be
-/// named by `--user root`, for a container in which nobody else exists.
+/// The user is, in this order: the user of `--user`; the owner of the state directory; `freshet`. To stay root, for
+/// example in a container without another user, `--user root` is required.
 enum PrivilegeDrop {
-    /// The work that follows.
+    /// The work that the process does afterwards.
     enum Purpose: Sendable {
-        /// Nothing is written: check, cat, dry run. Without a service's user, `nobody` does.
+        /// A check, `--cat` or a dry run, which do not write to the cache. Without a service's user, the process
+        /// becomes `nobody`.
         case reading
-        /// The cache is written: the daemon, `--once`. Directories that are missing are made for the user.
+        /// The daemon or `--once`, which write to the cache. Missing directories are created for the user.
         case running
-        /// A cache that exists is examined: the owner of the state directory is the only user with the rights to it.
+        /// The examination of an existing cache. Only the owner of the state directory has the rights for it.
         case examining
     }
 
@@ -35,12 +36,13 @@ enum PrivilegeDrop {
                 "freshetd does no work as root, and \(path) belongs to root: give it to the service's user "
                     + "(chown -R \(user): \(path)), or name another directory"
             case .systemCall(let call, let path, let error):
-                "cannot leave root's rights: \(call)\(path.map { " \($0)" } ?? ""): \(String(cString: strerror(error)))"
+                "cannot give up root's rights: \(call)\(path.map { " \($0)" } ?? ""): "
+                    + String(cString: strerror(error))
             }
         }
     }
 
-    /// The directories that a daemon writes to, with the modes that the unit gives them.
+    /// The directories that the daemon writes to, with the modes from the unit file.
     struct Directories: Sendable {
         var state: String
         var cache: String
@@ -49,10 +51,10 @@ enum PrivilegeDrop {
         fileprivate var modes: [(path: String, mode: mode_t)] { [(state, 0o700), (cache, 0o755), (runtime, 0o755)] }
     }
 
-    /// Gives root's rights up. Does nothing in a process that has none. To be called before any thread is started.
+    /// Gives up root's rights. Does nothing in a process of another user. Call it before any thread starts.
     ///
-    /// - Parameter name: of `--user`; nil: the owner of the state directory, or `freshet`.
-    /// - Returns: the user that the process became; nil if it stays the user that it was.
+    /// - Parameter name: the user of `--user`; nil: the owner of the state directory, or `freshet`.
+    /// - Returns: the new user of the process; nil if the user does not change.
     static func perform(
         for purpose: Purpose, in directories: Directories, as name: String?
     ) throws(Failure) -> ServiceUser? {
@@ -62,7 +64,7 @@ enum PrivilegeDrop {
         }
         guard let user = try user(for: purpose, in: directories, as: name), user.identifier != 0 else { return nil }
         if purpose == .running {
-            for (path, mode) in directories.modes { try hand(path, mode, to: user) }
+            for (path, mode) in directories.modes { try giveDirectory(path, mode, to: user) }
         }
         try become(user)
         return user
@@ -78,7 +80,7 @@ enum PrivilegeDrop {
         var status = stat()
         if stat(directories.state, &status) == 0 {
             if status.st_uid != 0 { return ServiceUser(status.st_uid, group: status.st_gid) }
-            // A daemon that --user root started: nobody but root can have written there.
+            // A daemon with --user root made this directory, so only root can have written there.
             if purpose == .examining { return nil }
         }
         if let user = ServiceUser(named: ServiceUser.standardName), user.identifier != 0 { return user }
@@ -86,17 +88,17 @@ enum PrivilegeDrop {
         throw .noServiceUser
     }
 
-    /// Gives a directory to the user if it is new or nothing is in it.
-    private static func hand(_ path: String, _ mode: mode_t, to user: ServiceUser) throws(Failure) {
+    /// Gives a directory to the user if the directory is new or empty.
+    private static func giveDirectory(_ path: String, _ mode: mode_t, to user: ServiceUser) throws(Failure) {
         try makeParents(of: path)
         let isNew = mkdir(path, mode) == 0
         guard isNew || errno == EEXIST else { throw .systemCall("mkdir", path: path, errno) }
         var status = stat()
         guard stat(path, &status) == 0 else { throw .systemCall("stat", path: path, errno) }
-        // The user's own; what is another user's the daemon reports when it cannot write there.
+        // A directory of another user stays as it is; the daemon reports it if it cannot write there.
         guard status.st_uid == 0 else { return }
         guard isNew || isEmpty(path) else { throw .rootsDirectory(path, user: user.text) }
-        // Not through a link: what it leads to may be anything.
+        // Not through a symbolic link: its target may be any directory.
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard directory >= 0 else { throw .systemCall("open", path: path, errno) }
         defer { close(directory) }
@@ -135,12 +137,12 @@ enum PrivilegeDrop {
                 withUnsafePointer(to: user.group) { setgroups(1, $0) == 0 }
             }
         guard hasGroups else { throw .systemCall("initgroups", path: nil, errno) }
-        // Root's calls set the real and the saved number, too (setuid(2)).
+        // If root calls setgid and setuid, they also set the real and the saved number (setuid(2)).
         guard setgid(user.group) == 0 else { throw .systemCall("setgid", path: nil, errno) }
         guard setuid(user.identifier) == 0 else { throw .systemCall("setuid", path: nil, errno) }
         // With SECBIT_NO_SETUID_FIXUP (capabilities(7)) the kernel leaves the capabilities in place.
         guard setuid(0) != 0 else { throw .systemCall("setuid", path: nil, EPERM) }
-        // The change of users has reset it (prctl(2)).
+        // The change of the user has reset the dumpable attribute (prctl(2)).
         ProcessInspection.forbid()
     }
 }

@@ -11,8 +11,8 @@ struct ServiceUser: Hashable, Sendable {
     /// The user that packages make for the service.
     static let standardName = "freshet"
 
-    /// A name of the user database, or a number, which needs no entry there. Blocks on the name service. Nil: there is no
-    /// such user.
+    /// A name of the user database, or a number, which needs no entry there. Blocks on the name service. Nil: there is
+    /// no such user.
     init?(named name: String) {
         if let entry = getpwnam(name) {
             self.init(entry.pointee.pw_uid, group: entry.pointee.pw_gid)

@@ -1,46 +1,46 @@
 import FreshetPipelines
 
-/// What a command has written: in memory, or kept aside piece by piece if it is long.
+/// The output of a command: in memory, or stored piece by piece if it is long.
 ///
-/// `@unchecked Sendable`: ``CommandRun`` alone has it, and calls it on the loop's thread.
+/// `@unchecked Sendable`: only ``CommandRun`` uses it, on the loop's thread.
 final class CommandOutput: @unchecked Sendable {
     let limit: UInt64
-    private let keeper: (any BodyStoring)?
+    private let bodyStore: (any BodyStoring)?
     private var spool: BodySpool
     private var kept: (any PendingBody)?
     private var waiter: CheckedContinuation<Void, Never>?
     private var hasEnded = false
-    /// Why it could not be kept aside.
+    /// Why the output could not be stored.
     private(set) var failure: RunFailure?
 
-    /// - Parameter limit: the most bytes.
-    init(limit: UInt64, keeper: (any BodyStoring)?) {
+    /// - Parameter limit: the most bytes of output.
+    init(limit: UInt64, bodyStore: (any BodyStoring)?) {
         self.limit = limit
-        self.keeper = keeper
-        spool = BodySpool(handsOn: keeper != nil, limit: limit)
+        self.bodyStore = bodyStore
+        spool = BodySpool(handsOn: bodyStore != nil, limit: limit)
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     var count: Int { spool.count }
-    /// It is kept aside if it is long.
-    var isKept: Bool { keeper != nil }
-    /// Nothing can be taken until ``next()`` has given the piece away.
+    /// Whether the output is stored if it is long.
+    var isKept: Bool { bodyStore != nil }
+    /// Whether ``take(_:)`` must not be called until ``next()`` has returned the full piece.
     var isFull: Bool { spool.hasPiece }
 
-    /// Takes a piece; false: it would be more than the limit.
+    /// Takes a piece. Returns false if the output would exceed the limit.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard UInt64(spool.count) + UInt64(bytes.count) <= limit else { return false }
         if spool.take(bytes) == .handOn { wake() }
         return true
     }
 
-    /// The command has ended: no further piece is waited for.
+    /// The command has ended: ``next()`` no longer waits for a piece.
     func end() {
         hasEnded = true
         wake()
     }
 
-    /// Waits for the next piece to be kept; nil: the command has ended.
+    /// Waits for the next piece to store; nil if the command has ended.
     func next(isolation: isolated (any Actor)? = #isolation) async -> BodySpool.Piece? {
         while true {
             if let piece = spool.next() { return piece }
@@ -49,11 +49,11 @@ final class CommandOutput: @unchecked Sendable {
         }
     }
 
-    /// Keeps a piece aside; false: that failed, now or before.
+    /// Stores a piece. Returns false if this or an earlier piece could not be stored.
     func keep(_ piece: BodySpool.Piece, isolation: isolated (any Actor)? = #isolation) async -> Bool {
         guard failure == nil else { return false }
         do throws(RunFailure) {
-            if kept == nil { kept = try await keeper?.begin(expecting: nil) }
+            if kept == nil { kept = try await bodyStore?.begin(expecting: nil) }
             try await kept?.append(piece.bytes)
             return true
         } catch {
@@ -62,12 +62,12 @@ final class CommandOutput: @unchecked Sendable {
         }
     }
 
-    /// Keeps the piece that is full, if there is one.
+    /// Stores the full piece, if there is a full piece.
     func keepFull(isolation: isolated (any Actor)? = #isolation) async {
         if let piece = spool.next() { _ = await keep(piece) }
     }
 
-    /// All of it.
+    /// Returns the whole output.
     func finish(isolation: isolated (any Actor)? = #isolation) async throws(FetchError) -> FetchedBody {
         let rest = spool.takeRest()
         guard let kept else { return .bytes(rest) }
@@ -83,8 +83,7 @@ final class CommandOutput: @unchecked Sendable {
         await kept?.discard()
     }
 
-    /// Keeps who waits. A piece or the end may have come between the look and this: to wait is to suspend, and a
-    /// suspension may let others run first.
+    /// Stores the waiter. It checks again for a piece or the end, because other tasks may run before the suspension.
     private func wait(_ waiter: CheckedContinuation<Void, Never>) {
         guard !isFull, !hasEnded else { return waiter.resume() }
         self.waiter = waiter

@@ -5,15 +5,15 @@ import Synchronization
 
 /// Runs commands whose standard output is data.
 ///
-/// A command is an absolute path and its arguments; there is no shell. It starts in a process group of its own with
-/// `/dev/null` as its input and a small clean environment. What its group has left behind when it ends is killed, so
-/// that a command that goes on in the background is none that can be used here.
+/// A command is an absolute path and its arguments; there is no shell. It starts in a new process group with
+/// `/dev/null` as its input and a small clean environment. When the command ends, the remaining processes of its group
+/// are killed, so a command cannot continue in the background.
 package struct CommandRunner: Sendable {
-    /// So much of the end of standard error is kept for the message of a failure, in bytes.
+    /// The number of bytes from the end of standard error that are kept for the message of a failure.
     static let errorTailLimit = 4_096
-    /// How long a cancelled command may take to end in its own way after SIGTERM, before SIGKILL.
+    /// How long a cancelled command may take to exit after SIGTERM, before SIGKILL.
     static let terminationGrace: Duration = .seconds(2)
-    /// systemd's own default, systemd.exec(5).
+    /// systemd's default, systemd.exec(5).
     static let defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
     let loop: EventLoop
@@ -29,8 +29,8 @@ package struct CommandRunner: Sendable {
         self.environment = environment
     }
 
-    /// What commands get to know of this process's environment: PATH and HOME. The notify socket, the listen
-    /// descriptors, the credentials' directory and proxies with passwords are none of their business.
+    /// The part of this process's environment that commands get: PATH and HOME. Commands do not get the notify socket,
+    /// the listen descriptors, the credentials' directory or proxies with passwords.
     package static func cleanEnvironment() -> [String: String] {
         var environment = ["LANG": "C.UTF-8", "PATH": defaultPath]
         for name in ["PATH", "HOME"] {
@@ -39,54 +39,55 @@ package struct CommandRunner: Sendable {
         return environment
     }
 
-    /// Runs a command to its end and returns what it wrote to standard output. If that is long it goes to the keeper, if
-    /// there is one, while the command writes it.
+    /// Runs a command to its end and returns its standard output. A long output is written to `bodyStore`, if it is not
+    /// nil, while the command runs.
     ///
-    /// Cancelling the task ends the command: SIGTERM to its process group, after ``terminationGrace`` SIGKILL to all that
-    /// it has started. When this has returned or thrown, no process of the command is left.
+    /// Cancelling the task ends the command: SIGTERM to its process group and, after ``terminationGrace``, SIGKILL to
+    /// all processes that the command has started. When this returns or throws, no process of the command is left.
     ///
-    /// - Parameter progress: called on the loop's thread with the bytes so far.
+    /// - Parameter progress: called on the loop's thread with the number of bytes so far.
     func run(
-        _ command: [String], maxBytes: UInt64, keeper: (any BodyStoring)? = nil,
+        _ command: [String], maxBytes: UInt64, bodyStore: (any BodyStoring)? = nil,
         progress: @escaping @Sendable (UInt64) -> Void
     ) async throws(FetchError) -> FetchedBody {
         guard !Task.isCancelled else { throw .cancelled }
         guard let path = command.first, path.hasPrefix("/") else {
             throw .failed(
-                RunFailure(.local, "'\(Text.escaped(command.first ?? ""))' is no absolute path; write the command's"))
+                RunFailure(.local, "'\(Text.escaped(command.first ?? ""))' is not an absolute path; use one"))
         }
         let run = CommandRun(
             loop, workers,
             ChildProcess.Command(path: path, arguments: Array(command.dropFirst()), environment: environment),
-            .data(CommandOutput(limit: maxBytes, keeper: keeper), progress))
+            .data(CommandOutput(limit: maxBytes, bodyStore: bodyStore), progress))
         return try await run.run()
     }
 
-    /// Runs a command for what it does: to its end, or until its time is over. It is ended as one that is cancelled.
+    /// Runs a command for its effects: to its end, or until the timeout, which ends the command as a cancellation does.
     ///
     /// - Parameters:
     ///   - command: an absolute path and arguments.
-    ///   - variables: what its environment has besides.
-    ///   - directory: where it starts.
-    ///   - timeout: how long it may take.
-    ///   - output: called on the loop's thread with pieces of what it writes, to standard output and standard error in
-    ///     one; however much that is.
+    ///   - variables: additional environment variables.
+    ///   - directory: the working directory.
+    ///   - timeout: how long the command may take.
+    ///   - output: called on the loop's thread with pieces of the output, which is standard output and standard error
+    ///     combined, without a limit.
     package func perform(
         _ command: [String], variables: [String: String], directory: String, timeout: Duration,
         output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
     ) async throws(FetchError) {
-        _ = try await listening(command, variables, directory, timeout, output).run()
+        _ = try await makeRun(command, variables, directory, timeout, output).run()
     }
 
-    /// The same for a command whose exit status is its answer: any but 0 is no failure of it.
-    package func ask(
+    /// Runs a command as ``perform(_:variables:directory:timeout:output:)`` does, and returns its exit status. A status
+    /// other than 0 is not a failure.
+    package func exitStatus(
         _ command: [String], variables: [String: String], directory: String, timeout: Duration,
         output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
     ) async throws(FetchError) -> Int32 {
-        try await listening(command, variables, directory, timeout, output).answer()
+        try await makeRun(command, variables, directory, timeout, output).exitStatus()
     }
 
-    private func listening(
+    private func makeRun(
         _ command: [String], _ variables: [String: String], _ directory: String, _ timeout: Duration,
         _ output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
     ) throws(FetchError) -> CommandRun {
@@ -96,29 +97,30 @@ package struct CommandRunner: Sendable {
             ChildProcess.Command(
                 path: path, arguments: Array(command.dropFirst()),
                 environment: environment.merging(variables) { $1 }, directory: directory),
-            .listener(output), timeout: timeout)
+            .stream(output), timeout: timeout)
     }
 }
 
-/// One command under way. It lives on the loop's thread, where its output arrives.
+/// One command in progress. It is isolated to the loop's thread, where its output arrives.
 private actor CommandRun {
-    /// Read at once; more waits for the loop's next turn, so that a flood from one command does not starve the rest.
+    /// The most bytes of one read. The rest is read in the loop's next round, so that a command with much output does
+    /// not block other work.
     static let chunk = 64 << 10
-    /// So often it is read once more after the end: the last bytes of a flood are as good as any.
+    /// The most reads after the end of the command if the length of the output is not limited.
     static let lastPieces = 16
 
-    /// Who takes what the command writes.
-    enum Outlet: Sendable {
-        /// Standard output is gathered, up to a limit; of standard error the end is kept.
+    /// The use of the command's output.
+    enum OutputMode: Sendable {
+        /// Standard output is collected, up to a limit; the end of standard error is kept.
         case data(CommandOutput, @Sendable (UInt64) -> Void)
-        /// Both are one stream.
-        case listener(@Sendable (UnsafeRawBufferPointer) -> Void)
+        /// Standard output and standard error are one stream.
+        case stream(@Sendable (UnsafeRawBufferPointer) -> Void)
     }
 
     private let loop: EventLoop
     private let workers: WorkerPool
     private let command: ChildProcess.Command
-    private let outlet: Outlet
+    private let mode: OutputMode
     private let timeout: Duration?
 
     private var child: ChildProcess?
@@ -134,42 +136,42 @@ private actor CommandRun {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     init(
-        _ loop: EventLoop, _ workers: WorkerPool, _ command: ChildProcess.Command, _ outlet: Outlet,
+        _ loop: EventLoop, _ workers: WorkerPool, _ command: ChildProcess.Command, _ mode: OutputMode,
         timeout: Duration? = nil
     ) {
         self.loop = loop
         self.workers = workers
         self.command = command
-        self.outlet = outlet
+        self.mode = mode
         self.timeout = timeout
     }
 
-    /// What it has written, if it succeeds.
+    /// Runs the command and returns its output if the command succeeds.
     func run() async throws(FetchError) -> FetchedBody {
         do throws(FetchError) {
             let exit = try await end()
-            guard exit == .exited(status: 0) else { throw fault(exit) }
-            guard case .data(let output, _) = outlet else { return .bytes([]) }
+            guard exit == .exited(status: 0) else { throw error(exit) }
+            guard case .data(let output, _) = mode else { return .bytes([]) }
             return try await output.finish()
         } catch {
-            if case .data(let output, _) = outlet { await output.discard() }
+            if case .data(let output, _) = mode { await output.discard() }
             throw error
         }
     }
 
-    /// Its exit status.
-    func answer() async throws(FetchError) -> Int32 {
+    /// Runs the command and returns its exit status.
+    func exitStatus() async throws(FetchError) -> Int32 {
         let exit = try await end()
-        guard case .exited(let status) = exit else { throw fault(exit) }
+        guard case .exited(let status) = exit else { throw error(exit) }
         return status
     }
 
-    private func fault(_ exit: ChildProcess.Exit) -> FetchError {
-        let words = errors.lastLine.map { ": \(Text.escaped($0))" } ?? ""
-        return .failed(RunFailure(.local, "\(Text.escaped(command.path)) \(exit)\(words)"))
+    private func error(_ exit: ChildProcess.Exit) -> FetchError {
+        let detail = errors.lastLine.map { ": \(Text.escaped($0))" } ?? ""
+        return .failed(RunFailure(.local, "\(Text.escaped(command.path)) \(exit)\(detail)"))
     }
 
-    /// Starts it and awaits its end.
+    /// Starts the command and awaits its end.
     private func end() async throws(FetchError) -> ChildProcess.Exit {
         let child: ChildProcess
         do {
@@ -192,7 +194,7 @@ private actor CommandRun {
         timer?.disarm()
         await finishReading()
         guard !Task.isCancelled else { throw .cancelled }
-        if case .data(let output, _) = outlet {
+        if case .data(let output, _) = mode {
             if let failure = output.failure { throw .failed(failure) }
             if isTooLarge {
                 throw .failed(
@@ -203,17 +205,17 @@ private actor CommandRun {
             throw .failed(
                 RunFailure(
                     .deadline,
-                    "\(Text.escaped(command.path)) was ended, as it took longer than \(Text.seconds(timeout))"))
+                    "\(Text.escaped(command.path)) was stopped: it took longer than \(Text.seconds(timeout))"))
         }
         return exit
     }
 
-    /// Awaits the end of the process, and keeps its output aside meanwhile if it is long.
+    /// Awaits the end of the process, and stores its output meanwhile if it is long.
     private func exit(of child: ChildProcess) async -> ChildProcess.Exit {
-        guard case .data(let output, _) = outlet, output.isKept else { return await child.wait() }
+        guard case .data(let output, _) = mode, output.isKept else { return await child.wait() }
         async let exit = exit(of: child, ending: output)
         while let piece = await output.next() {
-            // There is space for one more.
+            // The output can take another piece.
             watchOutput()
             if await !output.keep(piece), child.result == nil { child.signal(SIGKILL) }
         }
@@ -236,12 +238,12 @@ private actor CommandRun {
         let null = try OwnedDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), of: "open", subject: "/dev/null")
         let (outputPipe, outputEnd) = try Self.makePipe()
         let (errorPipe, errorEnd) = try Self.makePipe()
-        let (loop, command, isOneStream) = (loop, command, isListener)
-        // On a worker: starting a process suspends its thread until the new program is in place.
+        let (loop, command, combinesOutputs) = (loop, command, isStream)
+        // On a worker: starting a process blocks the thread until the new program has been loaded.
         let child = try await workers.run { () throws(SystemCallError) in
             try ChildProcess(
                 loop, command, input: null.rawValue, output: outputEnd.rawValue,
-                error: isOneStream ? outputEnd.rawValue : errorEnd.rawValue, endsDescendants: true)
+                error: combinesOutputs ? outputEnd.rawValue : errorEnd.rawValue, endsDescendants: true)
         }
         self.child = child
         self.outputPipe = outputPipe
@@ -259,8 +261,8 @@ private actor CommandRun {
         return child
     }
 
-    /// A pipe of which only our end does not block. Children are started with no descriptors but their own three, so
-    /// that the moment between pipe(2) and fcntl(2) leaks nothing.
+    /// Makes a pipe whose read end is non-blocking. Children get only their three standard descriptors, so no
+    /// descriptor leaks between pipe(2) and fcntl(2).
     private static func makePipe() throws(SystemCallError) -> (read: OwnedDescriptor, write: OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemCallError("pipe", errno: errno) }
@@ -283,20 +285,21 @@ private actor CommandRun {
 
     private func readOutput() {
         if readOutputOnce() == .end { outputWatch = nil }
-        guard case .data(let output, _) = outlet, output.isFull else { return }
-        // The command waits for the disk. Without a watch, as the end of the pipe would wake the loop again and again.
+        guard case .data(let output, _) = mode, output.isFull else { return }
+        // The command waits until the piece is stored. The watch is removed, because the end of the pipe would wake the
+        // loop repeatedly.
         outputWatch = nil
         isOutputPaused = true
     }
 
-    /// Goes on reading after a pause.
+    /// Continues to read after a pause.
     private func watchOutput() {
         guard isOutputPaused, let outputPipe else { return }
         isOutputPaused = false
         do throws(SystemCallError) {
             outputWatch = try watch(outputPipe)
         } catch {
-            // Nothing would be read any more, and the command waits.
+            // Without a watch nothing would be read, and the command would wait for ever.
             child?.signal(SIGKILL)
         }
     }
@@ -305,16 +308,16 @@ private actor CommandRun {
         if readErrorsOnce() == .end { errorWatch = nil }
     }
 
-    private var isListener: Bool { if case .listener = outlet { true } else { false } }
+    private var isStream: Bool { if case .stream = mode { true } else { false } }
 
     private func readOutputOnce() -> ReadResult {
         guard let outputPipe, !isTooLarge else { return .end }
-        switch outlet {
+        switch mode {
         case .data(let output, let progress): return gather(outputPipe, output, progress)
-        case .listener(let listener):
+        case .stream(let stream):
             return Self.read(outputPipe) { bytes in
                 errors.append(bytes)
-                listener(bytes)
+                stream(bytes)
             }
         }
     }
@@ -340,13 +343,13 @@ private actor CommandRun {
         return Self.read(errorPipe) { errors.append($0) }
     }
 
-    /// Takes what the pipes still hold, without waiting: a process that could not be ended may keep them open for ever.
+    /// Reads the rest of the pipes, without waiting: a process that could not be killed may keep the pipes open.
     private func finishReading() async {
-        if case .data(let output, _) = outlet {
+        if case .data(let output, _) = mode {
             while readOutputOnce() == .data { await output.keepFull() }
         }
-        // A flood that nothing bounds is no reason to stay here.
-        for _ in 0..<Self.lastPieces { guard isListener, readOutputOnce() == .data else { break } }
+        // The number of reads is limited, because the length of the output is not.
+        for _ in 0..<Self.lastPieces { guard isStream, readOutputOnce() == .data else { break } }
         for _ in 0..<Self.lastPieces { guard readErrorsOnce() == .data else { break } }
         outputWatch = nil
         errorWatch = nil
@@ -366,21 +369,21 @@ private actor CommandRun {
     }
 }
 
-/// The end of a cancelled command: asked first, then made, until it has happened. It may begin on any thread.
+/// Ends a cancelled command: sends SIGTERM, then SIGKILL until the command has ended. It may begin on any thread.
 private final class Termination: Sendable {
     private let child: ChildProcess
     private let timer = Mutex<LoopTimer?>(nil)
 
     init(_ loop: EventLoop, _ child: ChildProcess) {
         self.child = child
-        timer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.press(SIGKILL) } }
+        timer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.sendSignal(SIGKILL) } }
     }
 
-    func begin() { press(SIGTERM) }
+    func begin() { sendSignal(SIGTERM) }
 
     func end() { timer.withLock { $0 }?.disarm() }
 
-    private func press(_ signal: Int32) {
+    private func sendSignal(_ signal: Int32) {
         guard child.result == nil else { return }
         child.signal(signal)
         timer.withLock { $0 }?.arm(at: .now + CommandRunner.terminationGrace)
@@ -394,16 +397,16 @@ struct Tail: Hashable, Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// At most the limit.
+    /// The last bytes, at most `limit`.
     var last: ArraySlice<UInt8> { bytes.suffix(limit) }
 
     mutating func append(_ piece: some Collection<UInt8>) {
         bytes.append(contentsOf: piece.suffix(limit))
-        // Moving once per limit's worth of bytes keeps the cost of each byte constant.
+        // Removing bytes only once per `limit` bytes keeps the cost of each byte constant.
         if bytes.count > 2 * limit { bytes.removeFirst(bytes.count - limit) }
     }
 
-    /// The last line that has more than white space, without the space around it; nil if there is none.
+    /// The last line that is not blank, without the white space around it; nil if all lines are blank.
     var lastLine: ArraySlice<UInt8>? {
         let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         guard let end = last.lastIndex(where: { !isSpace($0) }) else { return nil }

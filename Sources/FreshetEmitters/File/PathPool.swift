@@ -2,20 +2,20 @@ package import FreshetEventLoop
 package import FreshetPipelines
 import Synchronization
 
-/// Threads for paths that the configuration names, whose file system may not answer: an NFS server that is away, a disk
-/// that fails.
+/// Threads for paths from the configuration, whose file system may not answer: an NFS server that is down, a disk that
+/// fails.
 ///
-/// Such a call cannot be interrupted. An access that hangs costs its own pipeline only:
-/// - A pipeline has one access at a time here; its others wait behind it and use no thread.
-/// - After ``Limits/abandonment`` the pool starts another thread beside the one that hangs, up to ``Limits/replacements``.
-///   If the access ends after all, the pool has one thread less again.
+/// Such a call cannot be interrupted. An access that hangs affects only its own pipeline:
+/// - A pipeline has one access at a time here; its other accesses wait and use no thread.
+/// - After ``Limits/abandonment`` the pool starts another thread beside the one that hangs, up to
+///   ``Limits/replacements``. If the access ends after all, the pool has one thread less again.
 /// - When all of these threads hang, accesses that have not begun fail, and so does each new one.
-/// - A cancelled caller returns at once. Its result is dropped when it comes.
+/// - A cancelled caller returns immediately. The later result of its access is discarded.
 package final class PathPool: Sendable {
     package struct Limits: Sendable {
-        /// Accesses at once.
+        /// The number of concurrent accesses.
         package var threads = 4
-        /// Accesses that hang, for each of which there is another thread.
+        /// The most hanging accesses whose threads are replaced.
         package var replacements = 16
         /// The time after which an access counts as waiting for the file system.
         package var notice: Duration = .seconds(1)
@@ -27,7 +27,7 @@ package final class PathPool: Sendable {
 
     /// The caller of an access.
     struct Caller: Sendable {
-        /// The key of its pipeline; nil: the access waits for no other one.
+        /// The key of its pipeline; nil if the access does not wait for other accesses.
         var pipeline: UInt64?
         /// Called with true once the access takes long and with false when it has ended after that. It must not block,
         /// nor use the pool.
@@ -37,7 +37,7 @@ package final class PathPool: Sendable {
     private let workers: WorkerPool
     private let clock: any EngineClock
     private let queue: Mutex<PathQueue>
-    /// Due when an access may take long or hang.
+    /// Fires when an access may take long or hang.
     private let timer: TimerBox
 
     package init(clock: any EngineClock, limits: Limits = Limits()) {
@@ -45,20 +45,20 @@ package final class PathPool: Sendable {
         workers = WorkerPool(threads: limits.threads)
         queue = Mutex(PathQueue(limits))
         timer = TimerBox()
-        timer.set(clock.makeTimer { [weak self] in self?.look() })
+        timer.set(clock.makeTimer { [weak self] in self?.check() })
     }
 
-    /// Threads that exist now.
+    /// The number of threads that exist now.
     package var threadCount: Int { workers.threadCount }
-    /// Accesses that have not ended.
+    /// The number of accesses that have not ended.
     var accesses: Int { queue.withLock { $0.count } }
     /// The access that has taken longest so far.
     package var oldestRunning: WorkerPool.RunningWork? { workers.oldestRunning }
 
     /// Makes an access on a thread of the pool.
     ///
-    /// - Throws: ``FetchError/cancelled`` as soon as the task is cancelled; the error of the access; an error that names
-    ///   the path if too many accesses hang.
+    /// - Throws: ``FetchError/cancelled`` as soon as the task is cancelled; the error of the access; an error that
+    ///   names the path if too many accesses hang.
     func run<Success: Sendable>(
         _ path: String, for caller: Caller = Caller(), _ access: @escaping @Sendable () throws(FetchError) -> Success
     ) async throws(FetchError) -> Success {
@@ -96,16 +96,16 @@ package final class PathPool: Sendable {
         }
     }
 
-    /// Notes the accesses that take long, and replaces the threads of those that hang.
-    private func look() {
-        let findings = queue.withLock { $0.look(at: clock.now) }
+    /// Notifies the callers of accesses that take long, and replaces the threads of accesses that hang.
+    private func check() {
+        let findings = queue.withLock { $0.check(at: clock.now) }
         for ticket in findings.replaced { workers.replace(ticket) }
         for fail in findings.failed { fail() }
         rearm()
     }
 
     private func rearm() {
-        // Inside, so that the last of several threads arms the timer with what is true last.
+        // Inside the lock, so that of several threads the last one arms the timer with the current state.
         queue.withLock { queue in
             switch queue.rearmed(at: clock.now) {
             case .unchanged: break
@@ -116,14 +116,14 @@ package final class PathPool: Sendable {
     }
 }
 
-/// The timer, which is made with a reference to its pool and so after it.
+/// Holds the timer, which needs a reference to its pool and so is made after the pool.
 private final class TimerBox: Sendable {
     private let state = Mutex<(any EngineTimer)?>(nil)
     var value: (any EngineTimer)? { state.withLock { $0 } }
     func set(_ timer: any EngineTimer) { state.withLock { $0 = timer } }
 }
 
-/// The result of an access: the first that is given counts.
+/// The result of an access. The first result is used, and later results are ignored.
 private final class Outcome<Success: Sendable>: Sendable {
     private enum State {
         case open

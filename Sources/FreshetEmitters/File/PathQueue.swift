@@ -1,20 +1,21 @@
 import FreshetEventLoop
 import FreshetPipelines
 
-/// The accesses of a ``PathPool`` that have not ended, and the decisions about them. Without threads and timers.
+/// The accesses of a ``PathPool`` that have not ended, and the decisions about them. It uses neither threads nor
+/// timers.
 struct PathQueue {
     struct Entry {
         var path: String
         var caller: PathPool.Caller
-        /// When the caller asked.
+        /// When the caller requested the access.
         var since: ContinuousClock.Instant
         var access: @Sendable () -> Void
         var fail: @Sendable (RunFailure) -> Void
-        /// The thread's work, and when it began; nil: it waits.
+        /// The thread's work, and when it began; nil while the access waits for a thread.
         var running: (ticket: WorkerPool.Ticket, since: ContinuousClock.Instant)?
-        /// The caller knows that the access takes long.
+        /// Whether the caller was notified that the access takes long.
         var isNoticed = false
-        /// The caller has its result, or was cancelled.
+        /// Whether the caller has its result or was cancelled.
         var isLeft = false
 
         init(
@@ -30,9 +31,9 @@ struct PathQueue {
     }
 
     struct Findings {
-        /// The work that hangs and whose threads are replaced.
+        /// Work that hangs and whose threads have to be replaced.
         var replaced: [WorkerPool.Ticket] = []
-        /// Tells callers that their accesses fail.
+        /// Closures that make accesses fail; the caller of ``check(at:)`` calls them.
         var failed: [@Sendable () -> Void] = []
     }
 
@@ -44,7 +45,7 @@ struct PathQueue {
     private let limits: PathPool.Limits
     private var lastNumber: UInt64 = 0
     private var entries: [UInt64: Entry] = [:]
-    /// The accesses of each pipeline, in their order: the first has a thread or will have one.
+    /// The accesses of each pipeline, in order. The first has a thread or waits for a thread.
     private var lines: [UInt64: [UInt64]] = [:]
     private var hanging: Set<UInt64> = []
     private var armed: ContinuousClock.Instant?
@@ -69,7 +70,7 @@ struct PathQueue {
         return (lastNumber, lines[pipeline]?.count == 1)
     }
 
-    /// Returns the access; nil if its caller wants it no more.
+    /// Marks an access as running and returns it; nil if its caller was cancelled or has its result.
     mutating func begin(
         _ number: UInt64, _ ticket: WorkerPool.Ticket, at now: ContinuousClock.Instant
     ) -> (@Sendable () -> Void)? {
@@ -78,7 +79,7 @@ struct PathQueue {
         return entry.access
     }
 
-    /// A thread is done with the access. Returns the next one of its pipeline, which may have a thread now.
+    /// A thread has finished the access. Returns the next access of its pipeline, which may have a thread now.
     mutating func end(_ number: UInt64) -> UInt64? {
         hanging.remove(number)
         leave(number)
@@ -89,12 +90,12 @@ struct PathQueue {
         return line.first
     }
 
-    /// The caller has its result, and waits no more.
+    /// The caller has its result or was cancelled.
     mutating func leave(_ number: UInt64) {
         guard let entry = entries[number], !entry.isLeft else { return }
         if entry.isNoticed { entry.caller.waits(entry.path, false) }
         entries[number]?.isLeft = true
-        // One that waits behind another of its pipeline has no thread that would end it.
+        // An access that waits for another access of its pipeline has no thread that would remove it.
         guard entry.running == nil, let pipeline = entry.caller.pipeline, lines[pipeline]?.first != number else {
             return
         }
@@ -102,7 +103,7 @@ struct PathQueue {
         entries[number] = nil
     }
 
-    mutating func look(at now: ContinuousClock.Instant) -> Findings {
+    mutating func check(at now: ContinuousClock.Instant) -> Findings {
         armed = nil
         var findings = Findings()
         for (number, entry) in entries {
@@ -124,13 +125,14 @@ struct PathQueue {
         return findings
     }
 
-    /// When the next look is due, if that has changed. Looks have a distance, so that each costs little for an access.
+    /// When the next check is due, if that has changed. There is a minimum interval between checks, so that their cost
+    /// per access is small.
     mutating func rearmed(at now: ContinuousClock.Instant) -> Timing {
         guard !entries.isEmpty else {
             defer { armed = nil }
             return armed == nil ? .unchanged : .disarmed
         }
-        // What came since the timer was armed is due later.
+        // Accesses that were added since the timer was armed are due later.
         guard armed == nil, let due = nextDue else { return .unchanged }
         let instant = max(due, now + limits.notice / 4)
         armed = instant
@@ -153,7 +155,8 @@ struct PathQueue {
     private func failure(_ path: String) -> RunFailure {
         RunFailure(
             .local,
-            "could not read \(Text.escaped(path)): \(hanging.count) reads of files hang already; their file system does not answer"
+            "could not read \(Text.escaped(path)): \(hanging.count) reads of files hang, because their file systems do "
+                + "not answer"
         )
     }
 }

@@ -1,15 +1,17 @@
-/// A body as it comes: all in memory, or, if somebody writes it away meanwhile, in pieces of which few are here at once.
+/// Buffers an arriving body: completely in memory or, if a writer stores it meanwhile, in pieces, of which only a few
+/// are in memory at the same time.
 ///
-/// One piece fills while the one before waits for its writer or is being written; if the writer is slower than the
-/// origin, the origin waits. A body of one piece is never handed on: it ends before it is known to be longer.
+/// One piece fills while the previous piece waits for the writer or is being written. If the writer is slower than the
+/// origin, the transfer pauses. A body of one piece is never handed on: it ends before it is known to be longer.
 struct BodySpool {
-    /// Bytes: few enough for many bodies at once, and enough that handing a piece on costs nothing beside writing it.
+    /// The size of a piece, in bytes: small enough for many concurrent bodies, and so large that the overhead of a
+    /// piece is negligible.
     static let pieceSize = 256 << 10
 
-    /// A part of the body for its writer.
+    /// A part of the body for the writer.
     struct Piece: Hashable {
         var bytes: [UInt8]
-        /// What was handed on before belongs to another body.
+        /// Whether the piece begins a body: pieces before it belong to another body.
         var isFirst: Bool
     }
 
@@ -17,7 +19,7 @@ struct BodySpool {
         case none
         /// ``next()`` has a piece.
         case handOn
-        /// Nothing was taken: it has to come again when ``unpause()`` says so.
+        /// The bytes were not taken. The caller must pass them again after ``unpause()`` has returned true.
         case pause
     }
 
@@ -26,20 +28,20 @@ struct BodySpool {
     private var filling: [UInt8] = []
     private var full: [UInt8]?
     private var isPaused = false
-    /// Bytes of the body so far, those included that were handed on.
+    /// The number of bytes of the body so far, including those that were handed on.
     private(set) var count = 0
-    /// Something of the body has been handed on.
+    /// Whether a piece of the body has been handed on.
     private(set) var isHandedOn = false
 
     /// - Parameters:
-    ///   - handsOn: somebody takes pieces; else all stays.
-    ///   - limit: the most bytes that come.
+    ///   - handsOn: whether a writer takes pieces; otherwise the whole body stays in memory.
+    ///   - limit: the most bytes of the body.
     init(handsOn: Bool, limit: UInt64) {
         self.handsOn = handsOn
         self.limit = limit
     }
 
-    /// What comes next is the beginning of another body.
+    /// Discards the body: the next bytes begin another body.
     mutating func restart() {
         filling.removeAll(keepingCapacity: true)
         full = nil
@@ -47,7 +49,7 @@ struct BodySpool {
         isHandedOn = false
     }
 
-    /// So many bytes are expected.
+    /// Reserves memory for the expected number of bytes.
     mutating func reserve(_ size: Int) {
         filling.reserveCapacity(handsOn ? min(size, Self.pieceSize) : size)
     }
@@ -70,17 +72,17 @@ struct BodySpool {
         return action
     }
 
-    /// ``next()`` has a piece.
+    /// Whether ``next()`` has a piece.
     var hasPiece: Bool { full != nil }
 
-    /// The piece that is to be written next; nil: there is none yet.
+    /// Removes and returns the next piece to write; nil if no piece is full.
     mutating func next() -> Piece? {
         guard let bytes = full.take() else { return nil }
         defer { isHandedOn = true }
         return Piece(bytes: bytes, isFirst: !isHandedOn)
     }
 
-    /// Whether the origin waits and need not any more.
+    /// Returns whether the transfer was paused and can continue now.
     @discardableResult
     mutating func unpause() -> Bool {
         guard isPaused, full == nil else { return false }
@@ -88,7 +90,7 @@ struct BodySpool {
         return true
     }
 
-    /// What is left when the body is whole.
+    /// Removes and returns the bytes that were not handed on, when the body is complete.
     mutating func takeRest() -> [UInt8] {
         defer { filling = [] }
         return filling

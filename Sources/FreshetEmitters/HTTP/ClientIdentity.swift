@@ -3,18 +3,18 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 
-/// The files by which this machine proves to an origin who it is.
+/// The client certificate and key with which this machine authenticates to an origin.
 struct ClientIdentity: Hashable {
-    /// The certificate and those that lead to its authority, in PEM, and which key goes with them.
+    /// The certificate and its chain, in PEM, followed by a line of text with the path of the key.
     ///
-    /// libcurl takes a connection, or a TLS session, for another request's if that has the same certificate, and does
-    /// not look at the key (7.88; curl's pull request 21667 tells of it). Between the blocks of PEM any text may stand
-    /// (RFC 7468, 2), so the key's path makes two proofs differ.
+    /// libcurl reuses a connection or a TLS session for a request with the same certificate, and does not compare the
+    /// key (7.88; curl's pull request 21667). Text between PEM blocks is allowed (RFC 7468, 2), so the key's path makes
+    /// two identities differ.
     let certificate: [UInt8]
-    /// The path of a PEM file.
+    /// The path of the key, a PEM file.
     let key: String
 
-    /// Far more than any chain of certificates has.
+    /// The most bytes of a certificate file: far more than any certificate chain has.
     static let certificateLimit = 1 << 20
 
     /// - Parameter files: the paths of credentials by their names.
@@ -27,9 +27,9 @@ struct ClientIdentity: Hashable {
             }
             return path
         }
-        // The configuration refuses it; without TLS it would be left out without a word.
+        // The configuration does not allow this; without TLS, libcurl would silently ignore the certificate.
         guard source.url.lowercased().hasPrefix("https://") else {
-            throw RunFailure(.local, "a client certificate needs an https URL, and \(source.host) has none")
+            throw RunFailure(.local, "a client certificate needs an https URL; the URL at \(source.host) is not https")
         }
         key = try path(certificate.key ?? certificate.certificate)
         let file = try path(certificate.certificate)
@@ -41,7 +41,7 @@ struct ClientIdentity: Hashable {
         }
     }
 
-    /// Small, and in memory where systemd keeps credentials: read where it is needed.
+    /// Reads a credential on the calling thread: it is small, and systemd keeps credentials in memory.
     private static func content(of path: String) throws(SystemCallError) -> [UInt8] {
         let file = try OwnedDescriptor(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), of: "open", subject: path)
         var bytes: [UInt8] = []
@@ -57,7 +57,7 @@ struct ClientIdentity: Hashable {
     }
 }
 
-/// The authorities that libcurl was built to trust: setting an option to nothing would trust none.
+/// The certificate authorities that libcurl trusts by default. Setting the options to nil would trust no authority.
 struct SystemAuthorities {
     let file: String?
     let directory: String?
@@ -70,20 +70,20 @@ struct SystemAuthorities {
 }
 
 extension EasyHandle {
-    /// Sets what the origin is shown of this machine's own; nil: nothing.
+    /// Sets the client certificate and key; nil: none are sent.
     func setProof(_ proof: ClientIdentity?) {
         setBlob(CURLOPT_SSLCERT_BLOB, proof?.certificate)
         set(CURLOPT_SSLKEY, proof?.key)
-        // A key with a passphrase is an error, and nobody is asked for it on a terminal.
+        // A key with a passphrase is an error: OpenSSL must not prompt for the passphrase on a terminal.
         set(CURLOPT_KEYPASSWD, proof == nil ? nil : "")
     }
 
-    /// Sets by whom the origin's certificate has to be issued: a PEM file that takes the place of the system's
-    /// authorities; nil: those.
+    /// Sets the authorities for the origin's certificate: a PEM file that replaces the system's authorities; nil for
+    /// the system's authorities.
     func setAuthorities(_ authorities: String?) {
         let system = SystemAuthorities()
         set(CURLOPT_CAINFO, authorities ?? system.file)
-        // Beside a file of its own libcurl would go on trusting the system's directory.
+        // Otherwise libcurl would also trust the system's directory besides the file.
         set(CURLOPT_CAPATH, authorities == nil ? system.directory : nil)
     }
 }

@@ -5,7 +5,8 @@ import Glibc
 /// The connections and name-service answers of one network epoch: a multi handle, the loop's watches on its sockets,
 /// and its timer.
 ///
-/// Not `Sendable`: it belongs to its ``HTTPClient`` and is touched on the loop's thread only, by libcurl's callbacks too.
+/// Not `Sendable`: it belongs to its ``HTTPClient`` and is touched on the loop's thread only, by libcurl's callbacks
+/// too.
 final class ConnectionPool {
     private let loop: EventLoop
     private let multi: MultiHandle
@@ -16,8 +17,8 @@ final class ConnectionPool {
 
     /// - Parameters:
     ///   - onReady: called on the loop's thread when a socket is ready; it calls ``socket(_:is:)``.
-    ///   - onTimer: called on the loop's thread when libcurl's time has come; it calls ``timeIsUp()``.
-    /// - Returns: nil when memory has run out.
+    ///   - onTimer: called on the loop's thread when libcurl's timer fires; it calls ``timeIsUp()``.
+    /// - Returns: nil if the process is out of memory.
     init?(
         _ loop: EventLoop, onReady: @escaping @Sendable (Int32, Readiness) -> Void,
         onTimer: @escaping @Sendable () -> Void
@@ -27,7 +28,7 @@ final class ConnectionPool {
         self.multi = multi
         self.onReady = onReady
         timer = LoopTimer(loop, named: "HTTP", onTimer)
-        // The multi handle is this object's own and forgets the two functions before it goes.
+        // This object owns the multi handle, which resets both callbacks before it is freed.
         let me = Unmanaged.passUnretained(self).toOpaque()
         freshet_curl_multi_set_pointer(multi.raw, CURLMOPT_SOCKETDATA, me)
         freshet_curl_multi_set_socket_function(multi.raw) { _, descriptor, what, pool, _ in
@@ -44,8 +45,10 @@ final class ConnectionPool {
 
     var isIdle: Bool { exchanges.isEmpty }
 
-    /// Starts a hop that was prepared. Returns libcurl's reason if it does not take it.
+    /// Starts a prepared hop. Returns libcurl's error if libcurl does not accept the hop. A handle that has made a
+    /// request is never given to libcurl again (``EasyHandle``).
     func start(_ exchange: HTTPExchange) -> CURLMcode {
+        guard exchange.easy.use() else { return CURLM_BAD_EASY_HANDLE }
         exchanges[exchange.easy.raw] = exchange
         multi.sockets.serve(exchange.easy)
         exchange.sockets = multi.sockets
@@ -54,24 +57,24 @@ final class ConnectionPool {
         return code
     }
 
-    /// Takes a request away. If it was under way, its connection is closed when this returns.
+    /// Removes a request. If the request was in progress, its connection is closed when this returns.
     func remove(_ exchange: HTTPExchange) {
         guard exchanges.removeValue(forKey: exchange.easy.raw) != nil else { return }
         curl_multi_remove_handle(multi.raw, exchange.easy.raw)
     }
 
-    /// Goes on with a request whose body was held up. What is there of it comes before this returns.
+    /// Continues a paused request. Data that has already arrived is delivered before this returns.
     ///
-    /// - Returns: an error if the request has ended thereby; it has been taken out of the pool then.
+    /// - Returns: an error if that ends the request, which has then been removed from the pool.
     func resume(_ exchange: HTTPExchange) -> CURLcode {
         guard exchanges[exchange.easy.raw] != nil else { return CURLE_OK }
         let code = curl_easy_pause(exchange.easy.raw, CURLPAUSE_CONT)
-        // libcurl leaves what to do about it to its caller.
+        // libcurl does not remove the request itself.
         if code != CURLE_OK { remove(exchange) }
         return code
     }
 
-    /// Tells libcurl about a socket; then call ``takeEnded()``.
+    /// Notifies libcurl that a socket is ready. Call ``takeEnded()`` afterwards.
     func socket(_ descriptor: Int32, is readiness: Readiness) {
         var events: Int32 = 0
         if !readiness.isDisjoint(with: [.read, .hangup]) { events |= CURL_CSELECT_IN }
@@ -81,13 +84,13 @@ final class ConnectionPool {
         curl_multi_socket_action(multi.raw, descriptor, events, &running)
     }
 
-    /// Tells libcurl that its time has come; then call ``takeEnded()``.
+    /// Notifies libcurl that its timer has fired. Call ``takeEnded()`` afterwards.
     func timeIsUp() {
         var running: Int32 = 0
         curl_multi_socket_action(multi.raw, CURL_SOCKET_TIMEOUT, 0, &running)
     }
 
-    /// The next request that has ended, taken out of the pool; nil if there is none.
+    /// Removes and returns the next request that has ended; nil if no request has ended.
     func takeEnded() -> (HTTPExchange, CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi.raw, &left) {
@@ -119,7 +122,7 @@ final class ConnectionPool {
             watches[descriptor] = try loop.watch(descriptor, for: interest, named: "HTTP") { onReady(descriptor, $0) }
             return 0
         } catch {
-            return -1  // libcurl fails what it has under way (CURLM_ABORTED_BY_CALLBACK)
+            return -1  // libcurl fails the requests in progress (CURLM_ABORTED_BY_CALLBACK)
         }
     }
 

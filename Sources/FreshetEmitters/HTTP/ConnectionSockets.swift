@@ -3,17 +3,19 @@ import Glibc
 
 /// The sockets of a pool's connections, by their local ports.
 ///
-/// libcurl does not say which socket a request is about to be written to (CURLINFO_ACTIVESOCKET is -1 until the request
-/// has ended), but it says the local port. So this opens and closes the sockets for libcurl and keeps which is which.
+/// libcurl does not report the socket to which it is about to write a request (CURLINFO_ACTIVESOCKET is -1 until the
+/// request has ended), but it reports the local port. So this object opens and closes the sockets for libcurl and maps
+/// local ports to sockets.
 ///
-/// Not `Sendable`: it belongs to its ``MultiHandle`` and is touched on the loop's thread only, by libcurl's callbacks.
+/// Not `Sendable`: it belongs to its ``MultiHandle`` and is used on the loop's thread only, by libcurl's callbacks.
 final class ConnectionSockets {
-    /// Those whose local port is not known yet, and those with a path, which have none.
+    /// Sockets whose local port is not known yet, and sockets with a path, which have no port.
     private var unbound: Set<Int32> = []
     private var byPort: [Int32: Int32] = [:]
     private var ports: [Int32: Int32] = [:]
 
-    /// Has a request open its sockets here. They may outlive the request: until this pool's multi handle is gone.
+    /// Sets the callbacks by which a request opens and closes its sockets here. The sockets may outlive the request,
+    /// until the pool's multi handle is freed.
     func serve(_ easy: EasyHandle) {
         let me = Unmanaged.passUnretained(self).toOpaque()
         freshet_curl_set_pointer(easy.raw, CURLOPT_OPENSOCKETDATA, me)
@@ -39,16 +41,16 @@ final class ConnectionSockets {
         if let port = ports.removeValue(forKey: descriptor) { byPort[port] = nil }
     }
 
-    /// Whether the connection that has a local port has something to read, or was closed by its other end.
+    /// Whether the connection with a local port has data to read, or was closed by the remote end.
     ///
-    /// - Parameter localPort: 0: the connection is to a socket with a path. Then each of those counts, since nothing tells
-    ///   them apart.
+    /// - Parameter localPort: 0 if the connection is to a socket with a path. Then all such connections are checked,
+    ///   because they cannot be distinguished.
     func hasInput(localPort: Int32) -> Bool {
         guard localPort > 0 else { return unbound.contains(where: Self.hasInput) }
         return descriptor(localPort: localPort).map(Self.hasInput) ?? true
     }
 
-    /// Learns which socket has a local port, while few are not known.
+    /// Finds and stores the socket of a local port early, while few sockets have an unknown port.
     func learn(localPort: Int32) {
         if localPort > 0 { _ = descriptor(localPort: localPort) }
     }

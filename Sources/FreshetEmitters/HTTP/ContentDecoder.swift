@@ -1,23 +1,24 @@
 import CZlib
 
-/// Takes the content coding off a body as it comes: gzip (RFC 1952) and deflate (RFC 1950, zlib's format).
+/// Decodes the content coding of a body as it arrives: gzip (RFC 1952) and deflate (RFC 1950, zlib's format).
 ///
-/// libcurl decodes too, and does not say whether the end of the coding came: a body that was cut looks whole. This says it
-/// (``isComplete``). Other codings are not asked for.
+/// libcurl decodes too, but does not report whether the coding ended: a truncated body looks complete. This decoder
+/// reports it (``isComplete``). Other codings are not requested.
 ///
 /// Not `Sendable`: it belongs to its ``HTTPExchange``.
 final class ContentDecoder {
-    /// Why a body cannot be decoded, for people.
+    /// Why a body cannot be decoded, for messages.
     struct Failure: Error, Hashable {
         var reason: String
     }
 
-    /// `Accept-Encoding` of a request. `br` and `zstd` would save a few percent more, and their ends are not known.
+    /// `Accept-Encoding` of a request. `br` and `zstd` would save a few percent more, but their ends cannot be
+    /// detected.
     static let accepted = "gzip"
 
-    // zlib's state points back at its stream, which therefore stays where it is.
+    // zlib's state points back at its stream, so the stream must stay at one address.
     private let stream: UnsafeMutablePointer<z_stream>
-    /// The end of a gzip member, or of the zlib stream, was the last that came.
+    /// Whether the input so far ends with the end of a gzip member or of the zlib stream.
     private(set) var isComplete = false
 
     /// - Parameter coding: the value of `Content-Encoding`, all of its lines with commas between.
@@ -27,16 +28,16 @@ final class ContentDecoder {
         case nil, "", "identity": return nil
         case "gzip", "x-gzip", "deflate": return try ContentDecoder()
         default:
-            throw Failure(reason: "it is coded as '\(Text.escaped(coding ?? ""))', which nobody asked for")
+            throw Failure(reason: "it has the content coding '\(Text.escaped(coding ?? ""))', which was not requested")
         }
     }
 
     private init() throws(Failure) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // 15 bits of window, the most there are; 32 more: gzip or zlib, by the first bytes (zlib.h).
+        // 15 is the largest window, in bits; adding 32 detects gzip or zlib by the first bytes (zlib.h).
         guard inflateInit2_(stream, 15 + 32, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw Failure(reason: "memory has run out")
+            throw Failure(reason: "out of memory")
         }
     }
 
@@ -47,11 +48,12 @@ final class ContentDecoder {
 
     /// Decodes some of the input into the output.
     ///
-    /// - Returns: how many bytes of input were taken and of output made. If the output is not full, all input was taken.
+    /// - Returns: the number of input bytes that were consumed and of output bytes that were produced. If the output is
+    ///   not full, all input was consumed.
     func decode(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(Failure) -> (taken: Int, made: Int) {
-        // zlib only reads the input (zlib.h, ZLIB_CONST). Both are far below 4 GiB: libcurl hands on 16 KiB at once.
+        // zlib only reads the input (zlib.h, ZLIB_CONST). Both are far below 4 GiB: libcurl delivers at most 16 KiB.
         stream.pointee.next_in = UnsafeMutablePointer(
             mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))
         stream.pointee.avail_in = UInt32(clamping: input.count)
@@ -69,7 +71,8 @@ final class ContentDecoder {
                 isComplete = true
                 continue
             }
-            // Z_BUF_ERROR: nothing could be done, for want of input or of room for output. That is no error of the data.
+            // Z_BUF_ERROR: no progress was possible, because the input is empty or the output is full. The data is
+            // valid.
             guard result == Z_OK || result == Z_BUF_ERROR else {
                 throw Failure(reason: stream.pointee.msg.map { String(cString: $0) } ?? "the data is damaged")
             }

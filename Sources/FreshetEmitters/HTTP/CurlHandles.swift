@@ -1,16 +1,24 @@
 import CCurl
 import Glibc
 
-/// One request of libcurl's: the owner of an easy handle and of what it points to.
+/// One libcurl request: the owner of an easy handle and of the memory that it uses.
+///
+/// A handle makes one request, and libcurl gets it once (``use()``). libcurl before 8.1 keeps a pointer to the last
+/// header line of a response when it frees the lines before the handle's next request (`prevhead` in lib/headers.c,
+/// curl's issue 11101). If the first header line of the next response begins with a blank, libcurl appends it to freed
+/// memory, before any callback receives that line. curl_easy_reset(3) does not clear the pointer. Connections and
+/// name-service answers belong to the ``MultiHandle``, so another handle uses them too.
 ///
 /// Not `Sendable`: it stays on the thread of the client that made it.
 final class EasyHandle {
-    /// libcurl's handle, which callbacks and the multi handle know. It is never freed by anyone else.
+    /// libcurl's handle, which callbacks and the multi handle use. Only this object frees it.
     let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
+    /// Whether a request was made with the handle.
+    private(set) var isUsed = false
 
-    /// Returns nil when memory has run out, the one reason for which libcurl makes no handle.
+    /// Returns nil if the process is out of memory, the only reason for which libcurl does not make a handle.
     init?() {
         guard let raw = curl_easy_init() else { return nil }
         self.raw = raw
@@ -25,28 +33,22 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// Makes the handle as good as new, but for what it may know of TLS sessions. It must not be under way.
-    func reset() {
-        curl_easy_reset(raw)
-        curl_slist_free_all(headers)
-        headers = nil
-        clearError()
-        freshet_curl_set_pointer(raw, CURLOPT_ERRORBUFFER, errorText)
+    /// Marks the handle as used. Returns whether it may be given to libcurl, which is allowed once.
+    func use() -> Bool {
+        defer { isUsed = true }
+        return !isUsed
     }
 
-    /// What libcurl says about the last failure, empty if it said nothing.
+    /// libcurl's message about the last failure; empty if there is no message.
     var errorMessage: String { String(cString: errorText) }
 
-    /// Forgets what was said about the request before.
-    func clearError() { errorText[0] = 0 }
-
-    /// Sets a number or a switch. The options that this project sets are all known to the libcurl that it needs
-    /// (7.87), so that a failure is a programming error of no consequence: the default stays.
+    /// Sets a number or a switch. The required libcurl (7.87) supports all options that this project sets, so a failure
+    /// would be a programming error without consequence: the default stays.
     func set(_ option: CURLoption, _ value: Int) {
         freshet_curl_set_long(raw, option, value)
     }
 
-    /// Sets a string, which libcurl copies; nil takes it back.
+    /// Sets a string, which libcurl copies; nil resets the option.
     func set(_ option: CURLoption, _ value: String?) {
         if let value {
             freshet_curl_set_string(raw, option, value)
@@ -55,7 +57,7 @@ final class EasyHandle {
         }
     }
 
-    /// Sets bytes, which libcurl copies; nil takes them back.
+    /// Sets bytes, which libcurl copies; nil resets the option.
     func setBlob(_ option: CURLoption, _ value: [UInt8]?) {
         guard var bytes = value else {
             freshet_curl_set_pointer(raw, option, nil)
@@ -71,7 +73,7 @@ final class EasyHandle {
     func setHeaders(_ lines: [String]) {
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines {
-            // nil: memory has run out; the list so far stays valid.
+            // nil: out of memory; the list so far stays valid.
             list = curl_slist_append(list, line) ?? list
         }
         freshet_curl_set_pointer(raw, CURLOPT_HTTPHEADER, list)
@@ -86,22 +88,22 @@ final class EasyHandle {
             return
         }
         freshet_curl_set_long(raw, CURLOPT_POST, 1)
-        // The size first: by it libcurl knows how much it is to copy.
+        // The size must be set first: it determines how many bytes libcurl copies.
         freshet_curl_set_long(raw, CURLOPT_POSTFIELDSIZE, body.utf8.count)
         freshet_curl_set_string(raw, CURLOPT_COPYPOSTFIELDS, body)
     }
 
-    /// A number that libcurl knows of the last request.
+    /// A number from libcurl about the last request.
     func number(_ info: CURLINFO) -> Int {
         var value = 0
         freshet_curl_get_long(raw, info, &value)
         return value
     }
 
-    /// Whether the TLS session of the connection has read something that libcurl has not.
+    /// Whether the connection's TLS session has buffered data that libcurl has not read.
     var hasPendingInput: Bool { freshet_curl_has_pending(raw) != 0 }
 
-    /// A size or a time in microseconds that libcurl knows of the last request; nil if it does not know (-1).
+    /// A size, or a time in microseconds, from libcurl about the last request; nil if it is unknown (-1).
     func offset(_ info: CURLINFO) -> UInt64? {
         var value: curl_off_t = -1
         freshet_curl_get_off(raw, info, &value)
@@ -109,30 +111,30 @@ final class EasyHandle {
     }
 }
 
-/// The owner of a multi handle: the requests under way, their connections and the name-service answers that they share.
+/// The owner of a multi handle: the requests in progress, their connections and the shared name-service answers.
 ///
 /// Not `Sendable`: it stays on the thread of the client that made it.
 final class MultiHandle {
     let raw: UnsafeMutableRawPointer
-    /// Those of its connections. They are closed when the handle goes at the latest.
+    /// The sockets of the handle's connections. They are closed at the latest when the handle is freed.
     let sockets = ConnectionSockets()
 
-    /// Returns nil when memory has run out.
+    /// Returns nil if the process is out of memory.
     init?() {
         guard let raw = curl_multi_init() else { return nil }
         self.raw = raw
     }
 
     deinit {
-        // Closing connections would call back into an owner that is going away.
+        // Closing connections would otherwise call back into an owner that is being freed.
         freshet_curl_multi_set_socket_function(raw, nil)
         freshet_curl_multi_set_timer_function(raw, nil)
         curl_multi_cleanup(raw)
     }
 }
 
-/// Makes libcurl ready. Thread-safe since 7.84, and counted; it is never taken back, since other parts of a process may
-/// use libcurl and libcrypto too.
+/// Initializes libcurl. The call is thread-safe since 7.84, and counted. It is never undone, because other parts of the
+/// process may use libcurl and libcrypto too.
 func initializeCurl() {
     curl_global_init(Int(CURL_GLOBAL_SSL))
 }

@@ -1,32 +1,34 @@
-import CCurl
 import FreshetPipelines
 
-/// What an origin said, but for the body: the fields that decide what becomes of it.
+/// An origin's answer without its body: the fields that determine how the answer is used.
 struct HTTPAnswer: Hashable, Sendable {
     var status: Int
-    /// The host that answered, for people.
+    /// The host that answered, for messages.
     var host: String
     var contentType: String?
     var entityTag: String?
     var lastModified: String?
     /// The `Date` field: when the origin made the answer.
     var date: String?
+    /// When the head of the answer arrived, in wall-clock seconds since 1970. Nil if that is unknown; then
+    /// `Last-Modified` is not used as a validator.
+    var received: Int64?
     var retryAfter: String?
     /// Whether the request was conditional.
     var wasConditional: Bool
     /// Whether the request was for the rest of a body.
     var wasForRest = false
-    /// By what the origin could know who asks.
+    /// The identity of the client that the request carried.
     var identity = Identity.own(credentials: [])
 
     enum Identity: Hashable {
         /// The header fields of the configuration, if there are any, with the credentials of these names.
         case own(credentials: [String])
-        /// Nothing: a redirect has led to another origin.
+        /// No identity, because a redirect has led to another origin.
         case withheld
     }
 
-    /// What it means.
+    /// The meaning of the answer for the fetch.
     enum Meaning: Hashable {
         case content
         case notModified
@@ -42,7 +44,7 @@ struct HTTPAnswer: Hashable, Sendable {
             return .failure(
                 RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause, status: status))
         case 206:
-            return .failure(RunFailure(.content, "\(answered), but it was not asked for a part", status: status))
+            return .failure(RunFailure(.content, "\(answered), but the request was not for a part", status: status))
         case 200..<300:
             return .content
         case 304 where wasConditional:
@@ -50,10 +52,10 @@ struct HTTPAnswer: Hashable, Sendable {
         case 304:
             return .failure(RunFailure(.content, "\(answered) to a request that was not conditional", status: status))
         case 416 where wasForRest:
-            // As a refusal it would silence the pipeline for an hour; the whole is still to be had.
+            // Transient, because a refusal would stop requests for an hour, and the whole body is still available.
             return .failure(
                 RunFailure(
-                    .transient, "\(answered) when asked for the rest of a body", retryAfter: pause, status: status))
+                    .transient, "\(answered) to a request for the rest of a body", retryAfter: pause, status: status))
         case 401, 403:
             let remedy =
                 switch identity {
@@ -77,11 +79,10 @@ struct HTTPAnswer: Hashable, Sendable {
     }
 
     /// The validators that can show a later change.
-    ///
-    /// - Parameter received: when the answer came: wall-clock seconds since 1970; nil: the origin's clock alone counts.
-    func validators(received: Int64?) -> Validators {
-        ResponseValidators(entityTag: entityTag, lastModified: lastModified, date: date).usable(received: received)
-    }
+    var validators: Validators { stated.usable(received: received ?? .min) }
+
+    /// The validators as the origin sent them.
+    var stated: ResponseValidators { ResponseValidators(entityTag: entityTag, lastModified: lastModified, date: date) }
 
     /// `Content-Type` without parameters, in lower case (RFC 9110, 8.3.1).
     var mediaType: String? {
@@ -134,19 +135,18 @@ struct HTTPAnswer: Hashable, Sendable {
 
 /// The `Retry-After` field (RFC 9110, 10.2.3): seconds, or a date.
 enum RetryAfter {
-    /// An origin cannot silence a pipeline for longer than a week, by mistake or on purpose.
+    /// The longest time that counts, so that an origin cannot stop a pipeline for longer than a week.
     static let longest: Duration = .seconds(7 * 24 * 60 * 60)
 
     /// How long to wait from `now` (wall-clock seconds since 1970); nil if the field is neither of the two forms.
     static func parse(_ field: String, now: Int64) -> Duration? {
-        let text = field.filter { $0 != " " && $0 != "\t" }
-        guard !text.isEmpty else { return nil }
-        if text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+        let words = field.utf8.split { $0 == 0x20 || $0 == 0x09 }
+        guard let first = words.first else { return nil }
+        if words.count == 1, first.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             // More digits than fit are more than a week.
-            return Int64(text).map { min(.seconds($0), longest) } ?? longest
+            return Int64(String(decoding: first, as: UTF8.self)).map { min(.seconds($0), longest) } ?? longest
         }
-        let date = curl_getdate(field, nil)
-        guard date >= 0 else { return nil }
-        return min(max(.seconds(Int64(date) - now), .zero), longest)
+        guard let date = HTTPDate.seconds(field) else { return nil }
+        return min(max(.seconds(date - now), .zero), longest)
     }
 }

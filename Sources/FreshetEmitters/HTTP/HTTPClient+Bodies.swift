@@ -1,22 +1,22 @@
 import CCurl
 import FreshetPipelines
 
-/// The body's way to disk.
+/// Storing long bodies.
 extension HTTPClient {
-    /// Awaits the end of a request. If its body is long and may be kept aside, it is written there while it comes, by the
-    /// task that calls this.
+    /// Awaits the end of a request. If its body is long and the request has a body store, the task that calls this
+    /// writes the body to the store while it arrives.
     func follow(_ exchange: HTTPExchange) async -> Result<FetchResult, FetchError> {
         var kept: (any PendingBody)?
         while true {
             if case .failure = exchange.result { break }
             if let piece = exchange.spool.next() {
-                // Now there is room for one more.
+                // The spool can take another piece.
                 resume(exchange)
                 do throws(RunFailure) {
                     try await write(piece, of: exchange, to: &kept)
                 } catch {
                     abandon(exchange, .failed(error))
-                    // It may have ended by itself meanwhile, all but for this.
+                    // The request may have ended successfully meanwhile.
                     if case .success = exchange.result { exchange.result = .failure(.failed(error)) }
                 }
             } else if exchange.result != nil {
@@ -25,7 +25,7 @@ extension HTTPClient {
                 await withCheckedContinuation { exchange.wait($0) }
             }
         }
-        // safe: the loop ends with a result only.
+        // safe: the loop ends only with a result.
         let result = exchange.result ?? .failure(.cancelled)
         guard let kept else { return result }
         return await end(kept, of: exchange, result)
@@ -37,7 +37,7 @@ extension HTTPClient {
         if piece.isFirst {
             await kept?.discard()
             kept = nil
-            kept = try await exchange.keeper?.begin(expecting: exchange.expected)
+            kept = try await exchange.bodyStore?.begin(expecting: exchange.expected)
         }
         try await kept?.append(piece.bytes)
     }
@@ -45,7 +45,7 @@ extension HTTPClient {
     private func end(
         _ kept: any PendingBody, of exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>
     ) async -> Result<FetchResult, FetchError> {
-        // What was kept may be another body's, which was broken off: then the answer has all of its own with it.
+        // The stored pieces may belong to an earlier, incomplete body: then the answer contains its whole body.
         guard exchange.spool.isHandedOn, case .success(.content(var content)) = result,
             case .bytes(let rest) = content.body
         else {

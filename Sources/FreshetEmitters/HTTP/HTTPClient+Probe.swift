@@ -1,18 +1,18 @@
 package import FreshetPipelines
 
-/// Proofs of the network.
+/// Probes of the network.
 extension HTTPClient: Probing {
-    /// The most of a portal's URL that is shown.
+    /// The most characters of a portal's URL that are shown.
     static let shownLength = 200
 
-    /// Asks the probe's URL and follows nothing. Of header fields it sends libcurl's own and `User-Agent`. As for
-    /// sources, certificates are checked, and proxies are those of the environment.
+    /// Requests the probe's URL and follows no redirect. It sends only libcurl's header fields and `User-Agent`. As for
+    /// sources, certificates are checked, and proxies come from the environment.
     package func probe(_ probe: NetworkProbe, epoch: UInt64) async throws(FetchError) {
         guard !Task.isCancelled else { throw .cancelled }
         guard let location = Location(probe.url) else {
             throw .failed(RunFailure(.local, "it is not an http or https URL"))
         }
-        guard let easy = takeHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
         let exchange = HTTPExchange(
             easy, FetchRequest(source: .http(HTTPSource(url: probe.url, host: probe.host))),
             HTTPSource(url: probe.url, host: probe.host), at: location, fields: [], options: options, for: .status)
@@ -27,7 +27,7 @@ extension HTTPClient: Probing {
 }
 
 extension HTTPExchange.Answer {
-    /// Such as `answered 302 to http://portal.example/login`: without a query, which may hold what names a person.
+    /// Such as `answered 302 to http://portal.example/login`: without the query, which may contain personal data.
     fileprivate func text(wanted: Int?) -> String {
         let instead = wanted.map { " instead of \($0)" } ?? ""
         guard let redirect else { return "answered \(status)\(instead)" }

@@ -4,33 +4,34 @@ package import FreshetPipelines
 import Glibc
 import Synchronization
 
-/// Asks origins over HTTP/1.1: libcurl, driven by the event loop.
+/// Sends requests to origins over HTTP/1.1, with libcurl on the event loop.
 ///
-/// Not over HTTP/2: libcurl handles frames without content for as long as they come, so that one connection with endless
-/// empty frames would keep the loop for itself; and a stream that its origin resets without an error passes as a whole body.
+/// It does not use HTTP/2: libcurl processes frames without content for as long as they arrive, so one connection with
+/// endless empty frames would block the loop; and a stream that its origin resets without an error looks like a
+/// complete body.
 ///
-/// It lives on its loop's thread; its methods may be called from anywhere. Connections are kept between requests of one
-/// network epoch (``beginEpoch(_:)``) and closed after ``Options/idleLifetime`` without any, so that an idle client
-/// holds no socket and no memory of libcurl's.
+/// It is isolated to its loop's thread; its methods may be called from any thread. Connections are kept between
+/// requests of one network epoch (``beginEpoch(_:)``) and closed after ``Options/idleLifetime`` without requests, so
+/// that an idle client holds no sockets and no memory of libcurl.
 ///
-/// - Certificates are checked against the system's authorities, or the source's own. Proxies are taken from the environment
-///   (`http_proxy`, `https_proxy`, `no_proxy` …).
-/// - A long body whose connection breaks is continued where it broke, if it is certainly the same (``PartialBody``).
-/// - Redirects are followed within `http` and `https`, never from `https` to `http`; the configuration's header fields
-///   and their credentials go to the configured origin only, and a credential goes over plain `http` to this machine
-///   only.
+/// - Certificates are checked against the system's authorities, or the source's authorities. Proxies come from the
+///   environment (`http_proxy`, `https_proxy`, `no_proxy` …).
+/// - A long body whose connection breaks is continued at that point if it is certainly the same body (``PartialBody``).
+/// - Redirects are followed within `http` and `https`, never from `https` to `http`. The configuration's header fields
+///   and their credentials are sent to the configured origin only, and credentials are sent over plain `http` to this
+///   machine only.
 package actor HTTPClient {
-    /// What is the same for all requests of a client.
+    /// Options for all requests of a client.
     package struct Options: Hashable, Sendable {
         /// The `User-Agent` field.
         package var userAgent: String
-        /// A file of PEM certificates that takes the place of the system's bundle; nil: the system's.
+        /// A file of PEM certificates that replaces the system's bundle; nil for the system's bundle.
         package var certificateAuthorities: String?
-        /// The longest that it may take to resolve the name, to connect and to shake hands.
+        /// The most time to resolve the name, to connect and for the handshake.
         package var connectTimeout: Duration
-        /// The longest that an origin may send nothing, in whole seconds.
+        /// The most time without data from the origin, in whole seconds.
         package var stallLimit: Duration
-        /// How long connections are kept when no request is under way: long enough for a burst of pipelines.
+        /// How long connections are kept when no request is in progress: long enough for a burst of pipelines.
         package var idleLifetime: Duration
 
         package static let defaultUserAgent = "freshet/0.1.0"
@@ -51,22 +52,19 @@ package actor HTTPClient {
     private let loop: EventLoop
     let options: Options
     private let cancellations: CancellationBox
-    /// The secrets that header fields may name.
+    /// The secrets of credentials, by name, for header fields.
     private var credentials: [String: String] = [:]
-    /// The files of credentials that client certificates may name.
+    /// The files of credentials, by name, for client certificates.
     private var credentialFiles: [String: String] = [:]
     private var epoch: UInt64 = 0
-    /// By serial number: the present one, and those of earlier epochs whose requests have not ended.
+    /// The pools by serial number: the present pool, and pools of earlier epochs with requests in progress.
     var pools: [UInt64: ConnectionPool] = [:]
     private var present: UInt64?
     private var lastSerial: UInt64 = 0
     var exchanges: [UInt64: HTTPExchange] = [:]
+    private let lookups = LookupLimiter()
     private var lastExchange: UInt64 = 0
     private var idleTimer: LoopTimer?
-    /// Handles of requests that have ended, with their buffers, for those to come; they go with the last connections.
-    private var spareHandles: [EasyHandle] = []
-    /// As many as requests may well be under way at once; each has about 25 KiB.
-    static let maxSpareHandles = 64
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -82,8 +80,8 @@ package actor HTTPClient {
         }
     }
 
-    /// Gives it the secrets by their names, and the paths of credentials that are files, instead of those before.
-    /// Requests that begin from now on use them.
+    /// Replaces the credentials: secrets by name, and paths of credential files by name. Requests that begin later use
+    /// them.
     package func use(_ credentials: [String: String], files: [String: String] = [:]) {
         self.credentials = credentials
         credentialFiles = files
@@ -91,8 +89,8 @@ package actor HTTPClient {
 
     // MARK: Epochs
 
-    /// Begins a network epoch: idle connections and name-service answers from before are dropped. Requests under way
-    /// end on the connections that they have. An epoch that is not newer than the present one changes nothing.
+    /// Begins a network epoch: idle connections and name-service answers of earlier epochs are dropped. Requests in
+    /// progress end on their present connections. An epoch that is not newer than the present epoch is ignored.
     package func beginEpoch(_ number: UInt64) {
         guard number > epoch else { return }
         epoch = number
@@ -101,21 +99,20 @@ package actor HTTPClient {
         closeIfIdle(old)
     }
 
-    /// Pools that exist, for tests: the present one and those that still have requests under way.
+    /// The number of pools, for tests: the present pool and pools with requests in progress.
     var poolCount: Int { pools.count }
-    /// Requests that have begun and not ended, for tests.
+    /// The number of requests in progress, for tests.
     var openRequests: Int { exchanges.count }
-    /// Hops that libcurl was given, for tests.
+    /// The number of hops that were started, for tests.
     private(set) var startedHops = 0
 
     // MARK: Requests
 
-    /// Asks a source once, follows its redirects, and answers when all is there. A long body goes where the request says,
-    /// if it says so.
+    /// Fetches a source once, follows its redirects, and returns when the answer is complete. A long body is written to
+    /// the request's body store, if it has one.
     ///
-    /// A request whose epoch is newer than the client's begins that epoch; one that is older uses the present
-    /// connections, which are at least as fresh. Cancelling the task ends the request: when this has thrown, its
-    /// connection is closed.
+    /// A request whose epoch is newer than the client's epoch begins that epoch; a request of an older epoch uses the
+    /// present connections. Cancelling the task ends the request: its connection is closed when this throws.
     package func fetch(
         _ source: HTTPSource, for request: FetchRequest
     ) async throws(FetchError) -> FetchResult {
@@ -133,17 +130,20 @@ package actor HTTPClient {
         } catch {
             throw .failed(error)
         }
-        guard let easy = takeHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        var request = request
+        request.validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
         let exchange = HTTPExchange(easy, request, source, at: location, fields: fields, proof: proof, options: options)
         return try await perform(exchange, epoch: request.epoch).get()
     }
 
-    /// Makes a request and awaits its outcome; when its task is cancelled it ends first.
+    /// Makes a request and awaits its outcome. If the task is cancelled, the request ends first.
     func perform(_ exchange: HTTPExchange, epoch: UInt64) async -> Result<FetchResult, FetchError> {
         beginEpoch(epoch)
         lastExchange += 1
         let identifier = lastExchange
         exchanges[identifier] = exchange
+        exchange.lookups = lookups
         exchange.yieldTurn = { [weak self, loop] in
             loop.perform(named: "HTTP") { [weak self] in self?.assumeIsolated { $0.goOn(identifier) } }
         }
@@ -155,18 +155,7 @@ package actor HTTPClient {
             cancellations.add(identifier)
         }
         exchanges[identifier] = nil
-        recycle(exchange.easy)
         return result
-    }
-
-    /// Nil when memory has run out.
-    func takeHandle() -> EasyHandle? { spareHandles.popLast() ?? EasyHandle() }
-
-    /// Keeps a handle for the next request. It is reset first: nothing of one request may show in another.
-    private func recycle(_ easy: EasyHandle) {
-        guard spareHandles.count < Self.maxSpareHandles, present != nil else { return }
-        easy.reset()
-        spareHandles.append(easy)
     }
 
     private func start(_ exchange: HTTPExchange) {
@@ -181,10 +170,12 @@ package actor HTTPClient {
         abandon(exchange, .cancelled)
     }
 
-    /// Ends a request that is under way. One that ended first, or has not begun and will see it, is left alone.
+    /// Ends a request in progress. Nothing happens if the request has ended, or has not begun and detects the
+    /// cancellation itself.
     func abandon(_ exchange: HTTPExchange, _ error: FetchError) {
         switch exchange.machine.cancel() {
         case .abandonAndAnswerCancelled:
+            lookups.ended(exchange)
             pools[exchange.pool]?.remove(exchange)
             answer(exchange, .failure(error))
             closeIfIdle(exchange.pool)
@@ -194,13 +185,14 @@ package actor HTTPClient {
     }
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
-        exchange.prepare(hop, forRest: forRest)
-        guard let (serial, pool) = presentPool() else { return refuse(exchange, Self.noMemory) }
+        guard exchange.prepare(hop, forRest: forRest), let (serial, pool) = presentPool() else {
+            return refuse(exchange, Self.noMemory)
+        }
         exchange.pool = serial
         if start(exchange, in: pool) { exchange.asked() }
     }
 
-    /// Whether libcurl takes the request; if not, it has its answer.
+    /// Starts the request. Returns false if libcurl did not accept it; the exchange then has a failure as its result.
     @discardableResult
     func start(_ exchange: HTTPExchange, in pool: ConnectionPool) -> Bool {
         startedHops += 1
@@ -208,14 +200,14 @@ package actor HTTPClient {
         guard code == CURLM_OK else {
             let reason = String(cString: curl_multi_strerror(code))
             refuse(
-                exchange, RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)"))
+                exchange, RunFailure(.local, "libcurl rejected the request to \(exchange.source.host): \(reason)"))
             return false
         }
         return true
     }
 
     private func refuse(_ exchange: HTTPExchange, _ failure: RunFailure) {
-        // The machine has to know that the hop is over, whatever it would do next.
+        // The state machine must know that the hop has ended; its next action is not needed.
         _ = exchange.machine.hopEnded(.final)
         answer(exchange, .failure(.failed(failure)))
     }
@@ -228,7 +220,7 @@ package actor HTTPClient {
     /// Handles all requests of a pool that have ended.
     private func harvest(_ serial: UInt64, _ pool: ConnectionPool) {
         while true {
-            // All of them before anything comes of one.
+            // All ended requests are removed before the first of them is handled.
             var ended: [(HTTPExchange, CURLcode)] = []
             while let next = pool.takeEnded() { ended.append(next) }
             guard !ended.isEmpty else { break }
@@ -237,7 +229,7 @@ package actor HTTPClient {
         closeIfIdle(serial)
     }
 
-    /// Goes on with a body whose decoding was interrupted.
+    /// Continues a body whose processing yielded the loop.
     private func goOn(_ identifier: UInt64) {
         guard let exchange = exchanges[identifier] else { return }
         let serial = exchange.pool
@@ -245,12 +237,14 @@ package actor HTTPClient {
         if let pool = pools[serial] { harvest(serial, pool) }
     }
 
-    /// Goes on after a hop that has been taken out of its pool.
+    /// Continues after a hop that has been removed from its pool.
     func hopEnded(_ exchange: HTTPExchange, _ code: CURLcode) {
-        switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
+        if code == CURLE_OPERATION_TIMEDOUT { lookups.ended(exchange) }
+        let now = Int64(time(nil))
+        switch exchange.machine.hopEnded(exchange.hopEnd(code, now: now)) {
         case .request(let hop): send(exchange, hop)
         case .requestRest(let hop): send(exchange, hop, forRest: true)
-        case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
+        case .answer: answer(exchange, exchange.outcome(code, now: now))
         case .fail(let failure): answer(exchange, .failure(.failed(failure)))
         }
     }
@@ -280,7 +274,8 @@ package actor HTTPClient {
         return (serial, pool)
     }
 
-    /// Closes an idle pool: at once if its epoch is over, else when nobody has used it for a while.
+    /// Closes an idle pool: immediately if its epoch has ended, otherwise after ``Options/idleLifetime`` without
+    /// requests.
     func closeIfIdle(_ serial: UInt64) {
         guard let pool = pools[serial], pool.isIdle else { return }
         guard serial == present else {
@@ -303,14 +298,13 @@ package actor HTTPClient {
         guard let serial = present, pools[serial]?.isIdle == true else { return }
         pools[serial] = nil
         present = nil
-        spareHandles = []
     }
 
-    static let noMemory = RunFailure(.local, "memory has run out")
+    static let noMemory = RunFailure(.local, "out of memory")
 }
 
-/// Cancelled requests on their way to the loop: a task may be cancelled on any thread, also within a callback of
-/// libcurl's, where no request can be taken away.
+/// Passes cancelled requests to the loop: a task may be cancelled on any thread, also within a callback of libcurl, in
+/// which a request cannot be removed.
 private final class CancellationBox: Sendable {
     private struct State {
         var identifiers: [UInt64] = []
@@ -331,7 +325,7 @@ private final class CancellationBox: Sendable {
             state.identifiers.append(identifier)
             return state.timer
         }
-        // One that is due already comes on the loop's next turn.
+        // A timer that is due fires in the loop's next turn.
         timer?.arm(at: .now)
     }
 

@@ -2,63 +2,64 @@ import CCurl
 import FreshetPipelines
 import Glibc
 
-/// One request to a source with all its hops: libcurl's handle, the body as far as nobody has taken it, and who waits for
-/// more of it or for the end.
+/// One request to a source with all its hops: libcurl's handle, the part of the body that was not handed on, and the
+/// task that waits for more of the body or for the end.
 ///
-/// Not `Sendable`: it belongs to its ``HTTPClient`` and is touched on the loop's thread only, by libcurl's callbacks too.
+/// Not `Sendable`: it belongs to its ``HTTPClient`` and is used on the loop's thread only, also by libcurl's callbacks.
 final class HTTPExchange {
-    /// What the write callback found that ends the request; libcurl itself knows only that it was told to stop.
+    /// Why a callback ended the request; libcurl itself only reports that a callback stopped it.
     private enum Stop {
         case tooLarge(announced: UInt64?)
-        /// By what was said of the body.
+        /// The request or its answer is not accepted, for the reason in the failure.
         case refused(RunFailure)
-        /// The body is that of a redirect or of an error, and long: the connection is dearer than worth.
+        /// The body of a redirect or of an error is long: reading it costs more than a new connection.
         case uninteresting
-        /// What came as the rest of a body is not that.
+        /// The received data is not certainly the rest of the body.
         case wrongRest(RunFailure)
-        /// The head or the trailers are not what HTTP allows, or too long.
+        /// The head or the trailers violate HTTP, or are too long.
         case violation(ResponseHead.Violation)
         /// The content coding of the body cannot be decoded.
         case undecodable(ContentDecoder.Failure)
-        /// The idle connection has something to read before the request is written.
+        /// The reused connection has data to read before the request is written.
         case connectionNotIdle
-        /// A redirect led to an address that only this machine, or its network, should reach.
+        /// A redirect led to an address that only this machine or its network should reach.
         case privateAddress(String, AddressClass)
     }
 
-    /// What the request is for.
+    /// The purpose of the request.
     enum Purpose: Hashable {
-        /// Data: redirects are followed.
+        /// To fetch data: redirects are followed.
         case data
-        /// The status of the URL itself, asked on a connection of its own: nothing is followed or kept.
+        /// To get the status of the URL itself, on a new connection: redirects are not followed, and no data is kept.
         case status
     }
 
-    /// So many pieces of a body are handled before other work gets the loop: a millisecond at most. What is left of libcurl's
-    /// buffer then comes as one piece, however small its chunks are.
+    /// The number of pieces of a body that are processed before other work may use the loop: a millisecond at most.
+    /// libcurl then delivers the rest of its buffer as one piece, even if its chunks are small.
     static let piecesPerTurn = 256
 
-    /// What came without being followed.
+    /// The answer to a request for a status.
     struct Answer: Hashable {
         var status: Int
-        /// Where a redirect leads; nil: it is none, or leads to no URL of HTTP.
+        /// The target of a redirect; nil if the answer is not a redirect, or its target is not an http or https URL.
         var redirect: Location?
     }
 
-    /// So much of a body that nobody will see is read, so that its connection can be used again.
+    /// The most bytes of an unused body that are read, so that its connection can be reused.
     static let ignoredBodyLimit = 64 << 10
-    /// So much of the body is read if the status is all that matters.
+    /// The most bytes of the body that are read if only the status is needed.
     static let statusBodyLimit = 4 << 10
-    /// So many `Link` fields are handed on: one says where the next page is, a few more what else there is.
+    /// The most `Link` fields of an answer: one of them has the next page, a few others are usual.
     static let linkLimit = 16
-    /// The most memory that is set aside for a body because of what the origin announces.
+    /// The most memory that is reserved for a body because of its announced length, in bytes.
     static let reserveLimit: UInt64 = 8 << 20
-    /// Bytes that are decoded at once.
+    /// The size of the decoder's output buffer, in bytes.
     static let blockSize = 64 << 10
-    /// Bytes that one piece of the body may become before other work gets the loop: about two milliseconds.
+    /// The number of bytes that are decoded from one piece before other work may use the loop: about two milliseconds.
     static let decodedBytesPerTurn = 1 << 20
 
-    let easy: EasyHandle
+    /// The handle of the present hop: each hop has a new handle.
+    private(set) var easy: EasyHandle
     let source: HTTPSource
     let validators: Validators?
     let maxBytes: UInt64
@@ -70,55 +71,58 @@ final class HTTPExchange {
     private let proof: ClientIdentity?
     private let progress: @Sendable (UInt64) -> Void
     private let announced: @Sendable (UInt64) -> Void
-    /// Told of each hop that begins.
+    /// Called for each hop that begins.
     let asked: @Sendable () -> Void
     private let isProven: Bool
-    private let refusal: (@Sendable (String?) -> RunFailure?)?
-    /// Where the body goes if it is long.
-    let keeper: (any BodyStoring)?
+    private let rejection: (@Sendable (String?) -> RunFailure?)?
+    /// The store for a long body; nil: the whole body stays in memory.
+    let bodyStore: (any BodyStoring)?
 
     var machine: TransferStateMachine
-    /// Set while its task waits for the next piece of the body, or for the end.
+    /// Set while the task waits for the next piece of the body or for the end.
     var waiter: CheckedContinuation<Void, Never>?
-    /// Nil while the request is under way.
+    /// Nil while the request is in progress.
     var result: Result<FetchResult, FetchError>?
-    /// The pool on which it runs.
+    /// The serial number of the pool of the present hop.
     var pool: UInt64 = 0
 
     private var hop: TransferStateMachine.Hop?
-    /// What of the body is not written away.
+    /// The part of the body that was not handed on.
     var spool: BodySpool
-    /// Those of the pool on which it runs.
+    /// The sockets of the present hop's pool.
     var sockets: ConnectionSockets?
-    /// Asks its client to call ``HTTPClient/goOn(_:)`` in another turn of the loop.
+    /// The client's limiter of lookups.
+    var lookups: LookupLimiter?
+    /// The host whose lookup libcurl has begun for this hop.
+    private var lookup: String?
+    /// Schedules a call of ``HTTPClient/goOn(_:)`` in another turn of the loop.
     var yieldTurn: () -> Void = {}
-    /// Nil: the body comes as it is.
+    /// The decoder of the body; nil if the body has no content coding.
     private var decoder: ContentDecoder?
-    /// Where the decoder writes.
+    /// The decoder's output buffer.
     private var block: [UInt8] = []
-    /// So many bytes of ``block`` are decoded and not in the spool yet, since it was full.
+    /// The number of decoded bytes in ``block`` that are not in the spool yet, because it was full.
     private var blockCount = 0
-    /// So many bytes of the piece that comes again were decoded.
+    /// The number of bytes that were already decoded of the piece that libcurl delivers again.
     private var taken = 0
-    /// Waits for the loop's next turn.
+    /// Whether the request waits for another turn of the loop.
     private var hasYielded = false
-    /// The body's length, if its origin says it.
+    /// The body's length, if the origin announced it.
     private(set) var expected: UInt64?
     private var ignored = 0
-    /// Pieces since the loop had other work, and bytes of the body as they came.
+    /// The number of pieces since the loop had other work, and of received bytes before decoding.
     private var pieces = (count: 0, bytes: 0)
     private var hasBodyBegun = false
     private var takesBody = false
     private var stop: Stop?
-    /// Of the hop's response, as far as it came.
+    /// The head of the hop's response, as far as it was received.
     private var head = ResponseHead()
-    /// The body before this hop, of which the hop asks for the rest; nil: it asks for the whole.
+    /// The body whose rest the hop requests; nil if the hop requests the whole body.
     private var partial: PartialBody?
-    /// How much was there before this hop.
+    /// The number of bytes of the body before this hop.
     private var offset = 0
     private var resumptions = 0
-    /// What kind of address the configured origin has; nil: nothing was connected to yet.
-    private var firstReach: AddressClass?
+    private var reach = RedirectReach()
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
@@ -137,9 +141,9 @@ final class HTTPExchange {
         announced = request.announced
         asked = request.asked
         isProven = request.isProven
-        refusal = request.refusal
-        keeper = request.keeper
-        spool = BodySpool(handsOn: request.keeper != nil, limit: request.maxBytes)
+        rejection = request.rejection
+        bodyStore = request.bodyStore
+        spool = BodySpool(handsOn: request.bodyStore != nil, limit: request.maxBytes)
         machine = TransferStateMachine(
             location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil,
             redirects: source.redirects)
@@ -148,7 +152,7 @@ final class HTTPExchange {
 
     // MARK: The request
 
-    /// What is the same for all hops.
+    /// Sets the options that are the same for all hops.
     private func configure() {
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_FOLLOWLOCATION, 0)
@@ -160,23 +164,25 @@ final class HTTPExchange {
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.wholeMilliseconds)
         easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
         easy.set(CURLOPT_LOW_SPEED_TIME, max(1, options.stallLimit.wholeMilliseconds / 1_000))
-        // Signals belong to the program, and libcurl's time-outs work without.
+        // libcurl must not use signals, which belong to the program; libcurl's timeouts do not need them.
         easy.set(CURLOPT_NOSIGNAL, 1)
-        // A name look-up runs on a thread of libcurl's that nothing can interrupt; taking the request away does not
-        // wait for it. With a dead name server it would, for seconds.
+        // A lookup runs on a thread of libcurl that cannot be interrupted. With this option, removing the request does
+        // not wait for the thread, which would take seconds if the name server does not answer.
         easy.set(CURLOPT_QUICK_EXIT, 1)
         if purpose == .status {
-            // One that was made before says nothing about those to come.
+            // An existing connection does not show whether new connections are possible.
             easy.set(CURLOPT_FRESH_CONNECT, 1)
             easy.set(CURLOPT_FORBID_REUSE, 1)
         }
         easy.set(CURLOPT_UNIX_SOCKET_PATH, source.unixSocket)
         freshet_curl_set_pointer(easy.raw, CURLOPT_PREREQDATA, Unmanaged.passUnretained(self).toOpaque())
-        freshet_curl_set_request_function(easy.raw) { exchange, address, _, _, localPort in
-            guard let exchange, let address else { return CURL_PREREQFUNC_ABORT }
+        freshet_curl_set_request_function(easy.raw) { exchange, address, localAddress, _, localPort in
+            guard let exchange, let address, let localAddress else { return CURL_PREREQFUNC_ABORT }
+            let ends = RedirectReach.Ends(remote: String(cString: address), local: String(cString: localAddress))
             return Unmanaged<HTTPExchange>.fromOpaque(exchange).takeUnretainedValue()
-                .mayAsk(at: String(cString: address), from: localPort) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                .maySend(ends, from: localPort) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
+        limitLookups()
         freshet_curl_set_pointer(easy.raw, CURLOPT_HEADERDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_HEADERFUNCTION) { data, size, count, exchange in
             guard let exchange, let data else { return 0 }
@@ -186,16 +192,22 @@ final class HTTPExchange {
         freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
             guard let exchange, let data else { return 0 }
-            // The exchange outlives its request: the client holds it until the handle was taken out of the pool.
+            // The exchange outlives its request: the client holds it until the handle has been removed from the pool.
             return Unmanaged<HTTPExchange>.fromOpaque(exchange).takeUnretainedValue()
                 .receive(UnsafeRawBufferPointer(start: data, count: size * count))
         }
     }
 
-    /// Sets the handle up for one hop.
+    /// Prepares a handle for one hop. The handle of the previous hop must have been removed from its pool.
     ///
-    /// - Parameter forRest: what is there of the body stays, and what follows is asked for.
-    func prepare(_ hop: TransferStateMachine.Hop, forRest: Bool = false) {
+    /// - Parameter forRest: whether the received part of the body is kept and the rest is requested.
+    /// - Returns: false if the process is out of memory.
+    func prepare(_ hop: TransferStateMachine.Hop, forRest: Bool = false) -> Bool {
+        if easy.isUsed {
+            guard let next = EasyHandle() else { return false }
+            easy = next
+            configure()
+        }
         self.hop = hop
         if forRest {
             resumptions += 1
@@ -209,30 +221,30 @@ final class HTTPExchange {
         hasBodyBegun = false
         takesBody = false
         stop = nil
+        lookup = nil
         head = ResponseHead()
         decoder = nil
         blockCount = 0
         taken = 0
         pieces = (0, 0)
         hasYielded = false
-        easy.clearError()
         easy.set(CURLOPT_URL, hop.location.url)
         let own = hop.carriesCredentials
-        // Of the URL that is configured: a redirect within the origin keeps it.
+        // The user information of the configured URL; a redirect within the origin keeps it.
         easy.set(CURLOPT_USERNAME, own ? configured.user : nil)
         easy.set(CURLOPT_PASSWORD, own ? configured.password : nil)
         easy.setProof(own ? proof : nil)
         if source.certificateAuthority != nil || options.certificateAuthorities != nil {
             easy.setAuthorities((own ? source.certificateAuthority : nil) ?? options.certificateAuthorities)
         }
-        // A secret that goes over plain http goes to this machine, which needs no proxy: one would read it on the way.
+        // Secrets over plain http are only sent to this machine, and without a proxy, which could read them.
         let isPrivate = own && (source.isPrivate || configured.user != nil)
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
         easy.set(CURLOPT_NOPROXY, staysHere || source.unixSocket != nil ? "*" : nil)
         var lines = own ? fields : []
         if hop.sendsBody, case .post(let text, let contentType) = source.method {
             easy.setBody(text)
-            // Without a value it takes away what libcurl would say by itself.
+            // A field without a value removes libcurl's default field.
             lines.append(text.isEmpty ? "Content-Type:" : "Content-Type: \(contentType)")
         } else {
             easy.setBody(nil)
@@ -240,36 +252,46 @@ final class HTTPExchange {
         if let partial {
             lines += partial.fields(from: offset)
         } else if !hop.sendsBody, hop.isConditional {
-            // A POST cannot ask whether something changed: its answer would be 412 (RFC 9110, 13.1).
+            // A POST must not be conditional: its answer would be 412 (RFC 9110, 13.1).
             if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
             if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
         }
         easy.setHeaders(lines)
         if purpose == .data { easy.set(CURLOPT_FRESH_CONNECT, hop.wantsNewConnection ? 1 : 0) }
+        return true
     }
 
     // MARK: The connection
 
-    /// libcurl's callback before a request is written: whether the connection may carry it.
+    /// libcurl's callback before it looks up a name. Returns whether the lookup is allowed.
+    func mayLookUp() -> Bool {
+        guard let host = hop?.location.origin.hostForPeople else { return true }
+        if let failure = lookups?.failure(of: host) {
+            stop = .refused(failure)
+            return false
+        }
+        lookup = host
+        return true
+    }
+
+    /// The host whose lookup has not ended; nil if no lookup is in progress.
+    var waitsForLookup: String? { (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) == 0 ? lookup : nil }
+
+    /// libcurl's callback before a request is written. Returns whether the request may be sent on the connection.
     ///
     /// - Parameters:
-    ///   - address: the one that is connected to, which may be a proxy's.
-    ///   - localPort: 0: the connection has none.
-    private func mayAsk(at address: String, from localPort: Int32) -> Bool {
+    ///   - ends: the addresses of the connection; the remote end may be a proxy.
+    ///   - localPort: 0 if the connection has no local port.
+    private func maySend(_ ends: RedirectReach.Ends, from localPort: Int32) -> Bool {
         if easy.number(CURLINFO_NUM_CONNECTS) > 0 {
             sockets?.learn(localPort: localPort)
         } else if easy.hasPendingInput || sockets?.hasInput(localPort: localPort) ?? true {
-            // An answer that comes before its request would be taken for the answer to it.
+            // An answer that arrives before its request would be used as the answer to the request.
             stop = .connectionNotIdle
             return false
         }
-        let reach = AddressClass(of: address)
-        guard let first = firstReach else {
-            firstReach = reach
-            return true
-        }
-        guard reach <= first else {
-            stop = .privateAddress(address, reach)
+        if let reach = reach.refusal(of: ends, own: OwnAddresses.now) {
+            stop = .privateAddress(ends.remote, reach)
             return false
         }
         return true
@@ -277,7 +299,8 @@ final class HTTPExchange {
 
     // MARK: The answer
 
-    /// libcurl's header callback: a line of the head, or of the trailers. Anything but its length ends the request.
+    /// libcurl's header callback for a line of the head or of the trailers. A return value other than the line's length
+    /// ends the request.
     private func receive(line: UnsafeRawBufferPointer) -> Int {
         do throws(ResponseHead.Violation) {
             try head.take(line)
@@ -288,8 +311,8 @@ final class HTTPExchange {
         }
     }
 
-    /// libcurl's write callback: a piece of the body. Anything but its length ends the request, or holds it up until
-    /// ``ConnectionPool/resume(_:)``: then the piece comes again.
+    /// libcurl's write callback for a piece of the body. A return value other than the piece's length ends the request,
+    /// or pauses it until ``ConnectionPool/resume(_:)``; libcurl then delivers the piece again.
     private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
         if !hasBodyBegun {
             hasBodyBegun = true
@@ -317,12 +340,12 @@ final class HTTPExchange {
     private enum PieceAction {
         case goOn
         case pause
-        /// ``stop`` says why.
+        /// The request ends; ``stop`` has the reason.
         case end
     }
 
-    /// Bounds what pieces without content cost: chunks of a few bytes, or a compressed body that becomes nothing. Nil: the
-    /// piece is to be taken.
+    /// Limits the cost of pieces with little content: chunks of a few bytes, or a compressed body that decodes to
+    /// nothing. Returns nil if the piece is to be processed.
     private func count(_ piece: UnsafeRawBufferPointer) -> PieceAction? {
         guard pieces.count < Self.piecesPerTurn else {
             pieces.count = 0
@@ -331,10 +354,10 @@ final class HTTPExchange {
             return .pause
         }
         pieces.count += 1
-        // The rest of one that comes again was counted.
+        // A piece that libcurl delivers again was already counted.
         guard taken == 0 && blockCount == 0 else { return nil }
         pieces.bytes += piece.count
-        // Compression makes a body longer by a thousandth at most.
+        // Compression makes a body at most a thousandth longer.
         guard decoder == nil || UInt64(pieces.bytes) <= maxBytes + maxBytes / 64 + UInt64(Self.blockSize) else {
             stop = .tooLarge(announced: nil)
             return .end
@@ -342,7 +365,7 @@ final class HTTPExchange {
         return nil
     }
 
-    /// Puts bytes of the decoded body into the spool.
+    /// Adds bytes of the decoded body to the spool.
     private func keep(_ bytes: UnsafeRawBufferPointer) -> PieceAction {
         guard UInt64(spool.count) + UInt64(bytes.count) <= maxBytes else {
             stop = .tooLarge(announced: nil)
@@ -393,39 +416,46 @@ final class HTTPExchange {
         }
     }
 
-    /// Whether libcurl was told to wait and need not any more.
+    /// Returns whether the request was paused and can continue now.
     func unpause() -> Bool {
         defer { hasYielded = false }
         return spool.unpause() || hasYielded
     }
 
-    /// Keeps who waits for a piece or the end. One of them may have come between the look and this: to wait is to suspend,
-    /// and a suspension may let others run first.
+    /// Stores the waiter. It checks again for a piece or the end, because other tasks may run before the suspension.
     func wait(_ waiter: CheckedContinuation<Void, Never>) {
         guard !spool.hasPiece, result == nil else { return waiter.resume() }
         self.waiter = waiter
     }
 
-    /// Has its task look what is new.
+    /// Resumes the task that waits for a piece or the end.
     func wake() {
         waiter?.resume()
         waiter = nil
     }
 
-    /// Looks at what was said about the body before its first piece is taken.
+    /// Checks the head of the answer before the first piece of the body is taken.
     private func begin() {
         let status = easy.number(CURLINFO_RESPONSE_CODE)
         takesBody = purpose == .data && (200..<300).contains(status)
         guard takesBody else { return }
         if partial != nil {
             if status == 206 { return checkRest() }
-            // The whole again, since it is another one by now, or the origin would not divide it.
+            guard head["content-range"] == nil else {
+                stop = .wrongRest(notTheRest("it answered \(status) with a Content-Range"))
+                return
+            }
+            // The origin sent the whole body: it has changed, or the origin does not serve ranges.
             partial = nil
             spool.restart()
+        } else if let range = head["content-range"].flatMap({ ContentRange($0) }), !range.isWhole, status != 206 {
+            stop = .refused(
+                RunFailure(.content, "\(host) sent a part of the body that was not requested (Content-Range)"))
+            return
         }
         expected = nil
-        if let refusal, let fault = faultOfType(refusal) {
-            stop = .refused(fault)
+        if let rejection, let error = mediaTypeFailure(rejection) {
+            stop = .refused(error)
             return
         }
         do throws(ContentDecoder.Failure) {
@@ -435,7 +465,7 @@ final class HTTPExchange {
             return
         }
         guard let length = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
-        // The length of a compressed body says little about what it becomes.
+        // The length of a compressed body does not determine the decoded length.
         if decoder == nil {
             guard length <= maxBytes else {
                 stop = .tooLarge(announced: length)
@@ -447,71 +477,90 @@ final class HTTPExchange {
         spool.reserve(Int(min(length, maxBytes, Self.reserveLimit)))
     }
 
-    /// What is wrong with the media type of an answer that would be taken.
-    private func faultOfType(_ refusal: (String?) -> RunFailure?) -> RunFailure? {
-        let answer = lastAnswer()
+    /// The failure for the media type of an answer that would be accepted otherwise; nil if the type is accepted.
+    private func mediaTypeFailure(_ rejection: (String?) -> RunFailure?) -> RunFailure? {
+        let answer = lastAnswer(now: nil)
         guard case .content = answer.meaning(now: 0) else { return nil }
-        return refusal(answer.mediaType)
+        return rejection(answer.mediaType)
     }
 
-    /// Refuses a 206 that is not the rest of what is at hand.
+    /// Stops the request if a 206 is not certainly the rest of the received part.
     private func checkRest() {
-        guard
-            let fault = partial?.fault(
-                inContentRange: head["content-range"], entityTag: head.token("etag"),
-                contentEncoding: head["content-encoding"], from: offset)
-        else { return }
-        stop = .wrongRest(
-            RunFailure(
-                .content,
-                "the connection to \(host) broke, and what it sent as the rest of the body is not that: \(fault)"))
+        let rest = PartialBody.Rest(
+            contentRanges: head.values(of: "content-range"), entityTag: head.token("etag"),
+            lastModified: head.token("last-modified"), contentType: head["content-type"],
+            contentEncoding: head["content-encoding"], length: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
+        guard let error = partial?.error(in: rest, from: offset) else { return }
+        stop = .wrongRest(notTheRest(error))
     }
 
-    /// The host that is asked, for people.
+    private func notTheRest(_ reason: String) -> RunFailure {
+        RunFailure(
+            .content,
+            "the connection to \(host) broke, and the part that it sent then is not certainly the rest of the body: "
+                + reason)
+    }
+
+    /// The host of the hop, for messages.
     private var host: String {
         let name = hop?.location.origin.hostForPeople ?? source.host
         return source.unixSocket.map { "\(name) at \($0)" } ?? name
     }
 
-    /// How the hop that libcurl has just ended fits into the transfer.
-    func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
+    /// How the hop ended that libcurl has just reported.
+    ///
+    /// - Parameter now: wall-clock time in seconds since 1970.
+    func hopEnd(_ code: CURLcode, now: Int64) -> TransferStateMachine.HopEnd {
         guard purpose == .data else { return .final }
         if case .connectionNotIdle = stop { return .connectionUnusable }
-        if hasAnswer(code), isConditionRejected { return .conditionRejected }
-        guard hasAnswer(code) else { return isRestWanted(code) ? .broken(at: spool.count) : .final }
-        if isRest { return isRestWanted(code) ? .broken(at: spool.count) : .final }
+        // Without a body, the write callback was not called: the received part is not the content of this answer.
+        if code == CURLE_OK, partial != nil, !hasBodyBegun { begin() }
+        if case .wrongRest = stop { return .restRejected }
+        if hasAnswer(code), isConditionRejected || isOtherNotModified { return .conditionRejected }
+        guard hasAnswer(code) else { return isRestWanted(code, now: now) ? .broken(at: spool.count) : .final }
+        if isRest { return isRestWanted(code, now: now) ? .broken(at: spool.count) : .final }
         let status = easy.number(CURLINFO_RESPONSE_CODE)
         guard HTTPAnswer.isRedirect(status), let reference = head["location"], !reference.isEmpty
         else { return .final }
         return .redirect(status: status, to: reference)
     }
 
-    /// Whether the origin may have rejected the request for its conditions: a field that is too long for it, or has
-    /// characters that it does not take, gets one of these answers. Without them the request may succeed.
+    /// Whether the origin may have rejected the request for its conditions: some origins send these answers if a field
+    /// is too long or has characters that they do not accept. Without the conditions the request may succeed.
     private var isConditionRejected: Bool {
         guard validators != nil, partial == nil, let hop, hop.isConditional, !hop.sendsBody else { return false }
         return head.status == 400 || head.status == 431
     }
 
-    /// Whether it is known that the whole body came, or somebody else finds that out.
+    /// Whether the answer is a 304 for other content than the validators of the request: an error of the origin, or of
+    /// a cache in between. Without the conditions the request returns the content.
+    private var isOtherNotModified: Bool {
+        guard let validators, partial == nil, let hop, hop.isConditional, !hop.sendsBody else { return false }
+        return head.status == 304 && lastAnswer(now: nil).stated.areOthers(than: validators)
+    }
+
+    /// Whether it is certain that the body is complete, or a check of the content proves it.
     private var isEndCertain: Bool { !head.isUnframed || isProven || source.allowsUnframed }
 
-    /// The hop has a connection, so that its request is on the way.
+    /// Whether the hop had a connection, so that its request could be sent.
     var isConnected: Bool { (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0 }
 
-    /// Whether the answer is the rest of a body, a part of it at least.
+    /// Whether the answer is the rest of a body, or a part of the rest.
     private var isRest: Bool { partial != nil && easy.number(CURLINFO_RESPONSE_CODE) == 206 }
 
-    /// Whether the connection broke in a body whose rest can be asked for, or brought less than the rest.
-    private func isRestWanted(_ code: CURLcode) -> Bool {
+    /// Whether the body is incomplete and its rest can be requested.
+    private func isRestWanted(_ code: CURLcode, now: Int64) -> Bool {
         switch code {
         case CURLE_OK, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_OPERATION_TIMEDOUT: break
         default: return false
         }
         guard stop == nil, takesBody, hop?.sendsBody == false, spool.count >= PartialBody.minimum else { return false }
         if partial == nil {
+            let answer = lastAnswer(now: now)
+            // With an entity tag, even if it cannot be sent back, a date is not allowed (RFC 9110, 13.1.5).
+            guard answer.entityTag != nil || head["etag"] == nil else { return false }
             partial = PartialBody(
-                of: lastAnswer(),
+                of: answer,
                 PartialBody.Fields(
                     contentEncoding: head["content-encoding"], acceptRanges: head["accept-ranges"]),
                 announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
@@ -520,7 +569,7 @@ final class HTTPExchange {
         return UInt64(spool.count) < partial.total
     }
 
-    /// The answer of a request for a status. It is whole before the outcome is told; nil: there was none.
+    /// The answer to a request for a status; nil without an answer. It is set before the outcome.
     private(set) var answer: Answer?
 
     /// The outcome of the last hop.
@@ -545,7 +594,7 @@ final class HTTPExchange {
                                 + "origin is not there")))
             case .connectionNotIdle:
                 return .failure(
-                    .failed(RunFailure(.transient, "\(host) sent something before it was asked")))
+                    .failed(RunFailure(.transient, "\(host) sent data before the request")))
             case .tooLarge(let announced?):
                 return .failure(.failed(SizeLimit.exceeded(by: host, announcing: announced, limit: maxBytes)))
             case .tooLarge(nil):
@@ -562,7 +611,7 @@ final class HTTPExchange {
                     ? head["location"].flatMap { hop?.location.resolving($0) } : nil)
         }
         if let partial, isRest { return wholeBody(partial, now: now) }
-        let answer = lastAnswer()
+        let answer = lastAnswer(now: now)
         switch answer.meaning(now: now) {
         case .content:
             if let decoder, !decoder.isComplete {
@@ -583,19 +632,29 @@ final class HTTPExchange {
             }
             return content(of: answer, now: now)
         case .notModified:
-            let validators = validators(of: answer, now: now)
+            let validators = validators(of: answer)
             return .success(.notModified(validators.isEmpty ? nil : validators, freshFor: freshness(now: now)))
         case .failure(let failure):
             return .failure(.failed(failure))
         }
     }
 
-    /// What the last hop's answer says.
-    private func lastAnswer() -> HTTPAnswer {
+    /// When the head of the last hop's answer arrived, in wall-clock seconds since 1970, rounded down. The body may
+    /// have taken a long time since then.
+    private func received(_ now: Int64) -> Int64 {
+        let total = easy.offset(CURLINFO_TOTAL_TIME_T) ?? 0
+        let sinceThen = total - min(easy.offset(CURLINFO_STARTTRANSFER_TIME_T) ?? 0, total)
+        return now - Int64(clamping: sinceThen / 1_000_000 + 1)
+    }
+
+    /// The answer of the last hop.
+    ///
+    /// - Parameter now: wall-clock time in seconds since 1970; nil if the time of the answer is not needed.
+    private func lastAnswer(now: Int64?) -> HTTPAnswer {
         HTTPAnswer(
             status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: head["content-type"],
             entityTag: head.token("etag"), lastModified: head.token("last-modified"), date: head["date"],
-            retryAfter: head["retry-after"],
+            received: now.map { received($0) }, retryAfter: head["retry-after"],
             wasConditional: validators != nil && partial == nil && hop?.sendsBody == false
                 && hop?.isConditional == true,
             wasForRest: partial != nil,
@@ -603,7 +662,7 @@ final class HTTPExchange {
                 ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
     }
 
-    /// The body that came in several parts.
+    /// The content of a body that was received in several parts.
     private func wholeBody(_ partial: PartialBody, now: Int64) -> Result<FetchResult, FetchError> {
         guard UInt64(spool.count) == partial.total else {
             return .failure(
@@ -616,23 +675,23 @@ final class HTTPExchange {
         return content(of: partial.answer, now: now)
     }
 
-    /// The answer with what of the body nobody has taken.
+    /// The content of an answer, with the part of the body that was not handed on.
     private func content(of answer: HTTPAnswer, now: Int64) -> Result<FetchResult, FetchError> {
         .success(
             .content(
                 FetchedContent(
                     bytes: spool.takeRest(), mediaType: answer.mediaType,
-                    validators: validators(of: answer, now: now), freshFor: freshness(now: now),
+                    validators: validators(of: answer), freshFor: freshness(now: now),
                     links: head.values(of: "link", atMost: Self.linkLimit),
                     location: hop?.location.url)))
     }
 
-    /// What the next request for the configured URL may ask with: none of another URL.
-    private func validators(of answer: HTTPAnswer, now: Int64) -> Validators {
-        hop?.isRedirected == true ? Validators() : answer.validators(received: now)
+    /// The validators for the next request for the configured URL; none if the answer is from another URL.
+    private func validators(of answer: HTTPAnswer) -> Validators {
+        hop?.isRedirected == true ? Validators() : answer.validators
     }
 
-    /// How much longer the answer is fresh by its own word.
+    /// How much longer the answer is fresh according to its own fields.
     private func freshness(now: Int64) -> Duration? {
         OriginFreshness(
             cacheControl: head.list("cache-control"), expires: head["expires"], date: head["date"],
@@ -640,7 +699,7 @@ final class HTTPExchange {
         ).remaining(after: .microseconds(Int64(clamping: easy.offset(CURLINFO_TOTAL_TIME_T) ?? 0)), now: now)
     }
 
-    /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.
+    /// Whether the answer was received: completely, or without the rest of a body that is not needed.
     private func hasAnswer(_ code: CURLcode) -> Bool {
         if code == CURLE_OK { return true }
         if code == CURLE_WRITE_ERROR, case .uninteresting = stop { return true }

@@ -1,7 +1,7 @@
 import FreshetPipelines
 
 extension HTTPSource {
-    /// The header fields as libcurl takes them, with the secrets that they name.
+    /// The header fields in libcurl's format, with the secrets of the credentials that they name.
     func fields(with credentials: [String: String]) throws(RunFailure) -> [String] {
         var fields: [String] = []
         for header in headers {
@@ -13,7 +13,7 @@ extension HTTPSource {
                 guard let secret = credentials[name] else {
                     throw RunFailure(.local, "the service was started without the credential '\(name)'")
                 }
-                // The configuration refuses it; here it is certain, whoever made the source.
+                // The configuration does not allow this either; the check here covers sources from elsewhere too.
                 guard mayCarryCredentials else {
                     throw RunFailure(
                         .local, "the credential '\(name)' is not sent unencrypted to \(self.host); use an https URL")
@@ -30,14 +30,15 @@ extension HTTPSource {
             }
             guard Self.isFit(header.name, value) else {
                 throw RunFailure(
-                    .local, "a header field of the source at \(host) has a character that none may have")
+                    .local, "a header field of the source at \(host) has an invalid character")
             }
             fields.append(value.isEmpty ? "\(header.name);" : "\(header.name): \(value)")
         }
         return fields
     }
 
-    /// No control character, so that a value cannot end the field, and a name that is one (RFC 9110, 5.1 and 5.5).
+    /// Whether the name is valid and the value has no control character, which could end the field (RFC 9110, 5.1 and
+    /// 5.5).
     private static func isFit(_ name: String, _ value: String) -> Bool {
         !name.isEmpty && !name.utf8.contains { $0 <= 0x20 || $0 == 0x7F || $0 == UInt8(ascii: ":") }
             && !value.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }

@@ -1,6 +1,6 @@
 import CCurl
 
-/// Scheme, host and port (RFC 6454): what credentials are bound to.
+/// Scheme, host and port (RFC 6454). Credentials are bound to an origin.
 struct Origin: Hashable, Sendable {
     /// `http` or `https`.
     var scheme: String
@@ -8,14 +8,14 @@ struct Origin: Hashable, Sendable {
     var host: String
     var port: String
 
-    /// The host as people write it: without the brackets of an IPv6 address.
+    /// The host for messages: without the brackets of an IPv6 address.
     var hostForPeople: String {
         host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     }
 }
 
-/// An absolute `http` or `https` URL, as libcurl itself takes it apart: what is checked here and what is connected to
-/// there cannot differ.
+/// An absolute `http` or `https` URL. libcurl itself parses it, so that the checked host and the host that libcurl
+/// connects to cannot differ.
 struct Location: Hashable, Sendable {
     /// The URL without user information and fragment.
     let url: String
@@ -24,14 +24,14 @@ struct Location: Hashable, Sendable {
     let user: String?
     let password: String?
 
-    /// Returns nil if the text is no absolute URL of HTTP.
+    /// Returns nil if the text is not an absolute `http` or `https` URL.
     init?(_ url: String) {
         guard let parts = URLParts(), parts.set(url) else { return nil }
         self.init(parts)
     }
 
-    /// The location that a `Location` field means, which may be relative to this one (RFC 9110, 10.2.2). Its user
-    /// information, if it has any, is dropped: an origin does not choose the credentials that others are sent.
+    /// The location of a `Location` field, which may be relative to this location (RFC 9110, 10.2.2). User information
+    /// in the field is dropped: an origin must not choose the credentials that are sent to other origins.
     func resolving(_ reference: String) -> Location? {
         guard let parts = URLParts(), parts.set(url), parts.set(reference) else { return nil }
         parts.removeUser()
@@ -62,7 +62,7 @@ private struct URLParts: ~Copyable {
 
     deinit { curl_url_cleanup(raw) }
 
-    /// Sets the URL, or resolves a reference against the one that is set.
+    /// Sets the URL, or resolves a reference against the present URL.
     func set(_ url: String) -> Bool {
         curl_url_set(raw, CURLUPART_URL, url, UInt32(CURLU_URLENCODE)) == CURLUE_OK
     }
@@ -73,7 +73,7 @@ private struct URLParts: ~Copyable {
         }
     }
 
-    /// A part as it stands in the URL; the scheme's own port if there is none.
+    /// A part of the URL, not decoded; the scheme's default port if the URL has no port.
     subscript(part: CURLUPart) -> String? {
         text(of: part, flags: part == CURLUPART_PORT ? UInt32(CURLU_DEFAULT_PORT) : 0)
     }

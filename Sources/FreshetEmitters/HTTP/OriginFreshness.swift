@@ -1,55 +1,51 @@
-import CCurl
-
-/// What an answer says of how long it is fresh (RFC 9111, 4.2), to a private cache.
+/// How long an answer is fresh for a private cache, according to its fields (RFC 9111, 4.2).
 struct OriginFreshness: Hashable, Sendable {
-    /// All lines of `Cache-Control`, with commas between.
+    /// All lines of `Cache-Control`, joined with commas.
     var cacheControl: String?
     var expires: String?
     var date: String?
     var age: String?
 
-    /// How much longer it is fresh; zero: not any more; nil: it says nothing of that. Nothing is guessed.
+    /// How much longer the answer is fresh; zero if it is stale; nil if its fields do not determine it. There is no
+    /// heuristic freshness.
     ///
-    /// `max-age` counts, and without it `Expires`. What cannot be understood means: not any more (RFC 9111, 4.2.1), and
-    /// so does `no-cache`. `s-maxage` is for shared caches; `no-store`, `immutable`, `must-revalidate` and the `stale-`
-    /// directives say nothing of how long.
+    /// `max-age` counts, and without it `Expires`. An invalid value means stale (RFC 9111, 4.2.1), and so does
+    /// `no-cache`. `s-maxage` is for shared caches; `no-store`, `immutable`, `must-revalidate` and the `stale-`
+    /// directives do not determine a time.
     ///
     /// - Parameters:
-    ///   - delay: since the request began.
+    ///   - delay: the time since the request began.
     ///   - now: wall-clock time in seconds since 1970.
     func remaining(after delay: Duration, now: Int64) -> Duration? {
         let control = CacheControl(cacheControl ?? "")
         if control.noCache { return .zero }
-        let date = date.flatMap(Self.seconds)
+        let date = date.flatMap(HTTPDate.seconds)
         let lifetime: Duration
         if let maxAge = control.maxAge {
             lifetime = maxAge
         } else if let expires {
-            guard let end = Self.seconds(of: expires) else { return .zero }
+            guard let end = HTTPDate.seconds(expires) else { return .zero }
             lifetime = .seconds(end - (date ?? now))
         } else {
             return nil
         }
-        // RFC 9111, 4.2.3: by the clocks, and by what caches on the way have counted; the older is believed.
+        // RFC 9111, 4.2.3: the age by the clocks, and the age that caches in between have counted; the larger age is
+        // used.
         let apparent = Duration.seconds(max(0, now - (date ?? now)))
         let counted = (age.flatMap(CacheControl.seconds) ?? .zero) + max(.zero, delay)
         return max(.zero, lifetime - max(apparent, counted))
     }
-
-    private static func seconds(of date: String) -> Int64? {
-        let seconds = curl_getdate(date, nil)
-        return seconds >= 0 ? Int64(seconds) : nil
-    }
 }
 
-/// The directives of `Cache-Control` (RFC 9111, 5.2.2) that say how long an answer is fresh.
+/// The directives of `Cache-Control` (RFC 9111, 5.2.2) that determine how long an answer is fresh.
 struct CacheControl: Hashable, Sendable {
-    /// Not to be used without asking; also if only some fields are named.
+    /// Whether the answer must be validated before each use; also true if the directive names only some fields.
     private(set) var noCache = false
-    /// Zero if it cannot be understood; of several the first one.
+    /// The value of the first `max-age`; zero if it is invalid.
     private(set) var maxAge: Duration?
 
-    /// - Parameter field: directives with commas between, each a name, some with a value, which may be in quotes.
+    /// - Parameter field: directives, separated by commas; each is a name, perhaps with a value, which may be in
+    ///   quotes.
     init(_ field: String) {
         for directive in Self.split(field, at: ",") {
             let parts = Self.split(directive, at: "=")
@@ -65,16 +61,15 @@ struct CacheControl: Hashable, Sendable {
         }
     }
 
-    /// `delta-seconds` (RFC 9111, 1.2.2): what is too large to count with is 2³¹; nil for what is no number.
+    /// Parses `delta-seconds` (RFC 9111, 1.2.2). A larger number becomes 2³¹; nil if the text is not a number.
     static func seconds(_ text: some StringProtocol) -> Duration? {
-        let digits = text.utf8.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
-        guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
             return nil
         }
-        return .seconds(min(Int64(String(decoding: digits, as: UTF8.self)) ?? .max, 1 << 31))
+        return .seconds(min(Int64(text) ?? .max, 1 << 31))
     }
 
-    /// Splits where a character stands outside of quotes (RFC 9110, 5.6.4).
+    /// Splits a text at a character outside of quotes (RFC 9110, 5.6.4).
     private static func split(_ text: some StringProtocol, at separator: Character) -> [String] {
         var parts = [""]
         var isQuoted = false

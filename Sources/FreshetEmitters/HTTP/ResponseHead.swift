@@ -1,19 +1,20 @@
 import FreshetPipelines
 
-/// The head of a response as its lines come: the status line, the fields, and after the body the trailers.
+/// Parses the head of a response line by line: the status line, the fields and, after the body, the trailers.
 ///
-/// It counts and bounds what comes before anything is stored, parses each line once, and rejects what two readers may
-/// understand differently (RFC 9112, 2.2, 5, 6.3 and 11.2): a proxy that takes the end of a body to be elsewhere would
-/// give one request the answer to another.
+/// It checks limits before it stores a line, parses each line once, and rejects responses that two implementations may
+/// interpret differently (RFC 9112, 2.2, 5, 6.3 and 11.2): if a proxy finds the end of a body elsewhere, one request
+/// gets the answer to another request.
 ///
-/// Lines come from libcurl's header callback, one call a line, with the line's end. Interim responses (1xx) come before
-/// the final one and are counted, not kept.
+/// Lines come from libcurl's header callback, one call for each line, including the line's end. Interim responses (1xx)
+/// precede the final response and are counted, but not kept.
 struct ResponseHead {
-    /// What an origin may send. Each is many times what servers send: nginx and Apache send less than 1 KiB and 20 lines.
+    /// Limits on a response. Each limit is far above usual responses: nginx and Apache send less than 1 KiB and 20
+    /// lines.
     struct Limits: Hashable, Sendable {
         /// Lines of fields of one response.
         var lines = 256
-        /// Bytes of one head, with the status line and the ends of lines.
+        /// Bytes of one head, including the status line and the ends of lines.
         var bytes = 64 << 10
         /// Interim responses before the final one.
         var interim = 8
@@ -23,7 +24,7 @@ struct ResponseHead {
         var trailerBytes = 16 << 10
     }
 
-    /// Why a response is rejected, for people: what the origin sent.
+    /// Why a response is rejected: a description of the invalid part that the origin sent.
     struct Violation: Error, Hashable, CustomStringConvertible {
         var description: String
         init(_ description: String) { self.description = description }
@@ -38,7 +39,7 @@ struct ResponseHead {
     private struct Field {
         /// In lower case.
         var name: String
-        /// Without the space around it; as it came, in whatever encoding.
+        /// The bytes of the value in their original encoding, without the white space around them.
         var value: [UInt8]
     }
 
@@ -51,14 +52,14 @@ struct ResponseHead {
     private var interim = 0
     private var trailerLines = 0
     private var trailerBytes = 0
-    /// The status of the response whose head is being read, or was read last.
+    /// The status of the response whose head is read now or was read last.
     private(set) var status = 0
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
     // MARK: Lines
 
-    /// Takes one line with its end.
+    /// Takes one line, including its end.
     mutating func take(_ line: some Collection<UInt8>) throws(Violation) {
         switch phase {
         case .beforeStatus:
@@ -88,11 +89,11 @@ struct ResponseHead {
             separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[1].count == 3, let status = Int(String(decoding: words[1], as: UTF8.self)),
             (100...999).contains(status)
-        else { throw Violation("a status line that is none of HTTP/1") }
-        // Later versions have frames, and no status line: this one would be taken for framed by something else.
+        else { throw Violation("a status line that is not of HTTP/1") }
+        // Later versions have frames and no status line. Another version in a status line would hide how the body ends.
         guard words[0].starts(with: "HTTP/1.".utf8), words[0].count == 8, let minor = words[0].last,
             (0x30...0x39).contains(minor)
-        else { throw Violation("a status line that is none of HTTP/1") }
+        else { throw Violation("a status line that is not of HTTP/1") }
         minorVersion = minor - 0x30
         if (100..<200).contains(status) {
             interim += 1
@@ -113,7 +114,7 @@ struct ResponseHead {
             return try checkFraming()
         }
         guard text[0] != 0x20, text[0] != 0x09 else {
-            throw Violation("a header line that continues the one before (RFC 9112, 5.2)")
+            throw Violation("a header line that continues the previous line (RFC 9112, 5.2)")
         }
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0, text[..<colon].allSatisfy(Self.isToken)
         else {
@@ -129,7 +130,7 @@ struct ResponseHead {
         fields.append(Field(name: name, value: Array(rest[start..<max(start, end)])))
     }
 
-    /// A line without its end, which is CR LF and nothing else.
+    /// A line without its end, which must be CR LF.
     private func content(of line: some Collection<UInt8>) throws(Violation) -> [UInt8] {
         var text = Array(line)
         if text.last == 0x0A {
@@ -140,7 +141,7 @@ struct ResponseHead {
                 throw Violation("a header line that ends without a carriage return")
             }
         }
-        // What a part of the readers takes for a line's end, or for the end of the text (RFC 9110, 5.5).
+        // Some implementations treat these characters as the end of a line or of the text (RFC 9110, 5.5).
         guard !text.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
             throw Violation("a header line with a control character in it")
         }
@@ -179,43 +180,45 @@ struct ResponseHead {
             }
         }
         guard let first = lengths.first else { return }
-        // A list of equal lengths is allowed to be repaired; nobody has to.
+        // Equal lengths are accepted, which RFC 9112, 6.3 allows.
         guard lengths.allSatisfy({ $0 == first }) else { throw Violation("two different lengths of the body") }
         guard !first.isEmpty, first.allSatisfy({ (0x30...0x39).contains($0) }),
             Int64(String(decoding: first, as: UTF8.self)) != nil
-        else { throw Violation("a Content-Length that is no length") }
+        else { throw Violation("a Content-Length that is not a length") }
     }
 
-    /// Whether only the end of the connection says where the body ends: HTTP/1 with neither length nor chunking. A body
-    /// that was cut then looks like a whole one (RFC 9112, 8).
+    /// Whether only the end of the connection ends the body: HTTP/1 with neither a length nor chunks. A truncated body
+    /// then looks like a complete body (RFC 9112, 8).
     var isUnframed: Bool {
         !fields.contains { $0.name == "content-length" || $0.name == "transfer-encoding" }
     }
 
     // MARK: Fields
 
-    /// The value of the last field of a name; nil: there is none.
+    /// The value of the last field with a name; nil without such a field.
     ///
     /// - Parameter name: in lower case.
     subscript(_ name: String) -> String? {
         fields.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    /// The values of all fields of a name in their order, the first so many.
+    /// The values of the fields with a name, in order, at most `limit`.
     func values(of name: String, atMost limit: Int = .max) -> [String] {
         fields.lazy.filter { $0.name == name }.prefix(limit).map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    /// The value of a field that is a list: all of its lines, with commas between (RFC 9110, 5.3); nil: there is none.
+    /// The value of a field that is a list: all of its lines, joined with commas (RFC 9110, 5.3); nil without such a
+    /// field.
     func list(_ name: String) -> String? {
         let values = values(of: name)
         return values.isEmpty ? nil : values.joined(separator: ",")
     }
 
-    /// The value of a field that the origin must get back as it came, such as an entity tag. Nil: there is none, or it
-    /// has bytes that are not ASCII, which no text keeps for certain.
+    /// The value of a field that is sent back to the origin unchanged, such as an entity tag. Nil if there is no such
+    /// field, if several fields differ, or if the value has bytes that are not ASCII, which a string may not preserve.
     func token(_ name: String) -> String? {
-        guard let field = fields.last(where: { $0.name == name }),
+        let lines = fields.filter { $0.name == name }
+        guard let field = lines.first, lines.allSatisfy({ $0.value == field.value }),
             field.value.allSatisfy({ (0x20..<0x7F).contains($0) })
         else { return nil }
         return String(decoding: field.value, as: UTF8.self)

@@ -2,35 +2,35 @@ import CCurl
 import FreshetPipelines
 import Glibc
 
-/// Why libcurl gave a request up, with what is needed to say so.
+/// Why libcurl ended a request without an answer, with the data for a message.
 ///
-/// | libcurl's reason | kind |
+/// | error of libcurl | kind |
 /// | --- | --- |
 /// | no address, no connection, no handshake, or none of them in time | connection |
-/// | a connection that broke, stalled or spoke nonsense; a certificate | transient |
-/// | a certificate that is not valid yet, or not any more | certificateDate |
+/// | a connection that broke or stalled, or a response that is not HTTP; a certificate | transient |
+/// | a certificate that is not valid yet or has expired | certificateDate |
 /// | a body that its own encoding contradicts | content |
 /// | memory, a CA file or a client certificate that cannot be used, a URL that libcurl refuses | local |
 struct TransferFailure {
     var code: CURLcode
-    /// libcurl's words; they name hosts and addresses, no query, and the user information of a proxy only.
+    /// libcurl's message. It may contain hosts, addresses and the user information of a proxy, but no query.
     var detail: String
     var host: String
-    /// The path of the socket through which the host is asked, if it is.
+    /// The path of the socket through which the host is reached; nil without such a socket.
     var socket: String?
-    /// What the system said when it made no connection.
+    /// The errno of the failed connection; 0 without an error.
     var systemError: Int32 = 0
-    /// Bytes of the body that came, before decoding.
+    /// The number of received bytes of the body, before decoding.
     var received: UInt64
-    /// The body's length as announced.
+    /// The announced length of the body.
     var announced: UInt64?
-    /// How many times the rest of the body was asked for.
+    /// The number of requests for the rest of the body.
     var resumptions = 0
-    /// Whether the connection stood (handshake included) and the request could be sent.
+    /// Whether the connection was established, including the handshake, so that the request could be sent.
     var wasConnected: Bool
     /// Whether the name had been resolved.
     var wasResolved: Bool
-    /// What OpenSSL found of the certificate (`X509_V_ERR_…`), if it is that which failed.
+    /// OpenSSL's result for the certificate (`X509_V_ERR_…`), if its verification failed.
     var verification = 0
     var limits: HTTPClient.Options
 
@@ -38,8 +38,8 @@ struct TransferFailure {
     /// chain.
     private static let dateFindings = [9, 10]
 
-    /// X509_V_OK, X509_V_ERR_UNSPECIFIED and X509_V_ERR_HOSTNAME_MISMATCH: with a chain that is at fault OpenSSL says which
-    /// way; the name is compared by libcurl itself, before it asks for the finding.
+    /// X509_V_OK, X509_V_ERR_UNSPECIFIED and X509_V_ERR_HOSTNAME_MISMATCH. For an invalid chain OpenSSL has another
+    /// result; libcurl itself compares the name, before it gets the result from OpenSSL.
     private static let nameFindings = [0, 1, 62]
 
     var failure: RunFailure {
@@ -48,7 +48,7 @@ struct TransferFailure {
         return failure
     }
 
-    /// Whether the name was resolved, and the kernel did not reject the address for want of a route to it.
+    /// Whether the name was resolved, and the kernel had a route to the address.
     private var wasRouted: Bool {
         guard code != CURLE_COULDNT_RESOLVE_HOST, code != CURLE_COULDNT_RESOLVE_PROXY, wasResolved else { return false }
         switch systemError {
@@ -68,7 +68,7 @@ struct TransferFailure {
                 .connection,
                 "could not connect to the socket \(socket ?? "")"
                     + (systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))")
-                    + "; its service has to run, and this service's user to have the right to write to the socket")
+                    + "; its service must run, and the user of freshetd must be allowed to write to the socket")
         case CURLE_COULDNT_CONNECT:
             RunFailure(.connection, "could not connect to \(host)\(reason)")
         case CURLE_SSL_CONNECT_ERROR:
@@ -99,8 +99,8 @@ struct TransferFailure {
         case CURLE_SSL_CERTPROBLEM:
             RunFailure(
                 .local,
-                "the client certificate for \(host) cannot be used\(reason); its credential and that of its key have to "
-                    + "be PEM, belong together and need no passphrase")
+                "the client certificate for \(host) cannot be used\(reason); its credential and the credential of its "
+                    + "key must be PEM, belong together and need no passphrase")
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE:
             RunFailure(.local, "the file of certificate authorities cannot be used\(reason)")
         case CURLE_PARTIAL_FILE:
@@ -112,20 +112,24 @@ struct TransferFailure {
             } else {
                 RunFailure(.transient, "the body ended after \(Text.grouped(received)) bytes, before its end (\(host))")
             }
+        case CURLE_BAD_FUNCTION_ARGUMENT:
+            // libcurl's own parser of header lines, which gets each line first, rejected the line.
+            RunFailure(
+                .transient, "\(host) sent a header line without a valid name, or a continuation line first")
         case CURLE_GOT_NOTHING:
             RunFailure(.transient, "\(host) closed the connection without an answer")
         case CURLE_BAD_CONTENT_ENCODING:
             RunFailure(.content, "the body's compression is broken or unknown (\(host))\(reason)")
         case CURLE_OUT_OF_MEMORY:
-            // libcurl says the same of a line of the headers that passes its limit of 100 KiB.
+            // libcurl has the same error for a header line that exceeds its limit of 100 KiB.
             RunFailure(
-                .transient, "\(host) sent a line of headers that is too long, or memory has run out on this machine")
-        case CURLE_UNSUPPORTED_PROTOCOL where wasConnected:  // HTTP/0.9: whatever is no HTTP at all
+                .transient, "\(host) sent a header line that is too long, or this machine is out of memory")
+        case CURLE_UNSUPPORTED_PROTOCOL where wasConnected:  // HTTP/0.9: the response is not HTTP
             RunFailure(.transient, "\(host) does not speak HTTP there\(reason)")
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
             RunFailure(.local, "the URL at \(host) cannot be used; check the source's URL")
         case CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION:
-            RunFailure(.local, "libcurl cannot do the request to \(host)\(reason)")
+            RunFailure(.local, "libcurl cannot make the request to \(host)\(reason)")
         default:
             RunFailure(.transient, "the request to \(host) failed\(reason)")
         }
@@ -144,8 +148,8 @@ struct TransferFailure {
         return ": \(Text.escaped(Self.withoutUserInformation(words)))"
     }
 
-    /// libcurl quotes a proxy's URL that it cannot use, password and all. It is no URL, so no parser helps: all from the
-    /// scheme to the last `@` goes.
+    /// libcurl quotes a proxy's URL that it cannot use, including the password. The quoted text may be an invalid URL,
+    /// which cannot be parsed, so the text from the scheme to the last `@` is removed.
     private static func withoutUserInformation(_ words: String) -> String {
         guard let at = words.lastIndex(of: "@") else { return words }
         var start = words.startIndex

@@ -1,24 +1,25 @@
 import FreshetPipelines
 
-/// What becomes of one request to a source: begin, follow redirects, end once. Cancellation and completion race; the
-/// first of them that arrives decides, and the other finds the end.
+/// The state of one request to a source: it begins, follows redirects, and ends once. Cancellation and completion race:
+/// the first of them decides, and the other has no effect.
 ///
-/// Redirects are followed here and not by libcurl, which sends most header fields that a program sets along to any host.
+/// Redirects are followed here and not by libcurl, because libcurl sends most of the header fields to any host.
 struct TransferStateMachine {
-    /// One request on the way to the answer.
+    /// One HTTP request of the transfer.
     struct Hop: Hashable {
         var location: Location
-        /// Whether the configuration's header fields and the URL's user information go along: until a redirect leaves
-        /// the configured origin. A way back does not bring them back, since it was not the origin that chose it.
+        /// Whether the hop sends the configuration's header fields and the URL's user information. It does so until a
+        /// redirect leaves the configured origin. A redirect back does not restore them, because another origin chose
+        /// it.
         var carriesCredentials: Bool
-        /// It is a POST with the configured body; else a GET.
+        /// Whether the hop is a POST with the configured body; otherwise it is a GET.
         var sendsBody = false
-        /// A redirect has led there.
+        /// Whether a redirect has led to this hop.
         var isRedirected = false
-        /// Whether it asks for content other than the copy at hand, if there is one. Validators are of the URL that is
-        /// configured: its redirects may lead elsewhere the next time, where the same entity tag is other content's.
+        /// Whether the hop sends the validators of the present copy. Validators belong to the configured URL: its
+        /// redirects may lead elsewhere next time, where the same entity tag may belong to other content.
         var isConditional: Bool
-        /// No connection that is there already is used.
+        /// Whether the hop must use a new connection.
         var wantsNewConnection = false
 
         init(location: Location, carriesCredentials: Bool, sendsBody: Bool = false, isRedirected: Bool = false) {
@@ -32,42 +33,44 @@ struct TransferStateMachine {
 
     /// How a hop ended, if it was not cancelled.
     enum HopEnd: Hashable {
-        /// The origin pointed elsewhere; the text of its `Location` field.
+        /// The origin redirected the request; the text of its `Location` field.
         case redirect(status: Int, to: String)
-        /// The connection broke when so many bytes of a body were there whose rest can be asked for.
+        /// The connection broke after so many bytes of a body whose rest can be requested.
         case broken(at: Int)
-        /// Nothing was asked: the connection that libcurl took had something to read before the request was written.
+        /// The request was not sent: the reused connection had data to read before the request was written.
         case connectionUnusable
-        /// The origin rejected the request, perhaps for its conditions.
+        /// The origin rejected the request, perhaps for its conditions, or answered 304 for other content.
         case conditionRejected
+        /// The received data is not certainly the rest of the body.
+        case restRejected
         /// An answer or a failure that is final.
         case final
     }
 
     enum StartAction: Hashable {
         case request(Hop)
-        /// It was cancelled before it began.
+        /// The transfer was cancelled before it began.
         case answerCancelled
     }
 
     enum CancelAction: Hashable {
-        /// Take the request away, which closes its connection, then answer.
+        /// Remove the request, which closes its connection, then return the cancellation.
         case abandonAndAnswerCancelled
         case none
     }
 
     enum EndAction: Hashable {
         case request(Hop)
-        /// Ask the hop's URL for the rest of the body.
+        /// Request the rest of the body from the hop's URL.
         case requestRest(Hop)
-        /// The hop's own outcome is the transfer's.
+        /// The hop's outcome is the outcome of the transfer.
         case answer
         case fail(RunFailure)
     }
 
-    /// More redirects than this in a row are taken for a loop.
+    /// The most redirects in a row; more are treated as a loop.
     static let maxRedirects = 10
-    /// So many times the rest of a body is asked for, and only while each time brings more of it.
+    /// The most requests for the rest of a body. Each of them must bring more of the body.
     static let maxResumptions = 5
 
     private enum State {
@@ -79,7 +82,7 @@ struct TransferStateMachine {
 
     private struct Resumptions {
         var count = 0
-        /// Bytes that were there at the last of them.
+        /// The number of bytes of the body at the last request for the rest.
         var offset = 0
     }
 
@@ -89,9 +92,9 @@ struct TransferStateMachine {
     private let redirects: HTTPSource.Redirects
 
     /// - Parameters:
-    ///   - sendsBody: the first request is a POST.
-    ///   - staysAtOrigin: the origin is not reached by its name, so that no other is either.
-    ///   - redirects: those that are followed.
+    ///   - sendsBody: whether the first request is a POST.
+    ///   - staysAtOrigin: whether redirects to other origins fail, because the origin is reached through a socket.
+    ///   - redirects: which redirects are followed.
     init(
         _ location: Location, sendsBody: Bool = false, staysAtOrigin: Bool = false,
         redirects: HTTPSource.Redirects = .any
@@ -122,17 +125,18 @@ struct TransferStateMachine {
         case .requesting:
             state = .ended
             return .abandonAndAnswerCancelled
-        case .cancelledBeforeStart, .ended:  // the answer was quicker, or it is cancelled already
+        case .cancelledBeforeStart, .ended:  // the answer came first, or the transfer is already cancelled
             return .none
         }
     }
 
     mutating func hopEnded(_ end: HopEnd) -> EndAction {
         guard case .requesting(let hop, let redirects, let resumptions) = state else {
-            // safe: our own programming error, out of reach of what an origin sends. A hop ends once: libcurl reports each
-            // transfer once, and who takes it from its pool tells it here in the same turn of the loop. A request that is
-            // cancelled is taken out of its pool in the turn in which it is cancelled, and is not reported any more.
-            preconditionFailure("a hop ended that is not under way, in \(state)")
+            // safe: only a programming error leads here, no data of an origin. A hop ends once: libcurl reports each
+            // transfer once, and the client calls this in the same turn of the loop in which it removes the transfer
+            // from its pool. A cancelled request is removed from its pool in the turn in which it is cancelled, and
+            // libcurl does not report it afterwards.
+            preconditionFailure("a hop ended that is not in progress, in \(state)")
         }
         switch end {
         case .final:
@@ -149,6 +153,14 @@ struct TransferStateMachine {
             state = .requesting(next, redirects: redirects, Resumptions(count: resumptions.count, offset: 0))
             return .request(next)
         case .connectionUnusable, .conditionRejected:
+            state = .ended
+            return .answer
+        case .restRejected where (1...Self.maxResumptions).contains(resumptions.count):
+            // The whole body is requested once, without further continuations.
+            state = .requesting(
+                hop, redirects: redirects, Resumptions(count: Self.maxResumptions + 1, offset: 0))
+            return .request(hop)
+        case .restRejected:
             state = .ended
             return .answer
         case .broken(let offset):
@@ -182,7 +194,7 @@ struct TransferStateMachine {
         }
         guard let next = hop.location.resolving(reference) else {
             throw RunFailure(
-                .refused, "\(host) answered \(status) and redirects to what is no http or https URL; not followed")
+                .refused, "\(host) answered \(status) and redirects to a URL that is not http or https; not followed")
         }
         let isAllowed =
             switch self.redirects {
@@ -196,7 +208,7 @@ struct TransferStateMachine {
                 "\(host) redirects to \(next.origin.hostForPeople); not followed (source.redirects: \(self.redirects.rawValue))"
             )
         }
-        // A copy that was to come authenticated and unread by others must not come in the clear.
+        // Content that is configured to be fetched authenticated and encrypted must not be fetched unencrypted.
         guard hop.location.origin.scheme != "https" || next.origin.scheme == "https" else {
             throw RunFailure(
                 .refused, "\(host) redirects from https to http at \(next.origin.hostForPeople); not followed")
@@ -205,16 +217,16 @@ struct TransferStateMachine {
         guard isOwn || !staysAtOrigin else {
             throw RunFailure(
                 .refused,
-                "\(host) is asked through a socket and redirects to \(next.origin.hostForPeople); not followed")
+                "\(host) is reached through a socket and redirects to \(next.origin.hostForPeople); not followed")
         }
-        // 307 and 308 keep the method. Of 301 and 302 RFC 9110, 15.4 leaves the choice: a GET, as with 303, which is
-        // what browsers do.
+        // 307 and 308 keep the method. For 301 and 302, RFC 9110, 15.4 allows both methods: a GET is used, as with 303
+        // and as browsers do.
         let sendsBody = hop.sendsBody && (status == 307 || status == 308)
         guard isOwn || !sendsBody else {
             throw RunFailure(
                 .refused,
-                "\(host) redirects a POST to \(next.origin.hostForPeople), and its body goes to its own origin only; "
-                    + "not followed; check the source's URL")
+                "\(host) redirects a POST to \(next.origin.hostForPeople), but the body is only sent to the "
+                    + "configured origin; not followed; check the source's URL")
         }
         return Hop(location: next, carriesCredentials: isOwn, sendsBody: sendsBody, isRedirected: true)
     }

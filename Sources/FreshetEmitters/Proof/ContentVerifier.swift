@@ -3,7 +3,7 @@ package import FreshetEventLoop
 package import FreshetPipelines
 import Glibc
 
-/// The engine's ``ContentVerifying`` made real, by libcrypto, on workers.
+/// Verifies content for the engine, with libcrypto, on workers.
 package struct ContentVerifier: ContentVerifying {
     private let workers: WorkerPool
 
@@ -50,7 +50,7 @@ package struct ContentVerifier: ContentVerifying {
                 throw .failed(MessageDigest.unavailable("Ed25519"))
             }
             let verdict = EVP_DigestVerify(context, signature, signature.count, message, message.count)
-            // What it found is left in the thread's queue, where others would take it for theirs.
+            // Errors stay in the thread's queue, where later users of the thread would take them for their own errors.
             ERR_clear_error()
             return verdict == 1
         }
@@ -84,19 +84,19 @@ package struct ContentVerifier: ContentVerifying {
     }
 }
 
-/// Why a file has no key.
+/// Why a file does not contain a valid key.
 package struct KeyFileError: Error, Hashable {
-    /// A sentence with the file's path.
+    /// A message with the file's path.
     package var message: String
 }
 
 extension MinisignKey {
-    /// The key in a file as minisign(1) writes it. Blocks.
+    /// Reads the key from a file in the format of minisign(1). Blocks.
     package init(contentsOf path: String) throws(KeyFileError) {
         func unreadable() -> KeyFileError {
             KeyFileError(message: "the key \(path) cannot be read: \(String(cString: strerror(errno)))")
         }
-        // What is a FIFO does not hold anybody up.
+        // Non-blocking, because opening a FIFO would wait for its writer.
         guard case let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), raw >= 0 else { throw unreadable() }
         let descriptor = OwnedDescriptor(raw)
         var bytes = [UInt8](repeating: 0, count: MinisignKey.fileLimit + 1)
@@ -113,19 +113,19 @@ extension MinisignKey {
     }
 }
 
-/// A digest that is fed piece by piece.
+/// A digest that is computed piece by piece.
 ///
-/// `@unchecked Sendable` is safe: who made one hands it on from piece to piece, so that one thread at a time feeds it, and
-/// libcrypto's contexts are bound to no thread.
+/// `@unchecked Sendable` is safe: its owner passes it on from piece to piece, so that one thread at a time uses it, and
+/// libcrypto's contexts are not bound to a thread.
 private final class MessageDigest: @unchecked Sendable {
     private let context: OpaquePointer
     private var isGood = true
 
     init(_ kind: OpaquePointer?) throws(FetchError) {
-        guard let kind, let context = EVP_MD_CTX_new() else { throw .failed(Self.unavailable("a digest")) }
+        guard let kind, let context = EVP_MD_CTX_new() else { throw .failed(Self.unavailable("the digest")) }
         self.context = context
-        // Fails only where the system's crypto policy does not offer it.
-        guard EVP_DigestInit_ex(context, kind, nil) == 1 else { throw .failed(Self.unavailable("a digest")) }
+        // This fails only if the system's crypto policy forbids the digest.
+        guard EVP_DigestInit_ex(context, kind, nil) == 1 else { throw .failed(Self.unavailable("the digest")) }
     }
 
     deinit { EVP_MD_CTX_free(context) }
@@ -137,11 +137,11 @@ private final class MessageDigest: @unchecked Sendable {
     func finish() throws(RunFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
-        guard isGood, EVP_DigestFinal_ex(context, &bytes, &count) == 1 else { throw Self.unavailable("a digest") }
+        guard isGood, EVP_DigestFinal_ex(context, &bytes, &count) == 1 else { throw Self.unavailable("the digest") }
         return Array(bytes[..<Int(count)])
     }
 
     static func unavailable(_ what: String) -> RunFailure {
-        RunFailure(.local, "libcrypto cannot do what the check needs (\(what)): the system's policy may not allow it")
+        RunFailure(.local, "libcrypto does not provide \(what): the system's crypto policy may forbid it")
     }
 }

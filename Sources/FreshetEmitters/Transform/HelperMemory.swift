@@ -5,13 +5,13 @@ import Glibc
 
 /// The memory that a helper may take for one request.
 struct HelperMemory {
-    /// A helper has so many bytes of its own, before it has read anything.
+    /// The writable memory of a helper before it has read a request, in bytes.
     private static let base: UInt64 = 6 << 20
 
     private let share: MemoryShare?
-    /// There is no more to be given.
+    /// Whether the share is the whole memory budget, so that a retry cannot get more.
     private let isAll: Bool
-    /// Whether the helper is kept for others: it took little.
+    /// Whether the helper is kept for further requests, because it has little memory.
     let isKept: Bool
 
     private init(_ share: MemoryShare?, isAll: Bool, isKept: Bool) {
@@ -27,23 +27,24 @@ struct HelperMemory {
         self.init(reservation.share, isAll: reservation.isAll, isKept: false)
     }
 
-    /// Bytes; nil: the helper's own limit is enough.
+    /// The limit on the helper's writable memory, in bytes; nil if the helper's default limit applies.
     var limit: UInt64? { share.map { $0.helper + Self.base } }
 
-    /// The request with an output for which there is memory.
+    /// The request with its output limited to the reserved memory.
     func bounded(_ request: JQRequest) -> JQRequest {
         var request = request
         if let share { request.maxOutput = min(request.maxOutput, share.output) }
         return request
     }
 
-    /// The failure of a request whose output was too large for the memory; nil: it was too large for any.
+    /// The failure of a request whose output was too large for the memory. Nil if the output exceeded `maxOutput`,
+    /// which more memory does not change.
     func excess(of request: JQRequest, _ maxOutput: UInt64) -> RunFailure? {
         guard let share, request.maxOutput == share.output, share.output < maxOutput else { return nil }
         var failure = RunFailure(
             .content,
-            "the output of the jq program has more than the \(share.output >> 20) MiB that memory.max leaves for it; raise "
-                + "memory.max in freshet.yaml")
+            "the output of the jq program exceeds the \(share.output >> 20) MiB that memory.max leaves for it; "
+                + "raise memory.max in freshet.yaml")
         failure.lacksMemory = !isAll
         return failure
     }
@@ -63,7 +64,7 @@ struct HelperMemory {
 }
 
 extension FetchError {
-    /// With more memory it may succeed.
+    /// Whether the request may succeed with more memory.
     var lacksMemory: Bool {
         guard case .failed(let failure) = self else { return false }
         return failure.lacksMemory

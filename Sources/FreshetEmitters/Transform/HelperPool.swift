@@ -1,23 +1,23 @@
-/// Decides which request a jq helper works on when. It knows helpers by nothing but that they are there.
+/// Schedules the requests of pipelines on jq helpers. The scheduler does not use the helpers themselves.
 ///
-/// A multilevel feedback queue: each request begins with a short turn. A request that has used up its turn goes on while
-/// there is a free place for longer ones; if others wait for its place, it is evicted, and begins again with a longer
-/// turn when there is a place for that. Each level has places of its own, so endless programs wait for each other and hold
-/// up no short one; work that is done again is a fraction of the next turn. A pipeline whose requests take long begins at
-/// their level. Within a level pipelines take turns.
+/// It is a multilevel feedback queue. Each request begins with a short time slice. A request that has used up its slice
+/// continues while a permit of a higher level, for longer slices, is free. If other requests wait for its permit, the
+/// request is evicted; it starts again with a longer slice when a permit of that level is free. Each level has its own
+/// permits, so endless programs block only each other and never a short program. The repeated work is a fraction of the
+/// next slice. A pipeline whose requests take long begins at a higher level. Within a level, pipelines alternate.
 struct HelperPool<Helper> {
-    /// Names a request.
+    /// Identifies a request.
     typealias Ticket = UInt64
 
     enum Action {
-        /// The request goes on, with a warm helper or by starting one. Call ``turnEnds(_:)`` when it has used so much
-        /// processor time; nil: it has as much as it may.
-        case start(Ticket, Helper?, turn: Duration?)
-        /// The request has more time: the same, counted from its start.
-        case extend(Ticket, turn: Duration?)
-        /// End the helper, then call ``evicted(_:)``.
+        /// Start the request, with the warm helper or, without one, with a new helper. Call ``sliceEnded(_:)`` when the
+        /// request has used this much processor time. Nil: the slice does not end.
+        case start(Ticket, Helper?, slice: Duration?)
+        /// Extend the time slice of the request to this processor time, counted from the request's start.
+        case extend(Ticket, slice: Duration?)
+        /// End the request's helper, then call ``evicted(_:)``.
         case evict(Ticket)
-        /// See that ``cool(at:)`` is called at this instant.
+        /// Call ``cool(at:)`` at this instant.
         case cool(at: ContinuousClock.Instant)
     }
 
@@ -25,7 +25,7 @@ struct HelperPool<Helper> {
         var ticket: Ticket
         var pipeline: UInt64
         var level: Int
-        /// The lower, the earlier.
+        /// The order within a level: the lowest tag is first.
         var tag: UInt64
 
         func precedes(_ other: Waiting) -> Bool {
@@ -35,37 +35,37 @@ struct HelperPool<Helper> {
 
     private struct Working {
         var pipeline: UInt64
-        /// What the request is to have next, if it is overdue.
+        /// The level of the request's present or, if it is overdue, next time slice.
         var level: Int
-        /// The level whose place it has.
-        var place: Int
+        /// The level whose permit the request has.
+        var permitLevel: Int
         var isOverdue = false
         var isEvicted = false
     }
 
-    /// The turns, in processor time. An ordinary program takes 20 ms, most of them for compiling. The last level is ended
-    /// by the helper's own limit (``FreshetJQ/JQHelper/processorLimit``).
-    static var turns: [Duration?] { [.milliseconds(100), .seconds(2), nil] }
-    /// How many pipelines whose requests take long are remembered. If there are more, they are found out again.
+    /// The time slice of each level, in processor time. An ordinary program takes 20 ms, most of it for compiling. On
+    /// the last level the helper's own limit ends a program (``FreshetJQ/JQHelper/processorLimit``).
+    static var slices: [Duration?] { [.milliseconds(100), .seconds(2), nil] }
+    /// The most pipelines with long requests whose level is stored. With more pipelines, all levels are reset.
     private static var memory: Int { 1_024 }
 
-    /// How long a free helper stays: long enough for the pipelines of one burst, short enough that an idle daemon has
-    /// none.
+    /// How long a helper without work is kept: long enough for the pipelines of one burst, short enough that an idle
+    /// daemon has no helpers.
     private let warmth: Duration
-    /// The free places of each level.
+    /// The free permits of each level.
     private var free: [Int]
     private var waiting: [Waiting] = []
     private var working: [Ticket: Working] = [:]
     private var lastTag: [UInt64: UInt64] = [:]
     private var served: UInt64 = 0
-    /// The level at which a pipeline begins, if it is not the first.
+    /// The level at which a pipeline's requests begin, if it is not the first level.
     private var levels: [UInt64: Int] = [:]
-    /// The one that was free last comes last and is used first, so that the others cool.
+    /// Helpers without work. The most recently used helper is last and is used first, so that the others expire.
     private(set) var warm: [(helper: Helper, since: ContinuousClock.Instant)] = []
 
-    /// - Parameter places: how many requests of each level are worked on at once.
-    init(places: Int = 1, warmth: Duration = .seconds(5)) {
-        free = Self.turns.map { _ in max(1, places) }
+    /// - Parameter permitsPerLevel: the number of concurrent requests of each level.
+    init(permitsPerLevel: Int = 1, warmth: Duration = .seconds(5)) {
+        free = Self.slices.map { _ in max(1, permitsPerLevel) }
         self.warmth = warmth
     }
 
@@ -76,54 +76,56 @@ struct HelperPool<Helper> {
         return settle()
     }
 
-    /// A request has used up its turn.
-    mutating func turnEnds(_ ticket: Ticket) -> [Action] {
-        guard var work = working[ticket], !work.isOverdue, !work.isEvicted, work.level + 1 < Self.turns.count else {
+    /// A request has used up its time slice.
+    mutating func sliceEnded(_ ticket: Ticket) -> [Action] {
+        guard var work = working[ticket], !work.isOverdue, !work.isEvicted, work.level + 1 < Self.slices.count else {
             return []
         }
         work.level += 1
         remember(work.pipeline, at: work.level)
-        work.isOverdue = work.level > work.place
+        work.isOverdue = work.level > work.permitLevel
         working[ticket] = work
-        return (work.isOverdue ? [] : [.extend(ticket, turn: Self.turns[work.level])]) + settle()
+        return (work.isOverdue ? [] : [.extend(ticket, slice: Self.slices[work.level])]) + settle()
     }
 
-    /// The helper of a request that was to be evicted is gone: the request waits again.
+    /// The helper of an evicted request has ended: the request waits again.
     mutating func evicted(_ ticket: Ticket) -> [Action] {
         guard let work = working.removeValue(forKey: ticket) else { return [] }
-        free[work.place] += 1
+        free[work.permitLevel] += 1
         wait(ticket, work.pipeline, at: work.level)
         return settle()
     }
 
-    /// A request is over.
+    /// A request has ended.
     ///
     /// - Parameters:
-    ///   - helper: the helper if it can serve again, nil if it is gone.
-    ///   - used: the processor time of the request; nil: it says nothing of the pipeline's requests.
+    ///   - helper: the helper if it can serve further requests; nil if it has ended.
+    ///   - used: the processor time of the request; nil if it does not predict the pipeline's further requests.
     mutating func leave(
         _ ticket: Ticket, _ helper: Helper?, used: Duration?, at now: ContinuousClock.Instant
     ) -> [Action] {
         guard let work = working.removeValue(forKey: ticket) else { return [] }
-        free[work.place] += 1
+        free[work.permitLevel] += 1
         if let used {
-            let level = Self.turns.firstIndex { $0.map { used <= $0 } ?? true } ?? 0
+            let level = Self.slices.firstIndex { $0.map { used <= $0 } ?? true } ?? 0
             remember(work.pipeline, at: level)
         }
         if let helper { warm.append((helper, now)) }
         let actions = settle()
-        // One alarm is enough: it sees to the next itself.
+        // One timer is enough: ``cool(at:)`` returns the next instant.
         return helper != nil && warm.count == 1 ? actions + [.cool(at: now + warmth)] : actions
     }
 
-    /// A request is cancelled. Returns whether it was still waiting; if not, it has been started and will leave.
+    /// A request is cancelled. Returns whether the request was still waiting. If it was not, it has been started, and
+    /// ``leave(_:_:used:at:)`` follows.
     mutating func abandon(_ ticket: Ticket) -> Bool {
         guard let index = waiting.firstIndex(where: { $0.ticket == ticket }) else { return false }
         waiting.remove(at: index)
         return true
     }
 
-    /// The helpers that have been free for long enough: end them. And when to look again, if any are left.
+    /// Removes the helpers that have been without work for `warmth`, which the caller has to end. Also returns when to
+    /// call this again, if helpers are left.
     mutating func cool(at now: ContinuousClock.Instant) -> (ended: [Helper], again: ContinuousClock.Instant?) {
         let ended = warm.prefix { now - $0.since >= warmth }
         warm.removeFirst(ended.count)
@@ -133,7 +135,7 @@ struct HelperPool<Helper> {
     // MARK: Decisions
 
     private mutating func wait(_ ticket: Ticket, _ pipeline: UInt64, at level: Int) {
-        // Behind its own last one, and not before those that are served now.
+        // After the pipeline's own last request, and not before the requests that are served now.
         let tag = max(served, lastTag[pipeline].map { $0 + 1 } ?? 0)
         lastTag[pipeline] = tag
         waiting.append(Waiting(ticket: ticket, pipeline: pipeline, level: level, tag: tag))
@@ -144,17 +146,18 @@ struct HelperPool<Helper> {
         levels[pipeline] = level == 0 ? nil : level
     }
 
-    /// Fills free places, those of long turns first; then evicts as many as there are requests for their places.
+    /// Assigns free permits, the highest level first. Then evicts overdue requests, as many as other requests wait for
+    /// their permits.
     private mutating func settle() -> [Action] {
         var actions: [Action] = []
-        for place in free.indices.reversed() {
-            while free[place] > 0, let action = fill(place) { actions.append(action) }
+        for permitLevel in free.indices.reversed() {
+            while free[permitLevel] > 0, let action = fill(permitLevel) { actions.append(action) }
         }
         if waiting.isEmpty { lastTag = [:] }
         var leaving = working.values.count { $0.isEvicted }
-        let candidates = working.sorted { ($0.value.place, $0.key) < ($1.value.place, $1.key) }
+        let candidates = working.sorted { ($0.value.permitLevel, $0.key) < ($1.value.permitLevel, $1.key) }
         for (ticket, work) in candidates where work.isOverdue && !work.isEvicted {
-            guard waiting.count(where: { $0.level <= work.place }) > leaving else { continue }
+            guard waiting.count(where: { $0.level <= work.permitLevel }) > leaving else { continue }
             working[ticket]?.isEvicted = true
             leaving += 1
             actions.append(.evict(ticket))
@@ -162,29 +165,29 @@ struct HelperPool<Helper> {
         return actions
     }
 
-    /// Gives a place to the request of the highest level that it is for: one that waits, or one that is overdue in a place
-    /// of shorter turns and so need not begin again.
-    private mutating func fill(_ place: Int) -> Action? {
+    /// Gives a permit to the request of the highest level that may use it: a waiting request, or an overdue request
+    /// with a permit of a lower level, which then does not start again.
+    private mutating func fill(_ permitLevel: Int) -> Action? {
         var next: Int?
-        for index in waiting.indices where waiting[index].level <= place {
+        for index in waiting.indices where waiting[index].level <= permitLevel {
             if let best = next, !waiting[index].precedes(waiting[best]) { continue }
             next = index
         }
-        let overdue = working.filter { $1.isOverdue && !$1.isEvicted && $1.level <= place }
+        let overdue = working.filter { $1.isOverdue && !$1.isEvicted && $1.level <= permitLevel }
             .min { (-$0.value.level, $0.key) < (-$1.value.level, $1.key) }
         if let overdue, next.map({ waiting[$0].level < overdue.value.level }) ?? true {
-            free[overdue.value.place] += 1
-            free[place] -= 1
-            working[overdue.key]?.place = place
+            free[overdue.value.permitLevel] += 1
+            free[permitLevel] -= 1
+            working[overdue.key]?.permitLevel = permitLevel
             working[overdue.key]?.isOverdue = false
-            return .extend(overdue.key, turn: Self.turns[overdue.value.level])
+            return .extend(overdue.key, slice: Self.slices[overdue.value.level])
         }
         guard let next else { return nil }
         let request = waiting.remove(at: next)
-        free[place] -= 1
+        free[permitLevel] -= 1
         served = max(served, request.tag)
-        working[request.ticket] = Working(pipeline: request.pipeline, level: request.level, place: place)
-        return .start(request.ticket, warm.popLast()?.helper, turn: Self.turns[request.level])
+        working[request.ticket] = Working(pipeline: request.pipeline, level: request.level, permitLevel: permitLevel)
+        return .start(request.ticket, warm.popLast()?.helper, slice: Self.slices[request.level])
     }
 }
 

@@ -2,15 +2,15 @@ import FreshetEventLoop
 import FreshetJQ
 import Glibc
 
-/// One jq helper: its process, and our end of the socket that is its input and output. It serves one request at a time
-/// and lives on the loop's thread.
+/// One jq helper: its process, and the daemon's end of the socket that is the helper's input and output. It serves one
+/// request at a time and is isolated to the loop's thread.
 actor HelperProcess {
-    /// Read at once.
+    /// The most bytes of one read.
     static let chunk = 64 << 10
 
     private struct Exchange {
         var waiter: CheckedContinuation<JQReply?, Never>
-        /// What is still to be sent: the head, then the input, each from an offset.
+        /// The unsent rest of the head and of the input.
         var unsent: [ArraySlice<UInt8>]
         var decoder: JQReply.Decoder
     }
@@ -29,7 +29,7 @@ actor HelperProcess {
         self.socket = socket
     }
 
-    /// Starts a helper, on a worker: starting a process suspends its thread until the new program is in place.
+    /// Starts a helper, on a worker: starting a process blocks the thread until the new program has been loaded.
     static func start(
         _ loop: EventLoop, workers: WorkerPool, _ command: ChildProcess.Command
     ) async throws(SystemCallError) -> HelperProcess {
@@ -41,7 +41,7 @@ actor HelperProcess {
             return HelperProcess(loop, child, ours)
         }
         do {
-            try await helper.listen()
+            try await helper.startReading()
         } catch {
             await helper.end()
             throw error
@@ -49,7 +49,7 @@ actor HelperProcess {
         return helper
     }
 
-    private func listen() throws(SystemCallError) {
+    private func startReading() throws(SystemCallError) {
         guard let socket else { return }
         watch = try loop.watch(socket.rawValue, for: .read, named: "jq helper") { [weak self] readiness in
             self?.assumeIsolated { $0.ready(readiness) }
@@ -59,41 +59,42 @@ actor HelperProcess {
     /// The process's id.
     nonisolated var identifier: Int32 { child.identifier }
 
-    /// The processor time that it has used since its start.
+    /// The processor time that the process has used since its start.
     nonisolated var processorTime: Duration {
         var time = timespec()
-        // One that is gone has no clock.
+        // A process that has ended has no clock.
         var clock = clockid_t()
         guard clock_getcpuclockid(child.identifier, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .zero }
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// Limits its writable memory to so many bytes from now on (RLIMIT_DATA). What it has stays.
+    /// Limits the writable memory of the process, in bytes, from now on (RLIMIT_DATA). Allocated memory stays
+    /// allocated.
     nonisolated func limit(memory: UInt64) throws(SystemCallError) {
         try ProcessMemory.limit(child.identifier, to: memory)
     }
 
-    /// How it ended, or nil while it runs.
+    /// How the process ended; nil while it runs.
     nonisolated var result: ChildProcess.Exit? { child.result }
 
-    /// Whether it can serve a request. The socket itself is asked: one that was killed a moment ago, by the kernel for
-    /// want of memory perhaps, has hung up before the loop hears of it.
+    /// Whether the helper can serve a request. This checks the socket directly: if the helper was just killed, perhaps
+    /// by the kernel for lack of memory, the socket is closed before the loop receives the event.
     var isUsable: Bool {
         guard let socket, child.result == nil else { return false }
         var byte: UInt8 = 0
-        // A helper that was asked nothing has nothing to say: not even a byte of it could be trusted.
+        // Without a request, a helper must not send anything: a byte from it means that it is not trustworthy.
         return recv(socket.rawValue, &byte, 1, Int32(MSG_DONTWAIT | MSG_PEEK)) < 0
             && (errno == EAGAIN || errno == EINTR)
     }
 
-    /// Sends a request and awaits its reply; nil if the helper ended instead, or said what is no reply. Cancelling the
-    /// task kills the helper, since nothing else ends a program. A helper that has not replied is of no more use.
+    /// Sends a request and awaits its reply; nil if the helper ended, or sent an invalid reply. Cancelling the task
+    /// kills the helper, because nothing else ends a program. A helper without a reply cannot be used again.
     func exchange(_ request: JQRequest) async -> JQReply? {
         guard isUsable else { return nil }
         let child = child
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                // It may have hung up since the look: a suspension may let others run first.
+                // The socket may have been closed since the check, because other tasks may run at a suspension.
                 guard socket != nil else { return waiter.resume(returning: nil) }
                 exchange = Exchange(
                     waiter: waiter, unsent: [request.head[...], request.input[...]],
@@ -112,7 +113,7 @@ actor HelperProcess {
         return await child.wait()
     }
 
-    /// Ends the process and does not wait: keep this object until ``result`` is there, or a zombie remains.
+    /// Ends the process without waiting. Keep this object until ``result`` is set, otherwise a zombie remains.
     func kill() {
         hangUp()
         if child.result == nil { child.signal(SIGKILL) }
@@ -125,7 +126,7 @@ actor HelperProcess {
         if !readiness.isDisjoint(with: [.read, .hangup, .error]) { receive() }
     }
 
-    /// Sends as much as the socket takes.
+    /// Sends as much as the socket accepts.
     private func send() {
         guard let socket else { return }
         while let piece = exchange?.unsent.first {
@@ -137,7 +138,7 @@ actor HelperProcess {
                 Glibc.send(socket.rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
             }
             if count < 0 && errno == EINTR { continue }
-            // Anything but a full socket shows when reading, as its end.
+            // All errors except a full socket appear as the end of the input.
             guard count > 0 else { break }
             exchange?.unsent[0] = piece.dropFirst(count)
         }
@@ -155,11 +156,11 @@ actor HelperProcess {
     }
 
     private func take(_ piece: UnsafeRawBufferPointer) {
-        // Words without a question are none that could be trusted.
+        // Data without a request is not trustworthy.
         guard exchange != nil else { return hangUp() }
-        do throws(JQReply.Decoder.NoReply) {
+        do throws(JQReply.Decoder.InvalidReply) {
             guard let reply = try exchange?.decoder.take(piece) else { return }
-            answer(reply)
+            finish(reply)
         } catch {
             hangUp()
         }
@@ -169,10 +170,10 @@ actor HelperProcess {
         watch?.cancel()
         watch = nil
         socket = nil
-        answer(nil)
+        finish(nil)
     }
 
-    private func answer(_ reply: JQReply?) {
+    private func finish(_ reply: JQReply?) {
         let waiter = exchange?.waiter
         exchange = nil
         waiter?.resume(returning: reply)

@@ -1,13 +1,13 @@
 package import FreshetJQ
 package import FreshetPipelines
 
-/// Asks jq helpers what the engine wants to know.
+/// Implements the engine's ``Transforming`` with requests to jq helpers.
 package protocol JQEvaluating: Transforming {
-    /// The most bytes that a program may put out.
+    /// The most bytes of output of a program.
     var maxOutput: UInt64 { get }
-    /// Has a helper work on a request.
+    /// Sends a request to a helper and returns its reply.
     ///
-    /// - Throws: why there is no reply. A reply may be a failure, too.
+    /// - Throws: why there is no reply. A reply itself may be a failure, too.
     func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply
 }
 
@@ -15,14 +15,15 @@ extension JQEvaluating {
     package func transform(
         _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8] {
-        try await ask(request(.outputs, program, over: input, format, variables)).bytes
+        try await checkedReply(request(.outputs, program, over: input, format, variables)).bytes
     }
 
     package func values(
         of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
-        guard let values = try await ask(request(.values, program, over: input, format, variables)).values else {
-            throw .failed(RunFailure(.local, "the jq helper's answer cannot be read"))
+        let reply = try await checkedReply(request(.values, program, over: input, format, variables))
+        guard let values = reply.values else {
+            throw .failed(RunFailure(.local, "the jq helper sent an invalid reply"))
         }
         return values
     }
@@ -30,28 +31,28 @@ extension JQEvaluating {
     package func holds(
         _ predicate: String, for input: [UInt8], in format: ContentFormat
     ) async throws(FetchError) -> Bool {
-        try await ask(request(.verdict, predicate, over: input, format)).verdict
+        try await checkedReply(request(.verdict, predicate, over: input, format)).verdict
     }
 
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         let reply = try await exchange(
             JQRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))
         guard reply.status == .done else {
-            throw .failed(RunFailure(.content, "it is no \(form.name): \(TransformFailure.words(of: reply))"))
+            throw .failed(RunFailure(.content, "it is not \(form.name): \(TransformFailure.message(of: reply))"))
         }
         return Int(String(decoding: reply.bytes, as: UTF8.self))
     }
 
-    /// What is wrong with a program, in jq's words; nil if it compiles.
+    /// jq's message about an error in a program; nil if the program compiles.
     ///
-    /// - Parameter variables: the names of those that it may use.
-    /// - Throws: what kept the helper from looking at it.
-    package func fault(in program: String, variables: [String] = []) async throws(FetchError) -> String? {
+    /// - Parameter variables: the names of the variables that the program may use.
+    /// - Throws: why the helper could not compile the program.
+    package func error(in program: String, variables: [String] = []) async throws(FetchError) -> String? {
         let variables = JQVariable.object(variables.map { JQVariable($0, json: Array("null".utf8)) })
-        // Without input a program is compiled and never runs.
+        // Without input a program is compiled and does not run.
         let reply = try await exchange(
             JQRequest(.verdict, program: program, variables: variables, input: [], maxOutput: 0))
-        return reply.status == .invalidProgram ? TransformFailure.words(of: reply) : nil
+        return reply.status == .invalidProgram ? TransformFailure.message(of: reply) : nil
     }
 
     private func request(
@@ -63,18 +64,18 @@ extension JQEvaluating {
             isText: format == .text, maxOutput: maxOutput)
     }
 
-    private func ask(_ request: JQRequest) async throws(FetchError) -> JQReply {
+    private func checkedReply(_ request: JQRequest) async throws(FetchError) -> JQReply {
         let reply = try await exchange(request)
         if let failure = TransformFailure.of(reply, to: request) { throw .failed(failure) }
         return reply
     }
 }
 
-/// The requests of one pipeline: its share of the helpers.
+/// Sends the requests of one pipeline to the helpers.
 struct JQClient: JQEvaluating {
     let transformer: JQTransformer
     let pipeline: UInt64
-    /// Nil: each request reserves what it needs.
+    /// The memory for the requests; nil if each request reserves its own memory.
     var memory: MemoryReservation?
 
     var maxOutput: UInt64 { transformer.maxOutput }

@@ -3,51 +3,51 @@ package import FreshetJQ
 package import FreshetPipelines
 import Glibc
 
-/// The engine's ``Transforming`` made real: jq programs in helper processes.
+/// Runs jq programs for the engine, in helper processes.
 ///
-/// A few helpers run, each serving one request at a time; others wait, and ``HelperPool`` says who is next. A helper stays
-/// warm for five seconds, and with it the programs that it has compiled. Cancelling a request kills its helper and no
-/// other.
+/// A few helpers run; each serves one request at a time. ``HelperPool`` selects the next of the waiting requests. A
+/// helper without work, with its compiled programs, is kept for five seconds. Cancelling a request kills only its own
+/// helper.
 ///
 /// jq 1.6 reads numbers as IEEE doubles: integers beyond 2^53 lose their last digits (``FreshetJQ/JQHelper``).
 package actor JQTransformer: JQEvaluating {
-    private enum Turn {
-        case proceed(HelperProcess?, turn: Duration?)
+    private enum Allowance {
+        case proceed(HelperProcess?, slice: Duration?)
         case cancelled
     }
 
     private let loop: EventLoop
     private let workers: WorkerPool
     private let helper: ChildProcess.Command
-    /// Nil: a helper has ``FreshetJQ/JQHelper/memoryLimit``, whatever others have.
+    /// The budget from which helpers get memory; nil: each helper has ``FreshetJQ/JQHelper/memoryLimit``.
     private let memory: MemoryBudget?
     package nonisolated let maxOutput: UInt64
-    /// Called once, and then gone.
+    /// Called once, then nil.
     private var reportGaps: (@Sendable (HelperSandbox.Gaps) -> Void)?
 
     private var pool: HelperPool<HelperProcess>
-    private var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
+    private var waiters: [UInt64: CheckedContinuation<Allowance, Never>] = [:]
     private var lastTicket: UInt64 = 0
     private var working: [UInt64: ProcessorTimeWatch] = [:]
     private var coolTimer: LoopTimer?
-    /// Killed, and kept until the kernel has said so.
+    /// Helpers that were killed and whose end the kernel has not reported yet.
     private var ending: [HelperProcess] = []
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// - Parameters:
-    ///   - helper: how to start a program that becomes a helper: this one, called again.
-    ///   - maxOutput: the most bytes that a program may put out.
-    ///   - memory: what all requests together may take.
+    ///   - helper: the command that starts a helper, by default this program itself.
+    ///   - maxOutput: the most bytes of output of a program.
+    ///   - memory: the memory budget of all requests.
     ///   - warmth: how long a helper without work is kept.
-    ///   - gaps: is called on the loop's thread when the sandbox of a helper lacks something, the first time only.
+    ///   - gaps: called on the loop's thread, once, if the sandbox of a helper is incomplete.
     package init(
         _ loop: EventLoop, workers: WorkerPool, helper: ChildProcess.Command = JQTransformer.thisProgram,
         maxOutput: UInt64 = CheckRules.defaultMaxBytes, memory: MemoryBudget? = nil, warmth: Duration = .seconds(5),
         gaps: (@Sendable (HelperSandbox.Gaps) -> Void)? = nil
     ) {
-        // All levels together: the number of processors, and three at least.
-        pool = HelperPool(places: Self.places, warmth: warmth)
+        // All levels together have as many permits as there are processors, and at least three.
+        pool = HelperPool(permitsPerLevel: Self.permitsPerLevel, warmth: warmth)
         self.loop = loop
         self.workers = workers
         self.helper = helper
@@ -56,19 +56,19 @@ package actor JQTransformer: JQEvaluating {
         reportGaps = gaps
     }
 
-    private static var places: Int { (sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2) / 3 }
+    private static var permitsPerLevel: Int { (sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2) / 3 }
 
-    /// What is left of a limit on memory for answers that are long, when each helper may work on a small one: at least half
-    /// of it.
+    /// The part of a memory limit that is left for long answers if each helper works on a small one: at least half of
+    /// the limit.
     package static func memoryForLongAnswers(of limit: UInt64) -> UInt64 {
-        let helpers = UInt64(max(1, places) * HelperPool<HelperProcess>.turns.count)
+        let helpers = UInt64(max(1, permitsPerLevel) * HelperPool<HelperProcess>.slices.count)
         return limit - min(limit / 2, helpers * MemoryShare.small.total)
     }
 
-    /// This program as a helper: the very file that runs, also when an upgrade has put another in its place.
+    /// The command that starts this program as a helper: the running file, even if an upgrade has replaced it on disk.
     package static var thisProgram: ChildProcess.Command { program("/proc/self/exe") }
 
-    /// A program that understands ``JQHelper/argument`` as a helper.
+    /// The command that starts a program as a helper; the program must support ``JQHelper/argument``.
     package static func program(_ path: String) -> ChildProcess.Command {
         ChildProcess.Command(path: path, arguments: [JQHelper.argument], environment: JQHelper.environment)
     }
@@ -77,7 +77,7 @@ package actor JQTransformer: JQEvaluating {
         JQClient(transformer: self, pipeline: pipeline)
     }
 
-    /// Of no pipeline, or of all.
+    /// Sends a request that does not belong to one pipeline.
     package func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
         try await exchange(request, of: 0)
     }
@@ -86,15 +86,15 @@ package actor JQTransformer: JQEvaluating {
 
     var idleHelpers: Int { pool.warm.count }
     var warmIdentifiers: [Int32] { pool.warm.map(\.helper.identifier) }
-    /// Requests that a helper works on.
+    /// The number of requests that helpers process now.
     var runningHelpers: Int { working.count }
     var waitingRequests: Int { waiters.count }
-    /// Helpers that were ended and are not known to be gone.
+    /// The number of helpers that were killed and whose end is not known yet.
     var endingHelpers: Int { ending.count { $0.result == nil } }
 
     // MARK: One request
 
-    /// - Parameter reserved: the memory for it; nil: it reserves what it needs.
+    /// - Parameter reserved: the memory for the request; nil to reserve it here.
     func exchange(
         _ request: JQRequest, of pipeline: UInt64, using reserved: MemoryReservation? = nil
     ) async throws(FetchError) -> JQReply {
@@ -131,11 +131,11 @@ package actor JQTransformer: JQEvaluating {
         let request = memory.bounded(request)
         lastTicket += 1
         let ticket = lastTicket
-        var turn = await waitForTurn(of: ticket) { $0.enter(ticket, of: pipeline) }
-        while case .proceed(let warm, let limit) = turn {
-            guard let reply = try await work(on: request, as: ticket, warm, turn: limit, in: memory) else {
-                // Begun again with a longer turn, when there is one.
-                turn = await waitForTurn(of: ticket) { $0.evicted(ticket) }
+        var allowance = await waitForPermit(of: ticket) { $0.enter(ticket, of: pipeline) }
+        while case .proceed(let warm, let limit) = allowance {
+            guard let reply = try await work(on: request, as: ticket, warm, slice: limit, in: memory) else {
+                // The request starts again, with a longer time slice, when it gets a permit.
+                allowance = await waitForPermit(of: ticket) { $0.evicted(ticket) }
                 continue
             }
             if reply.status == .outputTooLarge, let failure = memory.excess(of: request, maxOutput) {
@@ -159,9 +159,9 @@ package actor JQTransformer: JQEvaluating {
         return nil
     }
 
-    /// Has a helper work on a request. Nil: others needed its place before it was done.
+    /// Processes a request on a helper. Returns nil if the request was evicted before it was finished.
     private func work(
-        on request: JQRequest, as ticket: UInt64, _ warm: HelperProcess?, turn: Duration?, in memory: HelperMemory
+        on request: JQRequest, as ticket: UInt64, _ warm: HelperProcess?, slice: Duration?, in memory: HelperMemory
     ) async throws(FetchError) -> JQReply? {
         let helper: HelperProcess
         do throws(SystemCallError) {
@@ -171,13 +171,13 @@ package actor JQTransformer: JQEvaluating {
             throw .failed(RunFailure(.local, "could not start the jq helper: \(error)"))
         }
         let watch = ProcessorTimeWatch(helper, loop) { [weak self] in
-            self?.assumeIsolated { $0.perform($0.pool.turnEnds(ticket)) }
+            self?.assumeIsolated { $0.perform($0.pool.sliceEnded(ticket)) }
         }
         working[ticket] = watch
-        watch.allow(turn)
+        watch.allow(slice)
         let reply = await helper.exchange(request)
         working[ticket] = nil
-        // A cancelled task has killed its helper, perhaps a moment after the reply: nobody else must get it.
+        // A cancelled task has killed its helper, perhaps just after the reply: the helper must not be used again.
         guard let reply, reply.status != .notConfined, !watch.isEvicted, !Task.isCancelled else {
             let exit = await helper.end()
             if watch.isEvicted, !Task.isCancelled { return nil }
@@ -187,7 +187,7 @@ package actor JQTransformer: JQEvaluating {
                 reply.flatMap { TransformFailure.of($0, to: request) } ?? memory.failure(exit, at: request))
         }
         let used = watch.used
-        // What it took for this it would keep for others.
+        // A helper keeps the memory that it has allocated, so it is not kept for further requests.
         if !memory.isKept { await helper.end() }
         perform(pool.leave(ticket, memory.isKept ? helper : nil, used: used, at: .now))
         if !reply.gaps.isEmpty { reportGaps.take()?(reply.gaps) }
@@ -218,13 +218,13 @@ package actor JQTransformer: JQEvaluating {
         return helper
     }
 
-    /// Waits for one's turn.
+    /// Waits until the request may start.
     ///
-    /// - Parameter event: after which there may be one at once.
-    private func waitForTurn(
+    /// - Parameter event: the pool's event that may start the request immediately.
+    private func waitForPermit(
         of ticket: UInt64, after event: (inout HelperPool<HelperProcess>) -> [HelperPool<HelperProcess>.Action]
-    ) async -> Turn {
-        // A task may be cancelled on any thread; the timer is the way to this one.
+    ) async -> Allowance {
+        // A task may be cancelled on any thread; the timer switches to the loop's thread.
         let hop = LoopTimer(loop) { [weak self] in
             self?.assumeIsolated { $0.abandon(ticket) }
         }
@@ -239,7 +239,7 @@ package actor JQTransformer: JQEvaluating {
     }
 
     private func abandon(_ ticket: UInt64) {
-        // One that has been started finds out by itself that it is cancelled.
+        // A request that has been started detects the cancellation itself.
         guard pool.abandon(ticket) else { return }
         waiters.removeValue(forKey: ticket)?.resume(returning: .cancelled)
     }
@@ -248,9 +248,9 @@ package actor JQTransformer: JQEvaluating {
         ending.removeAll { $0.result != nil }
         for action in actions {
             switch action {
-            case .start(let ticket, let helper, let turn):
-                waiters.removeValue(forKey: ticket)?.resume(returning: .proceed(helper, turn: turn))
-            case .extend(let ticket, let turn): working[ticket]?.allow(turn)
+            case .start(let ticket, let helper, let slice):
+                waiters.removeValue(forKey: ticket)?.resume(returning: .proceed(helper, slice: slice))
+            case .extend(let ticket, let slice): working[ticket]?.allow(slice)
             case .evict(let ticket): working[ticket]?.evict()
             case .cool(let instant): armCoolTimer(at: instant)
             }

@@ -1,6 +1,6 @@
 import FreshetEventLoop
 
-/// Watches how much processor time a helper uses for a request. It belongs to the loop's thread.
+/// Watches how much processor time a helper uses for a request.
 ///
 /// `@unchecked Sendable`: all calls, the timer's included, are made on the loop's thread.
 final class ProcessorTimeWatch: @unchecked Sendable {
@@ -9,10 +9,10 @@ final class ProcessorTimeWatch: @unchecked Sendable {
     private let ends: @Sendable () -> Void
     private let loop: EventLoop
     private var timer: LoopTimer?
-    private var turn: Duration?
+    private var slice: Duration?
     private(set) var isEvicted = false
 
-    /// - Parameter ends: is called when the request has used up its turn.
+    /// - Parameter ends: called when the request has used up its time slice.
     init(_ helper: HelperProcess, _ loop: EventLoop, ends: @escaping @Sendable () -> Void) {
         self.helper = helper
         self.loop = loop
@@ -23,28 +23,29 @@ final class ProcessorTimeWatch: @unchecked Sendable {
     /// The processor time of the request.
     var used: Duration { helper.processorTime - began }
 
-    /// The request may use so much in all; nil: as much as it likes.
-    func allow(_ turn: Duration?) {
-        self.turn = turn
-        look()
+    /// Sets the processor time that the request may use in total; nil: without a limit.
+    func allow(_ slice: Duration?) {
+        self.slice = slice
+        check()
     }
 
-    /// Ends the helper, since others need its place.
+    /// Ends the helper, because other requests need its permit.
     func evict() {
         isEvicted = true
         timer = nil
         helper.assumeIsolated { $0.kill() }
     }
 
-    /// A process uses no more processor time than time goes by, having one thread.
-    private func look() {
-        guard let turn else { return timer = nil }
-        let rest = turn - used
+    /// Checks the used processor time, and arms the timer for the rest of the slice. A helper has one thread, so its
+    /// processor time grows at most as fast as time passes.
+    private func check() {
+        guard let slice else { return timer = nil }
+        let rest = slice - used
         guard rest > .zero else {
             timer = nil
             return ends()
         }
-        let timer = timer ?? LoopTimer(loop, named: "jq turns") { [weak self] in self?.look() }
+        let timer = timer ?? LoopTimer(loop, named: "jq time slice") { [weak self] in self?.check() }
         self.timer = timer
         timer.arm(at: .now + max(rest, Self.resolution))
     }

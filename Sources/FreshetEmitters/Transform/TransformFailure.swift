@@ -3,32 +3,32 @@ import FreshetJQ
 import FreshetPipelines
 import Glibc
 
-/// The failures of requests to a jq helper, in words.
+/// Makes the failures of requests to a jq helper.
 ///
-/// The cost of a failure is bounded by ``FreshetJQ/JQReply/maxMessage``, whatever the helper sends.
+/// ``FreshetJQ/JQReply/maxMessage`` bounds the cost of a failure, even if the helper sends a longer message.
 enum TransformFailure {
-    /// - Parameter what: what is too long; the beginning of a sentence.
-    static func tooLong(_ what: String, _ limit: Int) -> RunFailure {
-        RunFailure(.content, "\(what) has more than the \(Text.grouped(UInt64(limit))) bytes that are possible")
+    /// - Parameter subject: the data that is too long; the subject of the message.
+    static func tooLong(_ subject: String, _ limit: Int) -> RunFailure {
+        RunFailure(.content, "\(subject) exceeds the limit of \(Text.grouped(UInt64(limit))) bytes")
     }
 
-    /// The failure that a reply states; nil: the reply states none. The bytes of a reply without a failure are not read.
+    /// The failure that a reply reports; nil if the request succeeded. The bytes of a successful reply are not read.
     static func of(_ reply: JQReply, to request: JQRequest) -> RunFailure? {
         switch reply.status {
         case .done:
             nil
         case .invalidProgram:
-            RunFailure(.content, "the jq program is not valid: \(words(of: reply))")
+            RunFailure(.content, "the jq program is not valid: \(message(of: reply))")
         case .failed:
-            RunFailure(.content, "the jq program failed: \(words(of: reply))")
+            RunFailure(.content, "the jq program failed: \(message(of: reply))")
         case .invalidInput where request.isText:
-            RunFailure(.content, "the content cannot be read as text ('format: text'): \(words(of: reply))")
+            RunFailure(.content, "the content cannot be read as text ('format: text'): \(message(of: reply))")
         case .invalidInput:
-            RunFailure(.content, "the input of the jq program is not JSON: \(words(of: reply))")
+            RunFailure(.content, "the input of the jq program is not JSON: \(message(of: reply))")
         case .outputTooLarge:
             tooLong("the output of the jq program", Int(clamping: request.maxOutput))
         case .notConfined:
-            RunFailure(.local, "the jq helper could not be confined (\(words(of: reply))), and so runs no program")
+            RunFailure(.local, "the jq helper could not set up its sandbox and ran no program: \(message(of: reply))")
         }
     }
 
@@ -39,43 +39,44 @@ enum TransformFailure {
             RunFailure(.content, "\(request.name) took more than \(JQHelper.processorLimit) s of processor time")
         case .signalled(SIGSYS):
             RunFailure(
-                .content, "\(request.name) was ended, as its helper made a system call that its sandbox forbids")
+                .content, "\(request.name) was stopped: its helper made a system call that the sandbox forbids")
         default:
-            // libjq calls abort(3) when memory has run out, and when it finds itself in a state that cannot be.
+            // libjq calls abort(3) when it is out of memory, and when an assertion fails.
             RunFailure(
                 .content,
-                "\(request.name) ran out of memory or crashed (\(JQHelper.memoryLimit >> 20) MiB are allowed): "
-                    + "its helper \(exit)")
+                "\(request.name) ran out of memory or crashed: its helper \(exit); "
+                    + "the memory limit is \(JQHelper.memoryLimit >> 20) MiB")
         }
     }
 
-    /// The failure of a request whose helper probably passed its limit.
+    /// The failure of a request whose helper probably exceeded its memory limit.
     ///
-    /// - Parameter limit: bytes.
+    /// - Parameter limit: the memory limit, in bytes.
     static func outOfMemory(_ exit: ChildProcess.Exit, at request: JQRequest, limit: UInt64) -> RunFailure {
         RunFailure(
             .content,
-            "\(request.name) ran out of memory or crashed: its helper \(exit); with \(limit >> 20) MiB it had all that "
-                + "memory.max leaves beside \(Text.grouped(UInt64(request.input.count))) bytes of input; raise memory.max in "
+            "\(request.name) ran out of memory or crashed: its helper \(exit); memory.max leaves \(limit >> 20) MiB "
+                + "for an input of \(Text.grouped(UInt64(request.input.count))) bytes; raise memory.max in "
                 + "freshet.yaml, or lower check.max-bytes to reject such content")
     }
 
-    /// The message of a reply, fit for a terminal and a journal. A helper sends no longer ones; the rest is left out.
-    static func words(of reply: JQReply) -> String { Text.escaped(reply.bytes.prefix(JQReply.maxMessage)) }
+    /// The message of a reply, escaped for a terminal and a journal. It is truncated, because a helper must not send a
+    /// longer message.
+    static func message(of reply: JQReply) -> String { Text.escaped(reply.bytes.prefix(JQReply.maxMessage)) }
 }
 
 extension JQRequest {
-    /// The form for people that it asks about; nil: it has a jq program.
+    /// The display name of the format that the helper validates; nil if the request has a jq program.
     private var form: String? {
         guard purpose == .form else { return nil }
         return BinaryForm(rawValue: program)?.name ?? program
     }
 
-    /// What is done for it.
-    fileprivate var name: String { form.map { "reading it as \($0)" } ?? "the jq program" }
+    /// The work of the request, as the subject of a message.
+    fileprivate var name: String { form.map { "validating the content as \($0)" } ?? "the jq program" }
 
     var nameOfInput: String {
-        form.map { "what is to be read as \($0)" } ?? "the input of the jq program"
+        form.map { "the content to validate as \($0)" } ?? "the input of the jq program"
     }
 }
 

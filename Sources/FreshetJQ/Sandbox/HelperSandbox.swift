@@ -1,20 +1,20 @@
 import CLinux
 import Glibc
 
-/// The confinement of a jq helper. A helper reads what anybody sent, with libraries written in C; an attacker who takes
-/// the helper over finds a process that can read its request, write its reply, use memory, and end.
+/// The sandbox of a jq helper. A helper reads untrusted data with libraries written in C. An attacker who controls the
+/// helper gets a process that can only read its request, write its reply, use memory, and exit.
 ///
-/// A confinement cannot be undone, by the process nor by anybody else.
+/// The sandbox is permanent: neither the process nor another process can remove it.
 package enum HelperSandbox {
-    /// A part of the confinement that the kernel does not offer.
+    /// The parts of the sandbox that the kernel does not support.
     package struct Gaps: OptionSet, Hashable, Sendable, CustomStringConvertible {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// A kernel without CONFIG_SECCOMP_FILTER.
         package static let systemCallFilter = Gaps(rawValue: 1)
-        /// A kernel before 5.13, one without CONFIG_SECURITY_LANDLOCK, one that was booted without it, or a filter of a
-        /// container or service around that forbids it.
+        /// A kernel before 5.13, a kernel without CONFIG_SECURITY_LANDLOCK, a kernel that was booted without Landlock,
+        /// or a container or service whose system call filter forbids Landlock.
         package static let landlock = Gaps(rawValue: 2)
 
         package var description: String {
@@ -23,7 +23,7 @@ package enum HelperSandbox {
         }
     }
 
-    /// A confinement that the kernel offers and that failed.
+    /// A part of the sandbox that the kernel supports and that failed.
     package struct Failure: Error, Hashable, CustomStringConvertible {
         var call: String
         var reason: Int32
@@ -38,34 +38,34 @@ package enum HelperSandbox {
         }
     }
 
-    /// The ABI of the running kernel's Landlock; 0 or less: it has none.
+    /// The ABI of the running kernel's Landlock; 0 or less if the kernel has no Landlock.
     package static var landlockVersion: Int { Int(Landlock.version) }
 
-    /// Confines objects: no file system, no connections, no signals to others. The calling thread only: call it in a
-    /// process of one thread. Before ``filterSystemCalls()``.
+    /// Denies access to objects: the file system, connections, and signals to other processes. It applies to the
+    /// calling thread only, so call it in a process with one thread, before ``filterSystemCalls()``.
     package static func denyObjects() throws(Failure) -> Gaps {
-        // Both confinements demand it of a process without privileges.
+        // Landlock and seccomp require this of a process without privileges.
         guard freshet_prctl(PR_SET_NO_NEW_PRIVS, 1) == 0 else { throw Failure("PR_SET_NO_NEW_PRIVS") }
         return try Landlock.denyAll() ? [] : .landlock
     }
 
-    /// Confines system calls to those of ``SystemCallFilter/helper(process:)``. The calling thread only, as above; last,
-    /// since nothing can be arranged any more.
+    /// Allows only the system calls of ``SystemCallFilter/helper(process:)``. It applies to the calling thread only.
+    /// Call it last: afterwards the process cannot change its limits or its sandbox.
     package static func filterSystemCalls() throws(Failure) -> Gaps {
         try SystemCallFilter.helper(process: getpid()).install() ? [] : .systemCallFilter
     }
 }
 
-/// Landlock (landlock(7)): rights to objects, of which a process gives up its own.
+/// Landlock (landlock(7)), by which a process gives up its rights to objects.
 private enum Landlock {
-    /// The ABI; 0 or less, and errno: there is none. LANDLOCK_CREATE_RULESET_VERSION is 1.
+    /// The ABI; 0 or less, with errno, if there is no Landlock. LANDLOCK_CREATE_RULESET_VERSION is 1.
     static var version: Int32 { freshet_landlock_create(nil, 0, 1) }
 
-    /// Gives up all rights that this kernel's Landlock knows. False: the kernel has no Landlock.
+    /// Gives up all rights that this kernel's Landlock controls. Returns false if the kernel has no Landlock.
     static func denyAll() throws(HelperSandbox.Failure) -> Bool {
         let version = version
         guard version > 0 else {
-            // EPERM is an answer of a filter around this process, never of Landlock to this question.
+            // Landlock itself never returns EPERM here; a system call filter around this process does.
             guard [ENOSYS, EOPNOTSUPP, EPERM].contains(errno) else {
                 throw HelperSandbox.Failure("landlock_create_ruleset")
             }
@@ -81,7 +81,7 @@ private enum Landlock {
         return true
     }
 
-    /// What linux/landlock.h lists up to each version of the ABI.
+    /// The rights in linux/landlock.h up to each version of the ABI.
     private static func rights(_ version: Int32) -> freshet_landlock_rights {
         let files: UInt64 =
             switch version {

@@ -1,18 +1,18 @@
 import CLinux
 import Glibc
 
-/// A seccomp filter: a table of system calls, and the program for the kernel (seccomp(2)) that is made of it. A system
-/// call that is not in the table ends the process by SIGSYS.
+/// A seccomp filter: a table of system calls, from which the program for the kernel (seccomp(2)) is made. A system call
+/// that is not in the table ends the process by SIGSYS.
 struct SystemCallFilter {
     enum Decision {
         case allow
-        /// Allowed if the argument, its low 32 bits, is that; else the process ends.
+        /// The call is allowed if the low 32 bits of the argument have the value; otherwise the process ends.
         case allowIf(argument: Int, is: UInt32)
-        /// Allowed if both are so.
+        /// The call is allowed if both arguments have their values; otherwise the process ends.
         case allowIfBoth((argument: Int, is: UInt32), (argument: Int, is: UInt32))
-        /// Allowed if the argument has none of the bits; else the process ends.
+        /// The call is allowed if none of the bits is set in the argument; otherwise the process ends.
         case allowWithout(argument: Int, bits: UInt32)
-        /// It fails with EPERM: a library's look for what it can do without.
+        /// The call fails with EPERM. It is for calls that libraries try and can do without.
         case deny
     }
 
@@ -20,9 +20,10 @@ struct SystemCallFilter {
 
     let rules: [Rule]
 
-    /// What a jq helper may do after its start: read, write, wait, use memory that is no code, end.
+    /// The filter of a jq helper after its start. It allows to read, write, wait, use memory that is not executable,
+    /// and exit.
     ///
-    /// - Parameter process: its own id, to which it may send signals: abort(3).
+    /// - Parameter process: the helper's process id, to which it may send signals, as abort(3) does.
     static func helper(process: pid_t) -> SystemCallFilter {
         let own = UInt32(bitPattern: process)
         let code = UInt32(PROT_EXEC)
@@ -44,14 +45,14 @@ struct SystemCallFilter {
         #endif
         rules.append((Int(SYS_mmap), .allowWithout(argument: 2, bits: code)))
         rules.append((Int(SYS_mprotect), .allowWithout(argument: 2, bits: code)))
-        // Its limit of processor time, before each request.
+        // The helper sets its limit on processor time before each request.
         rules.append(
             (Int(SYS_prlimit64), .allowIfBoth((argument: 0, is: 0), (argument: 1, is: UInt32(RLIMIT_CPU.rawValue)))))
         rules.append((Int(SYS_tgkill), .allowIf(argument: 0, is: own)))
         return SystemCallFilter(rules: rules)
     }
 
-    /// Puts the filter into force for the calling thread. False: the kernel has no filters.
+    /// Activates the filter for the calling thread. Returns false if the kernel does not support filters.
     func install() throws(HelperSandbox.Failure) -> Bool {
         guard freshet_install_filter(nil) != 0, errno == EFAULT else { return false }
         var program = program
@@ -74,8 +75,8 @@ struct SystemCallFilter {
     private static let kill = sock_filter(code: end, jt: 0, jf: 0, k: 0x8000_0000)  // SECCOMP_RET_KILL_PROCESS
     private static let deny = sock_filter(code: end, jt: 0, jf: 0, k: 0x0005_0000 | UInt32(EPERM))  // SECCOMP_RET_ERRNO
 
-    /// The architecture first: a number means another call on another one. Numbers of x32 have a bit more than those of
-    /// the table (__X32_SYSCALL_BIT), and so are in no rule.
+    /// The program checks the architecture first, because the numbers of system calls depend on it. Numbers of x32 have
+    /// an additional bit (__X32_SYSCALL_BIT), so they match no rule.
     private var program: [sock_filter] {
         var program = [
             Self.load(UInt32(FRESHET_SECCOMP_ARCH)),
@@ -94,7 +95,7 @@ struct SystemCallFilter {
         return program + [Self.kill]
     }
 
-    /// Each ends by a return, so that the number needs not be loaded again.
+    /// The instructions of one rule. They end with a return, so that the number is not loaded again.
     private static func body(of decision: Decision) -> [sock_filter] {
         switch decision {
         case .allow: [allow]
@@ -113,7 +114,7 @@ struct SystemCallFilter {
 
     private static func load(_ offset: UInt32) -> sock_filter { sock_filter(code: load, jt: 0, jf: 0, k: offset) }
 
-    /// The low half of an argument: both architectures are little-endian.
+    /// Loads the low half of an argument: both supported architectures are little-endian.
     private static func load(argument: Int) -> sock_filter {
         load(UInt32(FRESHET_SECCOMP_ARGUMENTS + argument * 8))
     }

@@ -1,62 +1,63 @@
-/// Which hooks are owed, which of them run, and when the others are tried again.
+/// Decides which hooks are pending, which of them run, and when a failed hook is retried.
 ///
-/// Of one pipeline one hook runs at a time, in the order in which they are configured; of all pipelines a few. What
-/// changes while a hook runs leads to one more run, with the newest generation: nothing is queued but the fact that
-/// something is owed. A hook that fails waits, and holds up none of the others.
+/// A pipeline runs one hook at a time, in the order of its configuration; all pipelines together run at most
+/// ``concurrencyLimit``. A change while a hook runs leads to one more run, with the newest generation: the machine does
+/// not queue generations, it only keeps whether a hook is pending. A hook that failed waits, and the other hooks run
+/// meanwhile.
 package struct HookMachine: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// How many hooks run at once, of all pipelines.
-    package static let atOnce = 4
-    /// The waits after failures: full jitter, without end.
+    /// The most hooks that run at the same time, over all pipelines.
+    package static let concurrencyLimit = 4
+    /// The backoff after failures: full jitter, without a limit on the number of attempts.
     package static let retry = RetryPolicy(from: .seconds(1), to: .seconds(300))
 
-    /// A hook to be run.
+    /// A hook that is to run.
     package struct Order: Hashable, Sendable {
         package var pipeline: String
         package var hook: HookDefinition
-        /// What it is to be told of.
+        /// The generation that the hook is run for.
         package var generation: CurrentGeneration
-        /// Why there is that, for people; nil: not known any more.
+        /// Why the generation became current, for people; nil: not known any more.
         package var causes: String?
-        /// What it was told of last.
-        package var told: GenerationIdentity?
-        /// Counted from 1 for each generation.
+        /// The generation of the hook's last successful run.
+        package var notified: GenerationIdentity?
+        /// The number of this attempt, counted from 1 for each generation.
         package var attempt: Int
-        /// What is to be remembered before it is started.
+        /// The state that is stored before the hook starts.
         package var memory: StoredHookState
     }
 
     package enum Result: Hashable, Sendable {
-        /// With what is remembered of it now.
+        /// The hook has ended; its new state.
         case ended(StoredHookState)
-        /// The daemon ends: it is owed as before.
+        /// The daemon stops: the hook stays pending.
         case cancelled
     }
 
     package enum Action: Hashable, Sendable {
         case run(Order)
-        /// ``elapsed(at:)`` is to be called then, instead of any time before.
+        /// Call ``elapsed(at:)`` at this instant; it replaces any earlier wake-up.
         case wake(Instant)
     }
 
-    /// A hook that is owed, for people.
+    /// A pending hook, for people.
     package struct PendingRun: Hashable, Sendable {
         package var hook: HookDefinition
         package var generation: UInt64
         package var memory: StoredHookState
         package var isRunning: Bool
-        /// The next attempt; nil: it runs, or waits for its turn.
+        /// When the next attempt is due; nil: the hook runs, or waits until another hook has ended.
         package var next: Instant?
 
-        /// An attempt has failed since it last succeeded.
+        /// An attempt has failed since the hook's last success.
         package var isFailing: Bool { memory.failingSince != nil }
     }
 
     private struct Hook {
         var definition: HookDefinition
         var memory: StoredHookState
-        /// Until then it waits, since it failed.
+        /// The hook has failed and waits until then.
         var due: Instant?
     }
 
@@ -65,20 +66,20 @@ package struct HookMachine: Sendable {
         var current: CurrentGeneration?
         var causes: String?
 
-        /// The next hook to be run.
+        /// The index of the next hook that may run.
         func ready(at now: Instant) -> Int? {
-            guard let mark = current?.mark else { return nil }
-            return hooks.firstIndex { $0.memory.owes(mark) && $0.due ?? now <= now }
+            guard let identity = current?.identity else { return nil }
+            return hooks.firstIndex { $0.memory.isPending(identity) && $0.due ?? now <= now }
         }
     }
 
     private var pipelines: [String: Pipeline] = [:]
-    /// The hooks that run, by their pipelines.
+    /// The running hooks, by pipeline.
     private var running: [String: String] = [:]
-    /// Pipelines that have a hook to be run and wait for their turn; each once.
+    /// Pipelines with a hook that may run, in the order in which they wait; each pipeline once.
     private var queue: ArraySlice<String> = []
     private var queued: Set<String> = []
-    /// The pipelines with hooks that wait after a failure.
+    /// Pipelines with hooks that wait after a failure.
     private var waiting: Set<String> = []
     private var wakeUp: Instant?
     private var jitter: Jitter
@@ -89,16 +90,18 @@ package struct HookMachine: Sendable {
 
     // MARK: Events
 
-    /// A pipeline has these hooks from now on. Of those that are known already, more is known here than is given.
+    /// Sets the hooks of a pipeline. Hooks that are known already keep their state here, which may be newer than the
+    /// given one.
     ///
-    /// - Parameter current: what readers see, or saw when that was looked at: a newer one is known if it came in between.
+    /// - - Parameter current: the generation that readers saw when the caller looked. A newer one that is known here
+    ///   stays.
     package mutating func configure(
         _ name: String, _ hooks: [(definition: HookDefinition, memory: StoredHookState)], current: CurrentGeneration?,
         at now: Instant
     ) -> [Action] {
         guard !hooks.isEmpty else { return dismiss(name, at: now) }
         let before = pipelines[name]
-        let current = [current, before?.current].compactMap(\.self).max { $0.turn < $1.turn }
+        let current = [current, before?.current].compactMap(\.self).max { $0.revision < $1.revision }
         let known = before?.hooks ?? []
         pipelines[name] = Pipeline(
             hooks: hooks.map { hook in
@@ -107,46 +110,46 @@ package struct HookMachine: Sendable {
                 }
                 same.definition = hook.definition
                 return same
-            }, current: current, causes: before?.current?.mark == current?.mark ? before?.causes : nil)
+            }, current: current, causes: before?.current?.identity == current?.identity ? before?.causes : nil)
         enqueue(name, at: now)
         return next(at: now)
     }
 
-    /// A pipeline is gone, or has no hooks any more. One that runs is left to end.
+    /// Removes a pipeline that is gone, or has no hooks any more. A running hook is not cancelled.
     package mutating func dismiss(_ name: String, at now: Instant) -> [Action] {
         guard pipelines.removeValue(forKey: name) != nil else { return [] }
         waiting.remove(name)
         return next(at: now)
     }
 
-    /// Readers see another generation, or none any more. News that comes late, of what was replaced already, is none, and
-    /// what is known already has its first causes.
+    /// Readers see another generation, or do not find the copy any more. A late event about a generation that was
+    /// replaced already is ignored; an event about the known generation does not change its causes.
     ///
-    /// - Parameter causes: why, for people.
-    package mutating func offer(
+    /// - Parameter causes: why the generation became current, for people.
+    package mutating func generationChanged(
         _ name: String, _ generation: CurrentGeneration, causes: String?, at now: Instant
     ) -> [Action] {
-        guard let known = pipelines[name], known.current?.turn ?? 0 <= generation.turn else { return [] }
-        if known.current?.mark != generation.mark || known.causes == nil { pipelines[name]?.causes = causes }
+        guard let known = pipelines[name], known.current?.revision ?? 0 <= generation.revision else { return [] }
+        if known.current?.identity != generation.identity || known.causes == nil { pipelines[name]?.causes = causes }
         pipelines[name]?.current = generation
-        // The wait was for another one.
+        // The backoff was for another generation.
         for index in pipelines[name]?.hooks.indices ?? 0..<0
-        where pipelines[name]?.hooks[index].memory.tried != generation.mark {
+        where pipelines[name]?.hooks[index].memory.tried != generation.identity {
             pipelines[name]?.hooks[index].due = nil
         }
         enqueue(name, at: now)
         return next(at: now)
     }
 
-    /// A hook that was to be run has ended.
+    /// A hook of ``Action/run(_:)`` has ended.
     package mutating func ended(_ order: Order, _ result: Result, at now: Instant) -> [Action] {
         guard running.removeValue(forKey: order.pipeline) != nil else { return [] }
         if let index = pipelines[order.pipeline]?.hooks.firstIndex(where: {
             $0.definition.identity == order.hook.identity
         }), case .ended(let memory) = result {
             pipelines[order.pipeline]?.hooks[index].memory = memory
-            // One that failed for what readers do not see any more is not waited for.
-            let isFailure = memory.tried != nil && memory.tried == pipelines[order.pipeline]?.current?.mark
+            // A hook that failed for a generation that readers do not see any more does not wait.
+            let isFailure = memory.tried != nil && memory.tried == pipelines[order.pipeline]?.current?.identity
             pipelines[order.pipeline]?.hooks[index].due =
                 isFailure
                 ? now + jitter.duration(upTo: Backoff.ceiling(after: memory.attempts, policy: Self.retry)) : nil
@@ -155,39 +158,40 @@ package struct HookMachine: Sendable {
         return next(at: now)
     }
 
-    /// It is the time that ``Action/wake(_:)`` said, or later.
+    /// The instant of ``Action/wake(_:)`` has come.
     package mutating func elapsed(at now: Instant) -> [Action] {
         wakeUp = nil
         for name in waiting.sorted() { enqueue(name, at: now) }
         return next(at: now)
     }
 
-    // MARK: What is so
+    // MARK: State
 
-    /// Nothing runs, and nothing is to be run before a wait is over.
+    /// No hook runs, and no hook may run before a backoff ends.
     package var isSettled: Bool { running.isEmpty && queue.isEmpty }
 
-    /// How many hooks of this pipeline have failed and are owed.
-    package func failing(_ name: String) -> Int { debts(of: name).count(where: \.isFailing) }
+    /// The number of pending hooks of this pipeline that have failed.
+    package func failing(_ name: String) -> Int { pendingHooks(of: name).count(where: \.isFailing) }
 
-    /// How many have, of all pipelines.
+    /// The number of pending hooks that have failed, of all pipelines.
     package var failing: Int { pipelines.keys.reduce(0) { $0 + failing($1) } }
 
-    /// What is owed of a pipeline, in the order in which its hooks are configured.
-    package func debts(of name: String) -> [PendingRun] {
+    /// The pending hooks of a pipeline, in the order of the configuration.
+    package func pendingHooks(of name: String) -> [PendingRun] {
         guard let pipeline = pipelines[name], let current = pipeline.current else { return [] }
         return pipeline.hooks.compactMap { hook in
             let isRunning = running[name] == hook.definition.identity
-            guard isRunning || hook.memory.owes(current.mark) else { return nil }
+            guard isRunning || hook.memory.isPending(current.identity) else { return nil }
             return PendingRun(
                 hook: hook.definition, generation: current.number, memory: hook.memory, isRunning: isRunning,
                 next: isRunning ? nil : hook.due)
         }
     }
 
-    // MARK: Inside
+    // MARK: Queue
 
-    /// Lets a pipeline wait for its turn, if it has something to be run, and notes whether it waits for a time.
+    /// Appends a pipeline to the queue if it has a hook that may run, and records whether one of its hooks is in
+    /// backoff.
     private mutating func enqueue(_ name: String, at now: Instant) {
         guard let pipeline = pipelines[name] else { return }
         let isWaiting = pipeline.hooks.contains { $0.due ?? now > now }
@@ -198,14 +202,14 @@ package struct HookMachine: Sendable {
 
     private mutating func next(at now: Instant) -> [Action] {
         var actions: [Action] = []
-        while running.count < Self.atOnce, let name = queue.popFirst() {
+        while running.count < Self.concurrencyLimit, let name = queue.popFirst() {
             queued.remove(name)
-            // It may have been dismissed, or changed, since.
+            // The pipeline may have been dismissed or changed since it was queued.
             guard running[name] == nil, let pipeline = pipelines[name], let index = pipeline.ready(at: now),
                 let current = pipeline.current
             else { continue }
             let hook = pipeline.hooks[index]
-            let memory = hook.memory.trying(current.mark)
+            let memory = hook.memory.trying(current.identity)
             pipelines[name]?.hooks[index].memory = memory
             pipelines[name]?.hooks[index].due = nil
             running[name] = hook.definition.identity
@@ -213,7 +217,7 @@ package struct HookMachine: Sendable {
                 .run(
                     Order(
                         pipeline: name, hook: hook.definition, generation: current, causes: pipeline.causes,
-                        told: memory.told, attempt: memory.attempts + 1, memory: memory)))
+                        notified: memory.notified, attempt: memory.attempts + 1, memory: memory)))
         }
         let due = waiting.compactMap { pipelines[$0]?.hooks.compactMap(\.due).filter { $0 > now }.min() }.min()
         if let due, wakeUp.map({ due < $0 }) ?? true {

@@ -1,10 +1,10 @@
-/// What readers see, by what tells it from all else: a generation, whose number is not enough where an index was made anew,
-/// or that it was withdrawn.
+/// Identifies what readers see: a generation, or that the copy is withdrawn. The number alone does not identify a
+/// generation, since an index that was created again starts with 1.
 package struct GenerationIdentity: Hashable, Sendable {
     package var number: UInt64
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
-    /// Readers do not find it, and nothing in its place.
+    /// The copy is withdrawn: readers find no file.
     package var isWithdrawn: Bool
 
     package init(number: UInt64, digest: String, isWithdrawn: Bool = false) {
@@ -15,41 +15,42 @@ package struct GenerationIdentity: Hashable, Sendable {
 }
 
 extension CurrentGeneration {
-    package var mark: GenerationIdentity {
+    package var identity: GenerationIdentity {
         GenerationIdentity(number: number, digest: digest, isWithdrawn: withdrawnSince != nil)
     }
 }
 
-/// What is remembered of one hook of one pipeline across restarts. What is owed follows from it and from what readers
-/// see: nothing is written when a generation is committed, and nothing of it can be lost with the power.
+/// The state of one hook of one pipeline, kept across restarts. Whether the hook is pending follows from this state and
+/// from the current generation: a commit writes nothing here, so a power failure cannot lose a pending hook.
 package struct StoredHookState: Hashable, Sendable {
-    /// What it was told of last with success, or what readers saw when it was configured; nil: nothing yet.
-    package var told: GenerationIdentity?
-    /// What an attempt since then was for, ended or not: what it was told may not hold any more. Nil: there was none.
+    /// The generation of the last successful run, or the current one when the hook was configured; nil: there was none.
+    package var notified: GenerationIdentity?
+    /// The generation of an attempt since then, ended or not: the effect of `notified` may not hold any more. Nil:
+    /// there was no attempt.
     package var tried: GenerationIdentity?
-    /// How many attempts for `tried` have failed.
+    /// The number of failed attempts for `tried`.
     package var attempts: Int
-    /// When the first attempt failed since it last succeeded: wall-clock microseconds since 1970.
+    /// When the first attempt since the last success failed: wall-clock microseconds since 1970.
     package var failingSince: Int64?
     /// Why the last attempt failed, in one sentence.
     package var error: String?
 
     package init(
-        told: GenerationIdentity? = nil, tried: GenerationIdentity? = nil, attempts: Int = 0,
+        notified: GenerationIdentity? = nil, tried: GenerationIdentity? = nil, attempts: Int = 0,
         failingSince: Int64? = nil,
         error: String? = nil
     ) {
-        self.told = told
+        self.notified = notified
         self.tried = tried
         self.attempts = attempts
         self.failingSince = failingSince
         self.error = error
     }
 
-    /// Whether it has to be told of this.
-    package func owes(_ current: GenerationIdentity) -> Bool { told != current || tried != nil }
+    /// Whether the hook has to run for this generation.
+    package func isPending(_ current: GenerationIdentity) -> Bool { notified != current || tried != nil }
 
-    /// How many attempts for this have failed.
+    /// The number of failed attempts for this generation.
     package func attempts(for current: GenerationIdentity) -> Int { tried == current ? attempts : 0 }
 
     /// An attempt is about to begin.
@@ -61,7 +62,7 @@ package struct StoredHookState: Hashable, Sendable {
     }
 
     /// The attempt has succeeded.
-    package func succeeded() -> StoredHookState { StoredHookState(told: tried) }
+    package func succeeded() -> StoredHookState { StoredHookState(notified: tried) }
 
     /// The attempt has failed.
     ///

@@ -1,5 +1,5 @@
-/// Which signals of D-Bus a pipeline listens to: those that agree with all that is given. One element of
-/// `refresh.dbus`.
+/// A D-Bus signal match that a pipeline subscribes to: a signal matches if it agrees with all given fields. One element
+/// of `refresh.dbus`.
 package struct BusSignalMatch: Hashable, Sendable {
     package enum Bus: String, CaseIterable, Hashable, Sendable {
         case system, session
@@ -28,7 +28,7 @@ package struct BusSignalMatch: Hashable, Sendable {
 }
 
 extension BusSignalMatch: CustomStringConvertible {
-    /// For people, such as `system org.freedesktop.UPower.DeviceAdded`; another match has another one.
+    /// Text for people, such as `system org.freedesktop.UPower.DeviceAdded`; different matches have different texts.
     package var description: String {
         var text = bus.rawValue
         if interface != nil || member != nil { text += " \(interface ?? "*").\(member ?? "*")" }

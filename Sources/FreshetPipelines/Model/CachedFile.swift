@@ -1,19 +1,19 @@
 /// One of several files that a pipeline's snapshot is split into.
 ///
-/// The snapshot then is one JSON object that has them all, a member for each by its name. That is what is checked, compared,
-/// committed and kept; the cache makes a directory of it.
+/// The snapshot then is one JSON object with a member for each file, by its name. The engine checks, compares, commits
+/// and keeps this object; the cache makes a directory of it.
 package struct CachedFile: Hashable, Sendable {
     /// One path component.
     package var name: String
     /// A jq program with one output for the snapshot: a string is the file's content as it is, anything else JSON.
     package var program: String
 
-    /// How many one pipeline has at most.
+    /// The most files of one pipeline.
     package static let perPipeline = 100
-    /// How many bytes all programs of a pipeline have at most with their names, since they are run as one: less than what
-    /// a helper takes.
+    /// The most bytes of all programs of a pipeline with their names. They run as one program, so this is less than the
+    /// helper's limit for a program.
     package static let programBytes = 60 << 10
-    /// What the name of the file has after that of the directory which holds all files as one.
+    /// The suffix of the stamp file beside the directory, which holds all files as one object.
     package static let stampSuffix = ".stamp"
 
     package init(_ name: String, by program: String) {
@@ -23,19 +23,19 @@ package struct CachedFile: Hashable, Sendable {
 }
 
 extension CacheRules {
-    /// The name below `current/` of the file that is the copy: of several files that of the stamp beside their directory.
+    /// The name below `current/` of the file that is the copy; with several files, the stamp beside their directory.
     package var readerFile: String { files.isEmpty ? file : file + CachedFile.stampSuffix }
 }
 
 extension [CachedFile] {
-    /// One program that makes the object of them all.
+    /// One program that makes the object of all files.
     package var program: String {
-        // The line's end closes a comment that a program may end with.
+        // The line break closes a comment at the end of a program.
         let members = map { "\"\($0.name.jqText)\": [(\($0.program)\n)]" }.joined(separator: ", ")
         return #"""
             {\#(members)} | reduce keys_unsorted[] as $name (.;
             if .[$name] | length == 1 then .[$name] = .[$name][0]
-            else error("'\($name)' is to have one output, and has \(.[$name] | length): \#
+            else error("'\($name)' must have one output, and has \(.[$name] | length); \#
             [ ] around the program makes a list of them")
             end)
             """#
@@ -43,14 +43,14 @@ extension [CachedFile] {
 }
 
 extension String {
-    /// Within a string of a jq program.
+    /// The text, escaped for a string literal of a jq program.
     fileprivate var jqText: String {
         replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     }
 }
 
 extension Transforming {
-    /// The files that a snapshot is split into, as one JSON object.
+    /// Splits a snapshot into its files, as one JSON object.
     ///
     /// - Parameter format: how the snapshot is written.
     func split(
@@ -66,7 +66,7 @@ extension Transforming {
             throw .failed(
                 RunFailure(
                     .content,
-                    "cache.files are made of one JSON text, and there \(objects.isEmpty ? "is none" : "are more")"))
+                    "cache.files needs one JSON text, but the program made \(objects.isEmpty ? "nothing" : "several")"))
         }
         return object + [UInt8(ascii: "\n")]
     }

@@ -1,40 +1,39 @@
-/// What a snapshot must satisfy before it replaces the one before it. A candidate that fails is refused, and the copy
-/// stays.
+/// The checks that a snapshot must pass before it replaces the current copy. If a check rejects it, the copy stays.
 package struct CheckRules: Hashable, Sendable {
     /// A jq program whose last output must be neither `false` nor `null`.
     package var jq: String?
-    /// The fewest bytes; 1 unless configured: an empty answer is never a good copy.
+    /// The fewest bytes; 1 unless configured, since an empty answer is never a good copy.
     package var minBytes: UInt64
     /// The most bytes, of the answer and of the snapshot.
     package var maxBytes: UInt64
-    /// Media types of which the answer's must be one, such as `application/json`; empty: any.
+    /// The accepted media types of the answer, such as `application/json`; empty: any.
     package var types: [String]
-    /// What the copy has to be as a whole; nil: anything.
+    /// The format that the whole copy must have; nil: any.
     package var form: ContentForm?
-    /// A jq program for the list, or the object, whose members are the copy's items; nil: the copy itself, if it is a list,
-    /// and the lines of a text that are not empty.
+    /// A jq program for the list or object whose members are the copy's items; nil: the copy itself, if it is a list,
+    /// or the non-empty lines of a text.
     package var items: String?
-    /// The fewest items; nil: they are not counted.
+    /// The fewest items; nil: any number.
     package var minItems: Int?
-    /// The largest share of its items, in percent, that the copy may lose at once; of its bytes, if nothing says what its
-    /// items are (``countsItems``). Nil: all of them.
+    /// The largest share of its items, in percent, that the copy may lose in one change; without a definition of items
+    /// (``countsItems``), the share of its bytes. Nil: all of them.
     package var shrink: Int?
-    /// A jq program for the time until when the data is valid: one that has passed is refused.
+    /// A jq program for the end of the data's validity: data with a time in the past is rejected.
     package var validUntil: String?
     /// A jq program for the time when the data was made.
     package var madeAt: String?
-    /// How long ago that may have been; nil: any time, as long as it is not to come.
+    /// The greatest age by `madeAt`; nil: any age, but a time in the future is rejected.
     package var madeWithin: Duration?
-    /// The list of sums that has that of the answer; nil: none. For one request alone, as the next.
+    /// The checksum list with the answer's checksum; nil: none. Like `minisign`, only for a pipeline with one request.
     package var sha256: ChecksumRule?
     /// The signature of the answer; nil: none.
     package var minisign: SignatureRule?
-    /// The program that has to accept the copy; nil: none.
+    /// A program that must accept the copy; nil: none.
     package var exec: InspectionRule?
 
-    /// The limit on size where none is configured: 64 MiB.
+    /// The size limit unless configured: 64 MiB.
     package static let defaultMaxBytes: UInt64 = 64 << 20
-    /// How far ahead of this machine's clock the origin's may be: a copy that was made by then is not of the future.
+    /// How far the origin's clock may be ahead of this machine's clock before `madeAt` counts as a time in the future.
     package static let clockTolerance: Duration = .seconds(300)
 
     package init(
@@ -49,11 +48,11 @@ package struct CheckRules: Hashable, Sendable {
     /// Whether the content may state when it expires.
     package var findsExpiry: Bool { validUntil != nil || (madeAt != nil && madeWithin != nil) }
 
-    /// Its jq programs.
+    /// The jq programs of the checks.
     package var programs: [String] { [jq, items, validUntil, madeAt].compactMap(\.self) }
 
-    /// What is configured of that which bindings did not always know, a line each: a pipeline without any of it has the
-    /// binding that it always had.
+    /// The checks that were added after the first version of the binding, a line each. A pipeline without them keeps
+    /// the binding that it always had.
     var laterLines: [String] {
         [
             form.map { "form:\($0)" }, items.map { "items:\($0)" }, minItems.map { "min-items:\($0)" },
@@ -62,14 +61,14 @@ package struct CheckRules: Hashable, Sendable {
         ].compactMap(\.self) + proofLines
     }
 
-    /// Whether something says what the items of a copy are.
+    /// Whether the items of a copy are defined.
     package var countsItems: Bool { items != nil || minItems != nil || form == .json || form == .text || form == .pem }
 
-    /// Whether somebody has to look at the bytes of a copy; else its size is all that counts.
+    /// Whether a check reads the bytes of a copy; otherwise only the size counts.
     package var readsContent: Bool { form != nil || minItems != nil || !programs.isEmpty }
 }
 
-/// What a copy is as a whole, as far as that can be checked.
+/// The format of a whole copy, as far as it can be checked.
 package enum ContentForm: String, CaseIterable, Hashable, Sendable {
     /// One JSON text or more.
     case json
@@ -77,12 +76,12 @@ package enum ContentForm: String, CaseIterable, Hashable, Sendable {
     case text
     /// Well-formed XML (Extensible Markup Language 1.0, 2.1).
     case xml
-    /// Texts with encapsulation boundaries (RFC 7468), of which each certificate and each revocation list can be read. Its
-    /// items are these texts.
+    /// Texts with encapsulation boundaries (RFC 7468); every certificate and revocation list among them must be
+    /// readable. Its items are these texts.
     case pem
     /// One gzip member or more (RFC 1952), each with the right checksum and length.
     case gzip
 
-    /// The same, if jq cannot read it.
+    /// The same format, if jq cannot read it.
     package var foreign: BinaryForm? { BinaryForm(rawValue: rawValue) }
 }

@@ -1,23 +1,23 @@
-/// A list of SHA-256 sums, in any of the forms in which they are published: the lines of sha256sum(1), those of BSD's
-/// sha256(1) and openssl-dgst(1), or one sum alone. Lines of any other form are passed over: such lists have headings,
-/// comments, sums of other kinds and signatures around them.
+/// A list of SHA-256 checksums in any of the usual forms: the lines of sha256sum(1), those of BSD's sha256(1) and
+/// openssl-dgst(1), or one checksum alone. Lines of any other form are skipped: such lists have headings, comments,
+/// checksums of other kinds and signatures around them.
 ///
-/// It comes from anywhere, and is read in one pass without anything but copies of its texts.
+/// The list is untrusted. It is read in one pass, and its texts are only copied.
 struct ChecksumList: Hashable, Sendable {
-    /// What the list does not say.
+    /// Why the list gives no checksum.
     enum ValidationError: Error, Hashable {
         case empty
-        case notThere(name: String)
-        /// Files of this name have different sums.
+        case missing(name: String)
+        /// Files of this name have different checksums.
         case ambiguous(name: String)
-        /// Several files are in it, and nothing says which is meant.
+        /// The list has several files, and the name of the file is not known.
         case noName
     }
 
     private struct Entry: Hashable {
-        /// In lower-case hexadecimal digits.
+        /// Lower-case hexadecimal digits.
         var digest: String
-        /// Nil: the sum stands alone.
+        /// Nil: the checksum has no file name.
         var name: [UInt8]?
     }
 
@@ -27,18 +27,18 @@ struct ChecksumList: Hashable, Sendable {
         entries = bytes.split(separator: UInt8(ascii: "\n")).compactMap { Self.entry($0) }
     }
 
-    /// The sum of a file, as 64 hexadecimal digits in lower case. It is the one with this name; if there is none, the one
-    /// in any directory with this name; if the list is one sum without a name, that.
+    /// The checksum of a file, as 64 lower-case hexadecimal digits: that of the entry with this name, otherwise that of
+    /// an entry with this name in any directory. If the list is one checksum without a name, it is that checksum.
     func digest(of name: String?) throws(ValidationError) -> String {
         guard let first = entries.first else { throw .empty }
         let digests = Set(entries.map(\.digest))
         if digests.count == 1, entries.allSatisfy({ $0.name == nil }) { return first.digest }
         guard let name else { throw .noName }
-        // By bytes: to compare strings that an origin has made may take quadratic time.
-        let (wanted, path) = (Array(name.utf8), Array("/\(name)".utf8))
-        let same = entries.filter { $0.name == wanted }
+        // By bytes: comparing strings from an origin may take quadratic time.
+        let (expected, path) = (Array(name.utf8), Array("/\(name)".utf8))
+        let same = entries.filter { $0.name == expected }
         let found = same.isEmpty ? entries.filter { $0.name?.suffix(path.count).elementsEqual(path) == true } : same
-        guard let digest = found.first?.digest else { throw .notThere(name: name) }
+        guard let digest = found.first?.digest else { throw .missing(name: name) }
         guard found.allSatisfy({ $0.digest == digest }) else { throw .ambiguous(name: name) }
         return digest
     }
@@ -51,8 +51,8 @@ struct ChecksumList: Hashable, Sendable {
         return sum(line) ?? tagged(line)
     }
 
-    /// `HEX`, or `HEX  NAME`: a space, then another one or `*` for how the file was read, then the name. With a backslash
-    /// before the sum, the name has some for what would break a line.
+    /// `HEX`, or `HEX  NAME`: a space, then a second space or `*` for the mode in which the file was read, then the
+    /// name. A backslash before the checksum says that characters of the name that would break the line are escaped.
     private static func sum(_ line: ArraySlice<UInt8>) -> Entry? {
         var rest = line
         let isEscaped = rest.first == UInt8(ascii: "\\")
@@ -91,7 +91,7 @@ struct ChecksumList: Hashable, Sendable {
         return String(decoding: text, as: UTF8.self).lowercased()
     }
 
-    /// Nil: it is that of no file, `-` for standard input.
+    /// The file name; nil: it is `-`, standard input.
     private static func name(_ text: ArraySlice<UInt8>, isEscaped: Bool) -> [UInt8]? {
         var name: [UInt8] = []
         var rest = text

@@ -1,11 +1,11 @@
-/// The list of sums that lies beside a content: one of them has to be the content's own.
+/// A checksum list that is published beside the content: it must contain the content's checksum.
 package struct ChecksumRule: Hashable, Sendable {
-    /// Where the list is. Its URL may have places for parameters; header fields it gets from the source.
+    /// The request for the list. Its URL may have placeholders for parameters; its header fields come from the source.
     package var list: HTTPSource
-    /// The file that the list calls the content; nil: as the source's URL does.
+    /// The content's file name in the list; nil: the file name of the source's URL.
     package var name: String?
 
-    /// The longest list, in bytes: some ten thousand files.
+    /// The longest list, in bytes: enough for some ten thousand files.
     package static let listLimit: UInt64 = 1 << 20
 
     package init(list: HTTPSource, name: String? = nil) {
@@ -14,24 +14,24 @@ package struct ChecksumRule: Hashable, Sendable {
     }
 }
 
-/// The signature that lies beside a content, and the key that has to have made it.
+/// A signature that is published beside the content, and the key that must have made it.
 package struct SignatureRule: Hashable, Sendable {
     package enum Key: Hashable, Sendable {
         case key(MinisignKey)
-        /// The absolute path of a file as minisign(1) writes it, which is read with each check.
+        /// The absolute path of a key file as minisign(1) writes it; the file is read with each check.
         case file(String)
     }
 
     package var key: Key
-    /// Where the signature is; nil: the source's URL with ``suffix`` after its path.
+    /// The request for the signature; nil: the source's URL with ``suffix`` after its path.
     package var signature: HTTPSource?
 
-    /// What minisign(1) itself adds to a file's name.
+    /// The suffix that minisign(1) appends to a file name.
     package static let suffix = ".minisig"
     /// The longest file of a signature, in bytes: minisign(1) takes 8,192 of a trusted comment.
     package static let signatureLimit: UInt64 = 16 << 10
-    /// The longest content, in bytes, that a signature of the old kind is taken for: unlike the present one it is made of
-    /// the whole, which has to be in memory for it.
+    /// The longest content, in bytes, for a legacy signature. A legacy signature covers the content itself instead of a
+    /// digest, so the whole content must be in memory.
     package static let wholeLimit = 64 << 20
 
     package init(_ key: Key, signature: HTTPSource? = nil) {
@@ -40,16 +40,16 @@ package struct SignatureRule: Hashable, Sendable {
     }
 }
 
-/// A program that looks at what would become the copy.
+/// A program that inspects a snapshot before it becomes the copy.
 package struct InspectionRule: Hashable, Sendable {
     /// An absolute path and arguments; there is no shell.
     package var command: [String]
-    /// How long it may take.
+    /// The longest time that the program may take.
     package var timeout: Duration
 
-    /// Where none is configured.
+    /// The timeout unless configured.
     package static let defaultTimeout: Duration = .seconds(30)
-    /// What may be configured.
+    /// The allowed timeouts.
     package static let timeouts: ClosedRange<Duration> = .seconds(1) ... .seconds(3_600)
 
     package init(_ command: [String], timeout: Duration = InspectionRule.defaultTimeout) {
@@ -59,13 +59,13 @@ package struct InspectionRule: Hashable, Sendable {
 }
 
 extension CheckRules {
-    /// Somebody has to ask for something beside the content.
+    /// Whether a check needs a further request, for a file beside the content.
     package var hasProofs: Bool { sha256 != nil || minisign != nil }
 
-    /// The requests for what lies beside the content, as far as they are configured, without the source's header fields.
+    /// The configured requests for files beside the content, without the source's header fields.
     package var proofSources: [HTTPSource] { [sha256?.list, minisign?.signature].compactMap(\.self) }
 
-    /// What is configured of it, for a binding.
+    /// The configured rules as lines of a binding.
     var proofLines: [String] {
         var lines: [String] = []
         if let rule = sha256 { lines.append("sha256:\(rule.list.url) \(rule.name ?? "")") }
@@ -83,7 +83,7 @@ extension CheckRules {
 }
 
 extension HTTPSource {
-    /// The last part of the URL's path, with its percent-encoding taken off; nil: there is none.
+    /// The last segment of the URL's path, percent-decoded; nil: there is none.
     package var fileName: String? {
         let path = url.prefix { $0 != "?" && $0 != "#" }
         guard let start = path.firstRange(of: "://")?.upperBound, let slash = path[start...].lastIndex(of: "/") else {
@@ -93,7 +93,7 @@ extension HTTPSource {
         return name.isEmpty ? nil : name
     }
 
-    /// The same with something after its path.
+    /// The same request with a suffix after the URL's path.
     func adding(_ suffix: String) -> HTTPSource {
         var source = self
         let path = url.prefix { $0 != "?" }
@@ -101,10 +101,10 @@ extension HTTPSource {
         return source
     }
 
-    /// The request for what lies beside this one's answer. At the same origin it is made as this one is, with its header
-    /// fields and by its way; another origin gets nothing of that.
+    /// The request for a file beside this request's answer. At the same origin, it takes this request's header fields,
+    /// certificates and socket; a request to another origin takes none of them.
     ///
-    /// - Parameter resolve: the URL that a reference means at a URL.
+    /// - Parameter resolve: resolves a reference against a base URL.
     func beside(_ url: String, host: String, resolve: (_ reference: String, _ base: String) -> WebAddress?)
         -> HTTPSource
     {

@@ -1,9 +1,9 @@
-/// Scheme, host and port of a URL (RFC 6454): whom requests are made to, and who is to be spared too many at once.
+/// Scheme, host and port of a URL (RFC 6454): the unit of the request limits.
 package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
-    /// Such as `https://example.com`, in lower case; with the port if it is not the scheme's own.
+    /// Text such as `https://example.com`, in lower case; with the port if it is not the scheme's default port.
     package let description: String
 
-    /// - Parameter url: an absolute URL of HTTP; nil if it is none.
+    /// - Parameter url: an absolute URL of HTTP; for any other text the result is nil.
     package init?(of url: String) {
         guard let colon = url.firstIndex(of: ":") else { return nil }
         let scheme = url[..<colon].lowercased()
@@ -19,7 +19,7 @@ package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
         if let at = authority.lastIndex(of: "@") { authority = authority[authority.index(after: at)...] }
         var host = authority
         var port = ownPort
-        // The colons of an IPv6 address stand in brackets.
+        // The colons of an IPv6 address are in brackets.
         if let mark = authority.lastIndex(of: ":"), !authority[mark...].contains("]") {
             host = authority[..<mark]
             let digits = authority[mark...].dropFirst()
@@ -34,7 +34,7 @@ package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension SourceDefinition {
-    /// Whom its requests go to; nil for what asks nobody, or several.
+    /// The origin of the source's requests; nil: it makes none over HTTP, or has several sources.
     package var origin: HTTPOrigin? {
         switch self {
         case .http(let source): HTTPOrigin(of: source.url)

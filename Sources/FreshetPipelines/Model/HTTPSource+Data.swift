@@ -1,42 +1,44 @@
 /// Requests whose URL comes from data.
 extension HTTPSource {
-    /// The place that stands for all of the URL, which an item of a list fills; nil: the configuration knows it.
-    package var placeOfURL: URLTemplate.Place? { URLTemplate.whole(url) }
+    /// The placeholder that is the whole URL, filled by an item of a list; nil: the URL comes from the configuration.
+    package var urlPlaceholder: URLTemplate.Placeholder? { URLTemplate.whole(url) }
 
-    /// The request at a URL that an item of a list names. Whoever gives the list chooses whom this machine asks: so the URL
-    /// stays within the list's own origin, unless the configuration lets it lead elsewhere, and then what is meant for that
-    /// origin, header fields, client certificate and certificate authority, stays behind. The body of a POST is meant for
-    /// it too, and without it the question would be another: it is not asked.
+    /// The request for a URL that an item of a list names. The publisher of the list chooses which host this machine
+    /// contacts, so the URL must be at the list's own origin unless the configuration allows other origins. A request
+    /// to another origin gets no header fields, client certificate and certificate authority, which are meant for the
+    /// list's origin. The body of a POST is meant for that origin too, and without it the request would be another one:
+    /// it is not made.
     ///
     /// - Parameters:
-    ///   - text: what stands at the place.
-    ///   - list: the request for the list that has the item; nil: it came from no origin. What is asked through a socket
-    ///     comes from none either: the name in its URL says nothing of who is there by that name.
-    ///   - resolve: the URL that a reference means at a URL.
+    ///   - text: the value of the placeholder.
+    ///   - - list: the request for the list that has the item; nil: the list came from no origin. A request through a
+    ///     socket has
+    ///     no origin either, since the host in its URL does not say which service answers.
+    ///   - resolve: resolves a reference against a base URL.
     func following(
-        _ text: String, at place: URLTemplate.Place, from list: HTTPSource?, sameOrigin: Bool,
+        _ text: String, at placeholder: URLTemplate.Placeholder, from list: HTTPSource?, sameOrigin: Bool,
         resolve: (_ reference: String, _ base: String) -> WebAddress?
     ) throws(RunFailure) -> HTTPSource {
-        func refusal(_ what: String) -> RunFailure { RunFailure(.content, "the URL at '{\(place)}' \(what)") }
+        func refusal(_ what: String) -> RunFailure { RunFailure(.content, "the URL at '{\(placeholder)}' \(what)") }
         guard text.utf8.count <= URLTemplate.maximumLength else {
             throw refusal("is longer than \(URLTemplate.maximumLength) bytes")
         }
-        // Nothing is guessed: what is no URL as it stands is none.
+        // Only an absolute URL as written is accepted; nothing is guessed.
         guard Self.isAbsolute(text), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let there = resolve(text, text)
-        else { throw refusal("is no absolute http or https URL") }
+        else { throw refusal("is not an absolute http or https URL") }
         guard !Self.hasUserInformation(text) else { throw refusal("names a user or a password") }
-        let asked = list.flatMap { resolve($0.url, $0.url) }
-        let home = list?.unixSocket == nil ? asked?.origin : nil
+        let listAddress = list.flatMap { resolve($0.url, $0.url) }
+        let home = list?.unixSocket == nil ? listAddress?.origin : nil
         guard !sameOrigin || home == there.origin else {
-            let name = home.map { ", \($0)" } ?? (list == nil ? "" : ", which is asked through a socket")
+            let name = home.map { ", \($0)" } ?? (list == nil ? "" : ", which is fetched through a socket")
             throw refusal(
                 "is at \(there.origin), another origin than that of the list\(name); "
                     + "to follow such URLs, without headers and credentials: each.same-origin: false")
         }
-        // As for redirects: what was asked for encrypted is not asked for in the clear.
-        guard asked?.origin.hasPrefix("https:") != true || there.origin.hasPrefix("https:") else {
-            throw refusal("would be asked for unencrypted, \(there.origin), and the list was not")
+        // As for redirects: an encrypted request does not lead to an unencrypted one.
+        guard listAddress?.origin.hasPrefix("https:") != true || there.origin.hasPrefix("https:") else {
+            throw refusal("is unencrypted (\(there.origin)), but the list was fetched encrypted")
         }
         var source = self
         source.url = there.url
@@ -45,7 +47,7 @@ extension HTTPSource {
         guard method == .get else {
             throw refusal(
                 "is at \(there.origin), and the body of a POST goes to the origin of the list only; "
-                    + "ask by GET, or write the URL down")
+                    + "use GET, or write the URL in the configuration")
         }
         source.headers = []
         source.clientCertificate = nil

@@ -1,40 +1,40 @@
 /// A request for data over HTTP.
 package struct HTTPSource: Hashable, Sendable {
-    /// The absolute URL, `http` or `https`, checked when the configuration was read.
+    /// The absolute URL, `http` or `https`, validated when the configuration was read.
     package var url: String
-    /// Request headers in the order of the configuration. They go to the URL's own origin only, never along with a
-    /// redirect to another one.
+    /// Request header fields in the order of the configuration. They are sent to the URL's own origin only, never with
+    /// a redirect to another origin.
     package var headers: [HTTPHeader]
     /// The host of the URL as written, without port and without the brackets of an IPv6 address.
     package var host: String
     package var method: Method
-    /// The absolute path of a socket of this machine that the request goes through, whatever the URL's host is; nil:
-    /// the host is connected to.
+    /// The absolute path of a Unix socket that the request goes through, whatever the URL's host is; nil: the request
+    /// connects to the host.
     package var unixSocket: String?
-    /// By what this machine proves to the URL's own origin who it is; nil: it does not.
+    /// The client certificate for the URL's own origin; nil: none.
     package var clientCertificate: ClientCertificate?
-    /// The absolute path of a file of PEM certificates; the URL's own origin is checked against these alone. nil: the
-    /// system's authorities.
+    /// The absolute path of a file of PEM certificates that alone are trusted for the URL's own origin. nil: the
+    /// system's certificate authorities.
     package var certificateAuthority: String?
-    /// Where the URL's origin may send the request.
+    /// The redirects that are followed.
     package var redirects = Redirects.any
-    /// Whether a body is taken whose end only the end of its connection tells (RFC 9112, 6.3). One that was cut then looks
-    /// whole.
+    /// Whether a body is accepted whose end is marked only by the end of its connection (RFC 9112, 6.3). A truncated
+    /// body then looks complete.
     package var allowsUnframed = false
 
-    /// The redirects that are followed, within the rules that hold for all.
+    /// The redirects that are followed, within the rules that hold for all requests.
     package enum Redirects: String, CaseIterable, Hashable, Sendable {
         case any
-        /// To the scheme, host and port of the URL alone.
+        /// Only to the scheme, host and port of the URL.
         case sameOrigin = "same-origin"
         case none
     }
 
-    /// Credentials whose files, in PEM, are a certificate and its private key.
+    /// The credentials whose files, in PEM, are a certificate and its private key.
     package struct ClientCertificate: Hashable, Sendable {
-        /// The name of the credential that holds the certificate, and those of its issuers that the origin needs.
+        /// The name of the credential with the certificate and those of its issuers that the origin needs.
         package var certificate: String
-        /// The name of the credential that holds the key; nil: it stands in the certificate's file.
+        /// The name of the credential with the private key; nil: the key is in the certificate's file.
         package var key: String?
 
         package init(certificate: String, key: String? = nil) {
@@ -43,14 +43,14 @@ package struct HTTPSource: Hashable, Sendable {
         }
     }
 
-    /// How the URL is asked.
+    /// The method of the request.
     package enum Method: Hashable, Sendable {
         case get
-        /// For APIs that take their question as a body. `contentType` goes along with a body that is not empty.
+        /// For APIs that take a query as the body. `contentType` is sent with a body that is not empty.
         case post(body: String, contentType: String)
     }
 
-    /// What a body is unless the configuration says otherwise.
+    /// The content type of a body unless configured.
     package static let defaultContentType = "application/json"
 
     package init(
@@ -66,14 +66,15 @@ package struct HTTPSource: Hashable, Sendable {
         self.certificateAuthority = certificateAuthority
     }
 
-    /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret, or there is
-    /// a client certificate.
+    /// Whether the request identifies its client, so that the answer may be confidential: a header field carries a
+    /// secret, or there is a client certificate.
     package var isPrivate: Bool { clientCertificate != nil || headers.contains(where: \.isSecret) }
 
-    /// Credentials do not travel in the clear: the URL is `https`, or its host is this machine.
+    /// Whether credentials may be sent: the URL is `https`, or its host is this machine. They are never sent
+    /// unencrypted.
     package var mayCarryCredentials: Bool { isLocal || url.lowercased().hasPrefix("https://") }
 
-    /// The host is this machine by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1), or asked through a socket.
+    /// Whether the host is this machine, by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1) or through a socket.
     package var isLocal: Bool {
         if unixSocket != nil { return true }
         let host = host.lowercased()
@@ -84,18 +85,18 @@ package struct HTTPSource: Hashable, Sendable {
 
 /// One header field of a request.
 package struct HTTPHeader: Hashable, Sendable {
-    /// Where its value comes from.
+    /// The source of the field's value.
     package enum Value: Hashable, Sendable {
         case text(String)
-        /// The secret of this name that the service was started with.
+        /// The service credential of this name.
         case credential(String, as: CredentialForm)
     }
 
-    /// How a secret becomes a field's value.
+    /// How a credential becomes a field's value.
     package enum CredentialForm: Hashable, Sendable {
-        /// As it is, in a field that `headers` names.
+        /// Unchanged, in a field that `headers` names.
         case field
-        /// As it is, in the field of `source.credential`.
+        /// Unchanged, in the field of `source.credential`.
         case ownField
         /// A bearer token (RFC 6750, 2.1).
         case bearer
@@ -116,22 +117,22 @@ package struct HTTPHeader: Hashable, Sendable {
         value = .credential(credential, as: form)
     }
 
-    /// A secret of this name as a bearer token.
+    /// The credential of this name as a bearer token.
     package static func bearer(_ credential: String) -> HTTPHeader {
         HTTPHeader("Authorization", credential: credential, as: .bearer)
     }
 
-    /// A secret of this name, `user:password`, for the Basic scheme.
+    /// The credential of this name, `user:password`, for the Basic scheme.
     package static func basic(_ credential: String) -> HTTPHeader {
         HTTPHeader("Authorization", credential: credential, as: .basic)
     }
 
-    /// The credential whose secret it carries.
+    /// The name of the credential in the field's value; nil: the value is text.
     package var credential: String? {
         guard case .credential(let name, _) = value else { return nil }
         return name
     }
 
-    /// Its value is a secret: a credential's, or by its name.
+    /// Whether the value is a secret: a credential, or a value under a name that says so.
     package var isSecret: Bool { credential != nil || SecretName.matches(name) }
 }

@@ -1,17 +1,17 @@
-/// What is done after each change of what readers see: a command, or a unit of the service manager that is reloaded.
+/// An action after each change of the published file: a command, or a unit of the service manager that is reloaded.
 package struct HookDefinition: Hashable, Sendable {
-    /// An absolute path and arguments; there is no shell. Empty: a unit is reloaded.
+    /// An absolute path and arguments, without a shell. Empty: a unit is reloaded.
     package var command: [String]
-    /// The name of a unit that is reloaded; nil: a command is run.
+    /// The name of the unit that is reloaded; nil: a command runs.
     package var unit: String?
-    /// How long one run may take.
+    /// The longest time that one run may take.
     package var timeout: Duration
 
-    /// Where none is configured.
+    /// The timeout unless configured.
     package static let defaultTimeout: Duration = .seconds(30)
-    /// What may be configured: what takes longer than an hour is no hook but a service of its own.
+    /// The allowed timeouts. A task of more than an hour should be a service, not a hook.
     package static let timeouts: ClosedRange<Duration> = .seconds(1) ... .seconds(3_600)
-    /// How many one pipeline may have: they run one after the other.
+    /// The most hooks of one pipeline; they run one after the other.
     package static let perPipeline = 16
 
     package init(_ command: [String], timeout: Duration = HookDefinition.defaultTimeout) {
@@ -25,8 +25,8 @@ package struct HookDefinition: Hashable, Sendable {
         self.timeout = timeout
     }
 
-    /// What it is known by across restarts and reloads: the command or the unit, whatever else is said of it. One line of
-    /// which no two have the same: a command begins with its path.
+    /// Identifies the hook across restarts and reloads: the command or the unit, without the other settings. It is one
+    /// line; two different hooks never have the same line, since a command begins with its path.
     package var identity: String {
         if let unit { return "reload-unit \(unit)" }
         return command.map { $0.replacing("\\", with: "\\\\").replacing(" ", with: "\\ ") }.joined(separator: " ")

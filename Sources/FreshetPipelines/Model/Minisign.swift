@@ -1,52 +1,52 @@
-/// A public key of minisign(1): an Ed25519 key, and a number by which signatures name it.
+/// A public key of minisign(1): an Ed25519 key, and the key number that signatures refer to.
 ///
-/// The forms of keys and signatures are those that https://jedisct1.github.io/minisign/ describes.
+/// https://jedisct1.github.io/minisign/ describes the formats of keys and signatures.
 package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
-    /// Why a text is no key, as the rest of a sentence that begins with it.
+    /// Why a text is not a key: the rest of a sentence whose subject is the text.
     package struct ValidationError: Error, Hashable {
         package var message: String
     }
 
-    /// 8 bytes, chosen by chance when the key was made.
+    /// 8 random bytes, chosen when the key was made.
     package let number: [UInt8]
     /// 32 bytes (RFC 8032, 5.1.5).
     package let ed25519: [UInt8]
 
-    /// From the line that minisign(1) shows and writes, in Base64.
+    /// Reads the Base64 line that minisign(1) prints.
     package init(_ text: some StringProtocol) throws(ValidationError) {
         guard let bytes = Base64Text.bytes(of: Array(text.utf8)) else {
             throw ValidationError(message: "is not a line of Base64 such as RWQf6LRC…")
         }
         guard bytes.starts(with: MinisignSignature.Kind.whole.rawValue.utf8), bytes.count == 42 else {
-            // The secret key's line begins otherwise, and is longer.
+            // The line of a secret key begins differently and is longer.
             throw ValidationError(
                 message: bytes.count > 100
-                    ? "is a secret key, which belongs nowhere but to who signs"
+                    ? "is a secret key; only the signer may have it"
                     : "is not a public key of minisign, whose line has 56 characters and begins with RW")
         }
         number = Array(bytes[2..<10])
         ed25519 = Array(bytes[10...])
     }
 
-    /// From a file as minisign(1) writes it: a line of comment, then the key. The comment may be missing.
+    /// Reads a key file of minisign(1): a comment line, which may be missing, then the key.
     package init(file bytes: [UInt8]) throws(ValidationError) {
         let lines = MinisignSignature.lines(of: bytes)
         guard let line = lines.first(where: { !$0.isEmpty && !$0.starts(with: MinisignSignature.untrusted.utf8) })
         else {
-            throw ValidationError(message: "has no key in it")
+            throw ValidationError(message: "contains no key")
         }
         try self.init(String(decoding: line, as: UTF8.self))
     }
 
-    /// The longest file of a key, in bytes.
+    /// The longest key file, in bytes.
     package static let fileLimit = 4096
 
-    /// The line of the key, which is no secret.
+    /// The Base64 line of the key. A public key is not secret.
     package var description: String {
         Base64Text.text(of: Array(MinisignSignature.Kind.whole.rawValue.utf8) + number + ed25519)
     }
 
-    /// The number as minisign(1) shows it.
+    /// The key number as minisign(1) prints it.
     package var name: String { Self.name(of: number) }
 
     static func name(of number: [UInt8]) -> String {
@@ -57,35 +57,35 @@ package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A signature of minisign(1), as its file has it. Nothing of it has been verified.
+/// A signature file of minisign(1). It is parsed, not verified.
 package struct MinisignSignature: Hashable, Sendable {
-    /// The bytes of a digest, BLAKE2b-512.
+    /// The size of a BLAKE2b-512 digest in bytes.
     static let digestBytes = 64
 
-    /// What was signed.
+    /// The message that was signed.
     package enum Kind: String, Hashable, Sendable {
-        /// The content itself, as old versions do it.
+        /// The content itself, as old versions of minisign(1) sign it.
         case whole = "Ed"
-        /// Its BLAKE2b digest of 64 bytes (RFC 7693).
+        /// The content's BLAKE2b digest of 64 bytes (RFC 7693).
         case digest = "ED"
     }
 
-    /// Why a file is no signature, as the rest of a sentence that begins with it.
+    /// Why a file is not a signature: the rest of a sentence whose subject is the file.
     package struct ValidationError: Error, Hashable {
         package var message: String
     }
 
     package let kind: Kind
-    /// That of the key.
+    /// The key number.
     package let number: [UInt8]
-    /// 64 bytes (RFC 8032, 5.1.6), of what the kind says.
+    /// The signature of the message that `kind` names: 64 bytes (RFC 8032, 5.1.6).
     package let signature: [UInt8]
-    /// One line, which is signed too.
+    /// One line of text, covered by `globalSignature`.
     package let trustedComment: [UInt8]
-    /// 64 bytes, of the signature with the trusted comment after it.
+    /// The signature of ``globalMessage``: 64 bytes.
     package let globalSignature: [UInt8]
 
-    /// What the last one is made of.
+    /// The message of `globalSignature`: the signature, then the trusted comment.
     package var globalMessage: [UInt8] { signature + trustedComment }
 
     static let untrusted = "untrusted comment:"
@@ -96,13 +96,13 @@ package struct MinisignSignature: Hashable, Sendable {
         guard lines.count >= 4, lines[0].starts(with: Self.untrusted.utf8), lines[2].starts(with: Self.trusted.utf8)
         else {
             throw ValidationError(
-                message: "is no signature of minisign, which has four lines, the first and the third with comments")
+                message: "is not a signature of minisign, which has four lines, the first and the third with comments")
         }
         guard let bytes = Base64Text.bytes(of: Array(lines[1])), bytes.count == 74,
             let global = Base64Text.bytes(of: Array(lines[3])), global.count == 64
         else { throw ValidationError(message: "has a signature that is cut off or damaged") }
         guard let kind = Kind(rawValue: String(decoding: bytes[..<2], as: UTF8.self)) else {
-            throw ValidationError(message: "has a signature of a kind that is not known")
+            throw ValidationError(message: "has a signature of an unknown kind")
         }
         self.kind = kind
         number = Array(bytes[2..<10])
@@ -111,7 +111,7 @@ package struct MinisignSignature: Hashable, Sendable {
         globalSignature = global
     }
 
-    /// With either end of line.
+    /// The lines, which may end with LF or CRLF.
     static func lines(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line
@@ -119,11 +119,11 @@ package struct MinisignSignature: Hashable, Sendable {
     }
 }
 
-/// Base64 with padding, of one spelling for each content (RFC 4648, 3.5 and 4).
+/// Base64 with padding; each content has one accepted spelling (RFC 4648, 3.5 and 4).
 private enum Base64Text {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// Nil: it is none.
+    /// Nil: the text is not Base64.
     static func bytes(of text: [UInt8]) -> [UInt8]? {
         guard text.count.isMultiple(of: 4) else { return nil }
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
@@ -139,7 +139,7 @@ private enum Base64Text {
             bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
             bits &= (1 << UInt32(count)) - 1
         }
-        // What is left over of the last character is nothing, in the one spelling.
+        // The unused bits of the last character must be zero: other spellings are rejected.
         return bits == 0 ? bytes : nil
     }
 
@@ -148,9 +148,9 @@ private enum Base64Text {
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
             let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for place in 0..<4 {
-                let isPadding = place > group.count
-                text.append(isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)])
+            for position in 0..<4 {
+                let isPadding = position > group.count
+                text.append(isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> UInt32(18 - 6 * position) & 63)])
             }
         }
         return String(decoding: text, as: UTF8.self)

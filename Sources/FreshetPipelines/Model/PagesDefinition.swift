@@ -1,21 +1,22 @@
-/// How a source that comes in pages is read: where the next page is, what a page's items are, how many are loaded.
+/// How a paginated source is read: where the next page is, what a page's items are, how many pages are loaded.
 package struct PagesDefinition: Hashable, Sendable {
     package var next: NextRule
     /// A jq program that gives a page's items as one array.
     package var items: String
-    /// A jq program that gives an item's key. Items of one key are one: the last counts, at the place of the first.
+    /// A jq program that gives an item's key. Of items with the same key, the last one is kept, at the position of the
+    /// first.
     package var key: String?
     package var load: PageLoad
-    /// The most pages. What a set had beyond them is missing, and its snapshot is marked as truncated.
+    /// The most pages. If a set has more, the rest is missing and the snapshot is marked as truncated.
     package var max: Int
-    /// Next links to another origin are refused.
+    /// Whether a next link to another origin fails the run.
     package var sameOrigin: Bool
-    /// How only what has changed is asked for; nil: all of it is, each time.
+    /// How a check requests only the changes; nil: each check requests everything.
     package var sync: SyncRule?
 
-    /// A page is its items.
+    /// The default: a page is the array of its items.
     package static let defaultItems = "."
-    /// The limit on pages where none is configured: a mistake ends, and with a hundred items each few APIs have more.
+    /// The limit on pages unless configured: it bounds a mistake, and with a hundred items per page few APIs have more.
     package static let defaultMax = 1000
 
     package init(
@@ -31,13 +32,13 @@ package struct PagesDefinition: Hashable, Sendable {
         self.sync = sync
     }
 
-    /// Not all pages are loaded without being asked for: what was loaded is kept, so that more can follow.
+    /// Whether further pages are loaded on demand: the loaded pages are kept, so that more can follow.
     package var loadsOnDemand: Bool { load != .all }
 
-    /// What was loaded is kept for what comes after it.
+    /// Whether the loaded items are kept for a later run.
     package var keepsItems: Bool { loadsOnDemand || sync != nil }
 
-    /// Its jq programs.
+    /// The jq programs of the definition.
     package var programs: [String] {
         let ofNext: [String?] =
             switch next {
@@ -50,23 +51,23 @@ package struct PagesDefinition: Hashable, Sendable {
             + [key, sync?.program, sync?.deleted].compactMap(\.self)
     }
 
-    /// The keys whose values are programs.
+    /// The configuration keys whose values are programs.
     package static let programKeys = ["url", "cursor", "last-key", "more", "total", "items", "key", "token", "deleted"]
 
-    /// What decides which snapshot becomes of it, as text.
+    /// All settings that decide what the snapshot becomes, as text.
     package var summary: String {
         "\(next) items:\(items) key:\(key ?? "") load:\(load) max:\(max) same-origin:\(sameOrigin)"
             + (sync.map { " sync:\($0)" } ?? "")
     }
 }
 
-/// A token of the last page, by which the next check asks for what has changed since.
+/// A token of the last page, with which the next check requests the changes since.
 package struct SyncRule: Hashable, Sendable {
     /// A jq program of the last page that gives the token.
     package var program: String
     /// The query parameter's name, not encoded.
     package var parameter: String
-    /// A jq program of an item: whether it is there no more. Nil: what is deleted is not told.
+    /// A jq program of an item: whether the item was deleted. Nil: the origin does not report deletions.
     package var deleted: String?
 
     package init(_ program: String, parameter: String, deleted: String? = nil) {
@@ -76,38 +77,37 @@ package struct SyncRule: Hashable, Sendable {
     }
 }
 
-/// How many pages are loaded without being asked for.
+/// How many pages a check loads.
 package enum PageLoad: Hashable, Sendable {
-    /// As many as there are.
+    /// All pages.
     case all
-    /// So many; at least 1.
+    /// This number of pages; at least 1.
     case first(Int)
 }
 
-/// Where a page says that the next one is.
+/// How the next page is found.
 package enum NextRule: Hashable, Sendable {
     /// `Link: <…>; rel="next"` (RFC 8288).
     case link
-    /// A jq program gives the URL, absolute or relative to the page's, and nothing or null at the end.
+    /// A jq program gives the URL, absolute or relative to the page's URL; no output or null ends the set.
     case url(String)
-    /// A jq program gives a cursor or token, which goes into a parameter of the query; nothing, null or an empty text at
-    /// the end.
+    /// A jq program gives a cursor or token for a query parameter; no output, null or an empty text ends the set.
     case cursor(CursorRule)
-    /// The number of items so far goes into this parameter.
+    /// This parameter is the number of items so far.
     case offset(parameter: String, PageSize)
-    /// The page's number goes into this parameter.
+    /// This parameter is the page's number.
     case page(parameter: String, first: Int, PageSize)
-    /// As a cursor, but that the program is asked of a page's last item, and that a short page is the last one.
+    /// Like a cursor, but the program's input is a page's last item, and a short page ends the set.
     case lastKey(CursorRule, PageSize)
 }
 
-/// What is taken from a page and put into the query of the next one's URL.
+/// A value of a page that becomes a query parameter of the next page's URL.
 package struct CursorRule: Hashable, Sendable {
     /// A jq program.
     package var program: String
     /// The query parameter's name, not encoded.
     package var parameter: String
-    /// A jq program of the page: whether more follow.
+    /// A jq program of the page: whether more pages follow.
     package var more: String?
 
     package init(_ program: String, parameter: String, more: String? = nil) {
@@ -117,22 +117,22 @@ package struct CursorRule: Hashable, Sendable {
     }
 }
 
-/// By what a counted set ends.
+/// How the end of a counted set is found.
 ///
 /// | known | the set ends |
 /// | --- | --- |
-/// | `total` | when so many items, or pages, are there |
+/// | `total` | when this number of items, or pages, is loaded |
 /// | `size` | with a page of fewer items |
 /// | neither | with a page without items |
 package struct PageSize: Hashable, Sendable {
-    /// How many items a page has that is not the last.
+    /// The number of items of each page but the last.
     package var size: Int?
-    /// The query parameter in which that many are asked for.
+    /// The query parameter for `size`.
     package var parameter: String?
-    /// A jq program that gives how many items there are in all, or pages if it is pages that are counted. Null: not
-    /// known, and it ends as if it were not configured.
+    /// A jq program for the total number of items, or of pages if pages are counted. Null: the total is not known, and
+    /// the set ends as if `total` were not configured.
     package var total: String?
-    /// The status with which the origin answers for a page after the last one.
+    /// The status that the origin answers for a page after the last one.
     package var pastEnd: Int?
 
     package init(_ size: Int? = nil, parameter: String? = nil, total: String? = nil, pastEnd: Int? = nil) {

@@ -1,14 +1,15 @@
 internal import Glibc
 
-/// A regular expression that the whole of a value has to match: those of regex(7), extended, with the classes `\w`, `\d`
-/// and `\s`, also in brackets, and a backslash before any punctuation mark for the mark itself.
+/// A regular expression that a whole value must match: an extended regular expression of regex(7), with the additional
+/// classes `\w`, `\d` and `\s`, also in brackets, and a backslash before any punctuation character for the character
+/// itself.
 ///
-/// It is matched by the C library, always by Unicode characters (the locale `C.UTF-8`), whatever the daemon's own locale
-/// is: `\w` and `[[:alpha:]]` have letters of all scripts, `.` is one character. Ranges are those of ASCII, by code
-/// points. There are no back-references and no look-around, so that the time is bounded by the lengths of the pattern and
-/// the value.
+/// The C library matches it, always by Unicode characters (the locale `C.UTF-8`), whatever the daemon's own locale is:
+/// `\w` and `[[:alpha:]]` match letters of all scripts, `.` matches one character. Ranges are of ASCII characters, by
+/// code point. There are no back-references and no look-around, so the time is bounded by the lengths of the pattern
+/// and the value.
 package struct ParameterPattern: ~Copyable {
-    /// Why a pattern is none: the rest of a sentence that begins with it.
+    /// Why a pattern is invalid: the rest of a sentence whose subject is the pattern.
     package struct ValidationError: Error, Hashable, Sendable {
         package var message: String
         package var remedy: String?
@@ -39,7 +40,7 @@ package struct ParameterPattern: ~Copyable {
             var reason = [CChar](repeating: 0, count: 128)
             _ = regerror(status, nil, &reason, reason.count)
             let bytes = reason.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-            throw ValidationError("is no regular expression: \(String(decoding: bytes, as: UTF8.self).lowercased())")
+            throw ValidationError("is not a regular expression: \(String(decoding: bytes, as: UTF8.self).lowercased())")
         }
         self.compiled = compiled
         self.locale = locale
@@ -50,8 +51,8 @@ package struct ParameterPattern: ~Copyable {
         regfree(&compiled)
     }
 
-    /// Whether all of a text matches. Of all matches regexec(3) finds the first, and of those the longest: if there is one
-    /// that spans the text, it is that.
+    /// Whether a whole text matches. regexec(3) finds the first match, and of matches that begin there the longest: if
+    /// a match spans the text, it is the one that is found.
     package func matches(_ text: String) -> Bool {
         var compiled = compiled
         var match = regmatch_t()
@@ -60,7 +61,7 @@ package struct ParameterPattern: ~Copyable {
     }
 }
 
-/// `C.UTF-8` for the calling thread, for as long as a call takes.
+/// Sets `C.UTF-8` for the calling thread during a call.
 private struct UnicodeLocale: ~Copyable {
     private let locale: locale_t
 
@@ -78,9 +79,9 @@ private struct UnicodeLocale: ~Copyable {
     }
 }
 
-/// A pattern in the words of regcomp(3), which takes a backslash in brackets for itself and knows no `\d`.
+/// Translates a pattern to the syntax of regcomp(3), which takes a backslash in brackets literally and has no `\d`.
 private struct PatternTranslation {
-    /// The most states that a pattern may have when its repetitions are written out, which is what the C library does.
+    /// The most states of a pattern with its repetitions written out, as the C library does.
     private static let mostStates = 10_000
     private static let classes: [Character: (inside: String, outside: String)] = [
         "w": ("[:alnum:]_", "[[:alnum:]_]"), "d": ("0-9", "[0-9]"), "s": ("[:space:]", "[[:space:]]"),
@@ -89,7 +90,7 @@ private struct PatternTranslation {
 
     private var rest: Substring
     private var result = ""
-    /// How many states each open group has, and its last part alone.
+    /// The number of states of each open group, and of its last part alone.
     private var groups = [(all: 0, last: 0)]
 
     init(_ pattern: String) { rest = pattern[...] }
@@ -147,7 +148,7 @@ private struct PatternTranslation {
     private static func checkMark(_ character: Character) throws(ParameterPattern.ValidationError) {
         guard let byte = character.asciiValue, byte > 0x20, byte < 0x7F, !character.isLetter, !character.isNumber else {
             throw ParameterPattern.ValidationError(
-                "has '\\\(character)', which is not known here",
+                "has '\\\(character)', which is not supported",
                 remedy: "the classes are \\w, \\d, \\s, \\W, \\D and \\S")
         }
     }
@@ -161,7 +162,7 @@ private struct PatternTranslation {
         let most = (numbers.last.flatMap { Int($0) } ?? numbers.first.flatMap { Int($0) }) ?? 0
         guard (1...2).contains(numbers.count), numbers.first.map({ Int($0) != nil }) ?? false, most <= Self.mostStates
         else {
-            throw ParameterPattern.ValidationError("has braces that are no repetition such as {2} or {1,8}")
+            throw ParameterPattern.ValidationError("has braces that are not a repetition such as {2} or {1,8}")
         }
         result += "{\(rest[...end])"
         rest = rest[rest.index(after: end)...]
@@ -169,7 +170,7 @@ private struct PatternTranslation {
         groups[groups.count - 1] = (all + last * max(most - 1, 0), last * max(most, 1))
     }
 
-    /// What stands in brackets. In the words of regcomp(3) `]` has to be the first, `-` the last and `^` neither.
+    /// A bracket expression. For regcomp(3), `]` must be the first, `-` the last and `^` neither.
     private mutating func bracket() throws(ParameterPattern.ValidationError) {
         let isNegated = rest.first == "^"
         if isNegated { rest.removeFirst() }
@@ -219,7 +220,7 @@ private struct PatternTranslation {
         write(isNegated: isNegated, items, marks)
     }
 
-    /// The rest of `[:alpha:]` and its like.
+    /// The rest of a named class such as `[:alpha:]`.
     private mutating func named(_ kind: Character) throws(ParameterPattern.ValidationError) -> String {
         var text = "["
         while let character = rest.popFirst() {
@@ -234,7 +235,7 @@ private struct PatternTranslation {
             result += "\\^"
             return
         }
-        // Alone with `^`, which must not be the first, `-` stands before it.
+        // With only `^`, which must not be first, `-` goes before it.
         let dashFirst = !isNegated && items.isEmpty && marks == ["^", "-"]
         result += isNegated ? "[^" : "["
         if marks.contains("]") { result += "]" }

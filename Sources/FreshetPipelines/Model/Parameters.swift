@@ -1,21 +1,21 @@
-/// A parameter of a pipeline: something of its source that can be changed while the daemon runs, as its configuration
-/// declares it.
+/// A parameter of a pipeline as its configuration declares it: a value of its source that can be changed while the
+/// daemon runs.
 package struct ParameterDefinition: Hashable, Sendable {
-    /// What a value has to be, besides ``ParameterLimits``.
+    /// The values that are allowed, within ``ParameterLimits``.
     package enum Rule: Hashable, Sendable {
         case any
         /// One of these.
         case choices([String])
-        /// All of it matches this; it is a sound one.
+        /// The whole value matches this valid pattern.
         case pattern(String)
     }
 
-    /// Letters, digits, `-` and `_`, and no digit or `-` first.
+    /// Letters, digits, `-` and `_`; the first character is neither a digit nor `-`.
     package var name: String
-    /// What it is as long as nobody sets it; satisfies the rule.
+    /// The value while no other value is set; it satisfies the rule.
     package var defaultValue: String
     package var rule: Rule
-    /// How long nothing is changed before a change is acted on.
+    /// The quiet period: a change takes effect when this time has passed without another change.
     package var quiet: Duration
 
     package init(_ name: String, default defaultValue: String, rule: Rule = .any, quiet: Duration = .zero) {
@@ -25,22 +25,22 @@ package struct ParameterDefinition: Hashable, Sendable {
         self.quiet = quiet
     }
 
-    /// Its values are secrets, by its name: they are shown nowhere.
+    /// Whether its values are secrets, by its name: they are never shown.
     package var isSecret: Bool { SecretName.matches(name) }
 
-    /// What is wrong with a value: the rest of a sentence that begins with the parameter; nil: nothing.
-    package func fault(of value: String) -> String? {
+    /// Why a value is invalid: the rest of a sentence whose subject is the parameter; nil: the value is valid.
+    package func error(of value: String) -> String? {
         if value.utf8.count > ParameterLimits.valueBytes {
             return "is longer than \(ParameterLimits.valueBytes) bytes"
         }
         guard !value.unicodeScalars.contains(where: ParameterLimits.isControl) else {
-            return "holds a control character, such as a line break"
+            return "contains a control character, such as a line break"
         }
         switch rule {
         case .any: return nil
         case .choices(let choices):
             if choices.contains(value) { return nil }
-            return isSecret ? "is none of its choices" : "has to be one of \(choices.joined(separator: ", "))"
+            return isSecret ? "is not one of its choices" : "has to be one of \(choices.joined(separator: ", "))"
         case .pattern(let text):
             do throws(ParameterPattern.ValidationError) {
                 return try ParameterPattern(text).matches(value) ? nil : "has to match the pattern \(text)"
@@ -51,20 +51,21 @@ package struct ParameterDefinition: Hashable, Sendable {
     }
 }
 
-/// What bounds parameters.
+/// The limits on parameters.
 package enum ParameterLimits {
-    /// Parameters of one pipeline.
+    /// The most parameters of one pipeline.
     package static let perPipeline = 64
-    /// Bytes of a value.
+    /// The most bytes of a value.
     package static let valueBytes = 1024
-    /// Bytes of a name.
+    /// The most bytes of a name.
     package static let nameBytes = 64
-    /// Choices of one parameter.
+    /// The most choices of one parameter.
     package static let choices = 256
-    /// Bytes of a pattern.
+    /// The most bytes of a pattern.
     package static let patternBytes = 1024
 
-    /// What no value holds: control characters, and those that change how the text around them is shown.
+    /// Whether a character is not allowed in values: a control character, or one that changes how the text around it is
+    /// shown.
     package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
@@ -73,7 +74,7 @@ package enum ParameterLimits {
     }
 }
 
-/// One value for each parameter of a pipeline: what a run is made with.
+/// One value for each parameter of a pipeline; a run uses one set of values.
 package struct ParameterValues: Hashable, Sendable {
     private var values: [String: String]
 
@@ -81,18 +82,18 @@ package struct ParameterValues: Hashable, Sendable {
 
     package subscript(name: String) -> String? { values[name] }
 
-    /// What stands at a place of a source; nil: it is none of a parameter.
-    package func value(_ place: URLTemplate.Place) -> String? {
-        place.path.isEmpty ? values[place.name] : nil
+    /// The value of a placeholder; nil: the placeholder names no parameter.
+    package func value(_ placeholder: URLTemplate.Placeholder) -> String? {
+        placeholder.path.isEmpty ? values[placeholder.name] : nil
     }
 
-    /// The parameters that are another one's in `other`, by name.
+    /// The names of the parameters whose values differ from those in `other`, sorted.
     package func names(unlike other: ParameterValues) -> [String] {
         Set(values.keys).union(other.values.keys).filter { values[$0] != other.values[$0] }.sorted()
     }
 }
 
-/// A change that somebody asks for: to this value, or with nil to the default.
+/// A requested change of a parameter: to this value, or with nil to the default.
 package struct ParameterChange: Hashable, Sendable {
     package var name: String
     package var value: String?
@@ -103,36 +104,36 @@ package struct ParameterChange: Hashable, Sendable {
     }
 }
 
-/// Why a value is not taken.
+/// Why a value is refused.
 package struct ParameterError: Hashable, Sendable {
     package var name: String
     package var reason: Reason
 
     package enum Reason: Hashable, Sendable {
-        /// There is no such parameter; these there are.
+        /// There is no such parameter; the existing ones.
         case unknown([String])
-        /// The rest of a sentence that begins with the parameter.
-        case fault(String)
+        /// The rest of a sentence whose subject is the parameter.
+        case error(String)
     }
 }
 
-/// Why a change is refused, as a whole: at least one of its values is not taken.
+/// Why a change is refused as a whole: at least one of its values is refused.
 package struct ParameterErrors: Error, Hashable, Sendable {
     package var refusals: [ParameterError]
 }
 
-/// What is set of a pipeline's parameters; the others have their defaults.
+/// The values that are set for a pipeline's parameters; the other parameters have their defaults.
 package struct ParameterSettings: Hashable, Sendable {
-    /// By the parameters' names.
+    /// The set values, by parameter name.
     package private(set) var set: [String: String]
 
-    /// What is remembered, as far as it holds with the configuration. Values that each hold and do not fit together are
-    /// all dropped: it is the fault of none in particular.
+    /// Takes the stored values that are valid for the configuration. If each value is valid, but not together with the
+    /// others, all are dropped, since no single value is invalid.
     package init(remembered: [String: String] = [:], for definition: PipelineDefinition) {
         set = remembered.filter { name, value in
-            definition.parameters.contains { $0.name == name && $0.fault(of: value) == nil }
+            definition.parameters.contains { $0.name == name && $0.error(of: value) == nil }
         }
-        if !set.isEmpty, definition.fault(with: values(for: definition)) != nil { set = [:] }
+        if !set.isEmpty, definition.error(with: values(for: definition)) != nil { set = [:] }
     }
 
     /// All parameters' values.
@@ -144,7 +145,7 @@ package struct ParameterSettings: Hashable, Sendable {
         return ParameterValues(values)
     }
 
-    /// Applies changes together, or none of them.
+    /// Applies all changes, or none of them.
     package mutating func apply(
         _ changes: [ParameterChange], for definition: PipelineDefinition
     ) throws(ParameterErrors) {
@@ -156,18 +157,18 @@ package struct ParameterSettings: Hashable, Sendable {
                     ParameterError(name: change.name, reason: .unknown(definition.parameters.map(\.name))))
                 continue
             }
-            if let value = change.value, let fault = parameter.fault(of: value) {
-                refusals.append(ParameterError(name: change.name, reason: .fault(fault)))
+            if let value = change.value, let error = parameter.error(of: value) {
+                refusals.append(ParameterError(name: change.name, reason: .error(error)))
             }
             new.set[change.name] = change.value
         }
-        if refusals.isEmpty, let (name, fault) = definition.fault(with: new.values(for: definition)) {
-            refusals.append(ParameterError(name: name ?? changes.first?.name ?? "", reason: .fault(fault)))
+        if refusals.isEmpty, let (name, error) = definition.error(with: new.values(for: definition)) {
+            refusals.append(ParameterError(name: name ?? changes.first?.name ?? "", reason: .error(error)))
         }
         guard refusals.isEmpty else { throw ParameterErrors(refusals: refusals) }
         self = new
     }
 
-    /// All back to the defaults.
+    /// Returns all parameters to their defaults.
     package mutating func clear() { set = [:] }
 }

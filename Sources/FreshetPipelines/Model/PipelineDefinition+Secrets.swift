@@ -1,34 +1,35 @@
-/// Names of header fields and of parameters whose values are secrets.
+/// Finds the names of header fields and parameters whose values are secrets.
 package enum SecretName {
     private static let parts = ["auth", "cookie", "key", "password", "secret", "token"]
 
-    /// Whether one of `auth`, `cookie`, `key`, `password`, `secret`, `token` stands in it; case does not matter.
+    /// Whether the name contains `auth`, `cookie`, `key`, `password`, `secret` or `token`, in any case.
     package static func matches(_ name: some StringProtocol) -> Bool {
         let name = name.lowercased()
         return parts.contains { name.contains($0) }
     }
 }
 
-/// A credential of the service that a source needs.
+/// A service credential that a source needs.
 package struct NeededCredential: Hashable, Sendable {
-    /// What its file has to hold.
+    /// The expected content of the credential's file.
     package enum Content: Hashable, Sendable {
         /// One line.
         case line
         /// One line, `user:password` (RFC 7617, 2).
         case userAndPassword
-        /// Whatever a library reads from a file, such as a certificate.
+        /// A file for a library, such as a certificate.
         case file
     }
 
     package var name: String
-    /// The keys that lead to its name in the pipeline's file.
+    /// The path of keys to its name in the pipeline's file.
     package var keys: [String]
     package var content: Content
 }
 
 extension PipelineDefinition {
-    /// The permission bits of its copies: what is configured, else 0644, or 0640 if the source is asked with a secret.
+    /// The permission bits of its copies: as configured, otherwise 0644, or 0640 if a request of the source carries a
+    /// secret.
     package var cacheMode: UInt32 {
         if let mode = cache.mode { return mode }
         return httpSources.contains(where: \.isPrivate) ? 0o640 : 0o644
@@ -41,9 +42,8 @@ extension PipelineDefinition {
         sources.compactMap { if case .http(let source) = $0 { source } else { nil } }
     }
 
-    /// What its configuration holds of secrets in plain text: values of header fields and of the URL's parameters, as
-    /// far as their names say so, and defaults of parameters with such names. What an origin sends back of them must not
-    /// be shown either.
+    /// The secrets that the configuration contains in plain text: values of header fields and URL parameters with names
+    /// that say so, and defaults of such parameters. They must be redacted where an origin sends them back.
     package var plainSecrets: [String] {
         parameters.filter(\.isSecret).map(\.defaultValue)
             + (httpSources + check.proofSources).flatMap(\.plainSecrets)
@@ -85,13 +85,13 @@ extension HTTPSource {
         var secrets: [String] = []
         for header in headers where header.isSecret {
             guard case .text(let value) = header.value else { continue }
-            // Of `Bearer abc` the last word is the secret.
+            // In `Bearer abc` the last word is the secret.
             secrets += [value] + (value.split(separator: " ").dropFirst().last.map { [String($0)] } ?? [])
         }
         let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         for parameter in query.split(separator: "&") {
             let parts = parameter.split(separator: "=", maxSplits: 1)
-            // A place for a value is none itself.
+            // A placeholder is not a secret itself.
             if parts.count == 2, SecretName.matches(parts[0]), !parts[1].contains("{") {
                 secrets.append(String(parts[1]))
             }

@@ -1,20 +1,20 @@
 /// A pipeline as its configuration declares it: where its data comes from, when it runs, what it must satisfy and what
-/// file it becomes. A value: two equal definitions behave alike, so that a reload can leave unchanged pipelines alone.
+/// file it becomes. It is a value: two equal definitions behave alike, so a reload does not touch unchanged pipelines.
 package struct PipelineDefinition: Hashable, Sendable {
-    /// The pipeline's name: its file's, without `.yaml`. Letters, digits, `-`, `_` and `.`, at most 64 bytes.
+    /// The pipeline's name: the name of its file without `.yaml`. Letters, digits, `-`, `_` and `.`, at most 64 bytes.
     package var name: String
-    /// One line for people.
+    /// One line of text for people.
     package var description: String?
-    /// Where its data comes from: a source, and what is fetched for each item of it.
+    /// Where its data comes from: a source, and further sources for each of its items.
     @Shared package var stage: StageDefinition
     /// A jq program that makes the snapshot from the data; nil leaves it as it is.
     package var transform: String?
     @Shared package var refresh: RefreshPolicy
     @Shared package var check: CheckRules
     package var cache: CacheRules
-    /// What of the source can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
+    /// The values of the source that can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
     package var parameters: [ParameterDefinition]
-    /// What is run after each change of what readers see; at most ``HookDefinition/perPipeline``.
+    /// The hooks after each change of the published file; at most ``HookDefinition/perPipeline``.
     package var hooks: [HookDefinition] = []
 
     package init(
@@ -42,13 +42,13 @@ package struct PipelineDefinition: Hashable, Sendable {
         self.parameters = parameters
     }
 
-    /// Its first source, the only one if nothing is fetched for each of its items.
+    /// The first source; the only one unless there is a fan-out.
     package var source: SourceDefinition {
         get { stage.source }
         set { stage.source = newValue }
     }
 
-    /// All its sources, the first one first.
+    /// All sources, the first source first.
     package var sources: [SourceDefinition] { stage.all.map(\.source) }
 }
 
@@ -60,26 +60,25 @@ package enum SourceDefinition: Hashable, Sendable {
     case command([String])
     /// A file of this machine, by its absolute path.
     case file(String)
-    /// The copy that another pipeline keeps, by the name of its file.
+    /// The copy of another pipeline, by the name of its file.
     case copy(of: String, file: String)
-    /// Several, which are asked together and make one JSON object.
+    /// Several sources, which are read together and become one JSON object.
     indirect case joined([JoinedSource])
 
-    /// Whether data from here needs the network, unless the configuration says otherwise: a URL does whose host is not
-    /// this machine.
+    /// Whether the source needs the network unless configured: it does if it is a URL whose host is not this machine.
     package var needsNetworkByDefault: Bool {
         switch self {
-        // Where data leads to is not known before; who has that data says whether it is elsewhere.
-        case .http(let source): !source.isLocal && source.placeOfURL == nil
+        // The host of a URL from data is not known in advance; the source of that data decides.
+        case .http(let source): !source.isLocal && source.urlPlaceholder == nil
         case .command, .file, .copy: false
         case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }
     }
 }
 
-/// One of several sources that are joined.
+/// One of several joined sources.
 package struct JoinedSource: Hashable, Sendable {
-    /// The member of the object that its data becomes.
+    /// The name of the object's member for its data.
     package var name: String
     package var stage: StageDefinition
 
@@ -93,25 +92,26 @@ package struct JoinedSource: Hashable, Sendable {
 package struct CacheRules: Hashable, Sendable {
     /// The file's name below `current/`: one path component.
     package var file: String
-    /// What a program's strings become: JSON, or lines of text.
+    /// The form in which a program's strings are written: JSON, or lines of text.
     package var format: ContentFormat
-    /// Permission bits; nil: by the source, see ``PipelineDefinition/cacheMode``.
+    /// Permission bits; nil: they depend on the source, see ``PipelineDefinition/cacheMode``.
     package var mode: UInt32?
-    /// The name of the group that owns the file; nil: the service's own.
+    /// The name of the group that owns the file; nil: the service's group.
     package var group: String?
-    /// How many generations are kept, the current one included; at least 1.
+    /// The number of generations that are kept, including the current one; at least 1.
     package var keep: Int
-    /// A copy that was last confirmed longer ago has expired; nil: none ever does.
+    /// The age since the last confirmation at which a copy expires; nil: it never expires.
     package var maxAge: Duration?
-    /// Readers do not find a copy that has expired.
+    /// Whether an expired copy is withdrawn from readers.
     package var withdraws = false
-    /// Where an item's key is, as jq writes it: names, each after a dot, or a dot alone for the item itself. Nil: content
-    /// is compared as it is.
+    /// The jq path of an item's key: names, each after a dot, or a dot alone for the item itself. Nil: contents are
+    /// compared without keys.
     package var key: String?
-    /// The files that the snapshot is split into, at most ``CachedFile/perPipeline``, by name; none: it is one file.
+    /// The files that the snapshot is split into, at most ``CachedFile/perPipeline``, by name; empty: the snapshot is
+    /// one file.
     package var files: [CachedFile] = []
 
-    /// How many generations are kept where nothing is configured.
+    /// The number of generations that are kept unless configured.
     package static let defaultKeep = 5
 
     package init(
@@ -128,8 +128,7 @@ package struct CacheRules: Hashable, Sendable {
         self.key = key
     }
 
-    /// Whether snapshots are kept in the same place in the same way, whatever is said of their age
-    /// and of how they are compared.
+    /// Whether snapshots are kept at the same path in the same way. Settings of their age and comparison are ignored.
     func keepsTheSame(as other: CacheRules) -> Bool {
         var own = self
         own.maxAge = other.maxAge

@@ -1,39 +1,38 @@
 /// When a pipeline runs, and how it treats its origin: the keys below `refresh:`.
 package struct RefreshPolicy: Hashable, Sendable {
-    /// The daemon's own signals that it listens to. The operator is always heard.
+    /// The daemon's own signals that the pipeline subscribes to. It always receives requests of the operator.
     package var on: Set<StandardSignal>
-    /// The signals of D-Bus that it listens to.
+    /// The D-Bus signals that the pipeline subscribes to.
     package var dbus: [BusSignalMatch]
-    /// The time between a successful check and the next planned one; nil: never by the clock.
+    /// The time between a successful check and the next planned one; nil: no check is planned.
     package var every: Duration?
-    /// Up to this much is added to `every`, the same on each occasion for one host and pipeline.
+    /// The largest delay that is added to `every`; for one host and pipeline the delay is always the same.
     package var randomDelay: Duration
-    /// How long it must be quiet before what a storm gathered is delivered, and it is calm again.
+    /// The quiet period: a burst ends, and its held signals are delivered, when this time passes without a signal.
     package var quiet: Duration
-    /// The longest that a storm may hold back what it gathered.
+    /// The longest time that a burst may hold signals.
     package var atMost: Duration
-    /// The least time between the starts of two runs, but for the operator's.
+    /// The least time between the starts of two runs; requests of the operator ignore it.
     package var minInterval: Duration
-    /// What a signal does while a run is under way.
+    /// The effect of a signal while a run is in progress.
     package var whenRunning: WhenRunning
-    /// How long after a successful check environment signals but timers fetch nothing; 0: they always do.
+    /// How long after a successful check environment signals, except timers, are skipped; 0: they are never skipped.
     package var freshFor: Duration
-    /// Whether what the origin says of the data's freshness (`Cache-Control`, `Expires`) lengthens `freshFor`.
+    /// Whether the freshness that the origin states (`Cache-Control`, `Expires`) lengthens `freshFor`.
     package var honoursOrigin: Bool
-    /// The longest that a run may take.
+    /// The longest time that a run may take.
     package var deadline: Duration
     package var retry: RetryPolicy
-    /// How many requests it may make; nil: any number.
+    /// The request budget; nil: any number of requests.
     package var budget: RequestBudget?
     /// Whether a run waits for the network.
     package var needsNetwork: NetworkNeed
-    /// Absolute paths whose changes are demands, none twice.
+    /// Absolute paths whose changes are requests, without duplicates.
     package var files: [String]
-    /// The names of other pipelines whose new generations are demands, none twice.
+    /// The names of other pipelines whose new generations are requests, without duplicates.
     package var after: [String]
 
-    /// A storm has calmed down when nothing came for two seconds: longer than a carrier's bounce or the burst of
-    /// messages by which a link comes up.
+    /// Two seconds are longer than the bounce of a carrier or the messages of a link that comes up.
     package static let defaultQuiet: Duration = .seconds(2)
     package static let defaultAtMost: Duration = .seconds(10)
     package static let defaultMinInterval: Duration = .zero
@@ -69,29 +68,29 @@ package struct RefreshPolicy: Hashable, Sendable {
     }
 }
 
-/// The signals that the daemon itself has.
+/// The daemon's own signals.
 package enum StandardSignal: String, CaseIterable, Hashable, Sendable {
     case start, network, resume, reload, foreground
 
-    /// What a pipeline of the system unit listens to where nothing is configured.
+    /// The default subscriptions of a pipeline of the system service.
     package static let systemDefault: Set<StandardSignal> = [.start, .network, .resume, .reload]
-    /// The same for a person's own unit: that person's sessions are its business.
+    /// The default subscriptions of a pipeline of a user service, which also follows the user's sessions.
     package static let userDefault = systemDefault.union([.foreground])
 }
 
-/// What a signal does while a run is under way.
+/// The effect of a signal while a run is in progress.
 package enum WhenRunning: String, CaseIterable, Hashable, Sendable {
-    /// One more run after this one.
+    /// One more run starts after the current one.
     case queue
     /// The run is cancelled and another starts.
     case restart
 }
 
-/// How a failed run is tried again: exponential back-off with full jitter, without end.
+/// How a failed run is retried: exponential backoff with full jitter, without a limit on the number of attempts.
 package struct RetryPolicy: Hashable, Sendable {
-    /// The longest wait after the first failure.
+    /// The upper bound of the backoff after the first failure.
     package var from: Duration
-    /// The longest wait of all.
+    /// The upper bound of every backoff.
     package var to: Duration
 
     package init(from: Duration = .seconds(1), to: Duration = .seconds(300)) {
@@ -100,19 +99,21 @@ package struct RetryPolicy: Hashable, Sendable {
     }
 }
 
-/// Whether a run waits until the network is there.
+/// Whether a run waits until the network is reachable.
 package enum NetworkNeed: Hashable, Sendable {
-    /// As ``SourceDefinition/needsNetworkByDefault`` says.
+    /// The default of the source: ``SourceDefinition/needsNetworkByDefault``.
     case bySource
     case no
-    /// The path to "elsewhere": a documentation address of each family, or the origin's own if it is a literal address.
+    /// It waits for a route to the internet: to a documentation address of each family, or to the origin if its URL has
+    /// an address.
     case yes
-    /// The path to this address, IPv4 or IPv6, as written.
+    /// It waits for a route to this address, IPv4 or IPv6, as written.
     case address(String)
-    /// The path as with `yes`, and an answer that proves that it leads there. Apart, as it is large and rare.
+    /// It waits for a route as with `yes`, and for an answer that proves it. Indirect, since the value is large and
+    /// rare.
     indirect case probe(NetworkProbe)
 
-    /// The proof that a run waits for, besides the path.
+    /// The proof that a run waits for, besides the route.
     package var probe: NetworkProbe? {
         if case .probe(let probe) = self { probe } else { nil }
     }

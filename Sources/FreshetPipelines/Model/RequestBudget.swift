@@ -1,4 +1,4 @@
-/// How many requests a pipeline may make in a span of time: `refresh.budget`, such as `500/day`.
+/// The number of requests that a pipeline may make within a period: `refresh.budget`, such as `500/day`.
 package struct RequestBudget: Hashable, Sendable {
     package enum Period: String, CaseIterable, Hashable, Sendable {
         case hour, day

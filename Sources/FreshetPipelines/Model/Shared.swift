@@ -1,5 +1,6 @@
-/// A large value of which copies share one instance: a definition is in the configuration, with the supervisor and with
-/// its runner, and changes in none of them. Equal by value; what is set is an instance of its own.
+/// A large value whose copies share one instance: the configuration, the supervisor and the runner of a pipeline hold
+/// the same definition, and none of them changes it. Instances are compared by value; setting the value makes a new
+/// instance.
 @propertyWrapper
 package struct Shared<Value: Hashable & Sendable>: Hashable, Sendable {
     private final class Instance: Sendable {

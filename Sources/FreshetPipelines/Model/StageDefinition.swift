@@ -1,13 +1,13 @@
-/// A source and what is made of its answer: one node of a pipeline's tree. A pipeline of one request is one stage.
+/// A source and the processing of its answer: one node of a pipeline's tree. A pipeline with one request has one stage.
 package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition
-    /// How its pages are read; nil: it comes as one.
+    /// How its pages are read; nil: the answer is not paginated.
     package var pages: PagesDefinition?
-    /// What programs are given of the answer.
+    /// The form in which programs get the answer.
     package var format: ContentFormat
-    /// A jq program for the source's data alone; nil leaves it as it is. What stands around it may be used as `$name`.
+    /// A jq program for the source's data alone; nil leaves the data as it is. `$name` gives the program an outer item.
     package var transform: String?
-    /// What is fetched for each item of the data.
+    /// The fan-out: what is fetched for each item of the data.
     package var each: EachDefinition?
 
     package init(
@@ -21,14 +21,14 @@ package struct StageDefinition: Hashable, Sendable {
         self.each = each
     }
 
-    /// This stage and those below it, outermost first.
+    /// This stage and the stages below it, outermost first.
     package var all: [StageDefinition] {
         var stages = [self]
         if case .joined(let sources) = source { stages += sources.flatMap(\.stage.all) }
         return stages + (each?.stage.all ?? [])
     }
 
-    /// The pipelines whose copies it reads, none twice.
+    /// The pipelines whose copies the stages read, without duplicates.
     package var upstreams: [String] {
         var known: Set<String> = []
         return all.compactMap {
@@ -36,7 +36,7 @@ package struct StageDefinition: Hashable, Sendable {
         }
     }
 
-    /// How often copies of other pipelines are read for it; each in a fan-out counts as two.
+    /// The number of reads of other pipelines' copies; each read in a fan-out counts as two.
     var copyReadings: Int {
         let own =
             switch source {
@@ -47,53 +47,53 @@ package struct StageDefinition: Hashable, Sendable {
         return own + (each.map { 2 * $0.stage.copyReadings } ?? 0)
     }
 
-    /// One source that is asked once, whose answer may be anything.
+    /// Whether the stage makes one request, whose answer may have any format.
     var isSingle: Bool {
         if case .joined = source { false } else { each == nil }
     }
 }
 
-/// How a content stands between bytes and jq programs.
+/// How a content's bytes become the input of jq programs.
 package enum ContentFormat: String, CaseIterable, Hashable, Sendable {
-    /// As it is: JSON texts.
+    /// The bytes are JSON texts.
     case json
-    /// All of it is one text in UTF-8: to a program one string.
+    /// The bytes are one text in UTF-8; a program gets it as one string.
     case text
 }
 
-/// A fan-out: one branch for each item of a list, whose results take the items' places.
+/// A fan-out: one branch for each item of a list. The results replace the items.
 package struct EachDefinition: Hashable, Sendable {
-    /// What a failing branch shows.
+    /// The result of a branch that fails.
     package enum OnError: String, CaseIterable, Hashable, Sendable {
-        /// What it delivered last; `null` if that is nothing.
+        /// The branch's last value; `null` if there is none.
         case previous
         case null
-        /// Nothing: the list is shorter.
+        /// No result: the list is shorter.
         case omit
         /// The run fails.
         case fail
     }
 
-    /// When readers see what the branches deliver.
+    /// When the results of the branches are published.
     package enum Publish: String, CaseIterable, Hashable, Sendable {
-        /// When all are in.
+        /// When all branches have ended.
         case complete
-        /// As they come. In the place of one that is not in yet stands what it delivered last.
+        /// While branches still run. A branch that has not ended yet is shown with its last value.
         case progressive
     }
 
-    /// An item's name in what stands below: `{topic.id}` in a URL, `$topic` in a program.
+    /// The name of an item in the stages below: `{topic.id}` in a URL, `$topic` in a program.
     package var name: String
-    /// A jq program that tells the items apart: a branch is known by its key, wherever its item stands.
+    /// A jq program for an item's key: a branch is identified by its key, wherever its item is in the list.
     package var key: String
-    /// How many branches run at once, at least one.
+    /// The most branches that run at the same time; at least 1.
     package var concurrency: Int
     package var onError: OnError
-    /// Of the outermost fan-out only.
+    /// Only for the outermost fan-out.
     package var publish: Publish
-    /// URLs that come from the items themselves lead to the origin of the list's own URL only.
+    /// Whether URLs from the items must be at the origin of the list's own URL.
     package var sameOrigin: Bool
-    /// What each branch does.
+    /// The stage that each branch evaluates.
     package var stage: StageDefinition {
         get {
             switch box {
@@ -104,21 +104,21 @@ package struct EachDefinition: Hashable, Sendable {
     }
     private var box: Box
 
-    /// A stage may hold a fan-out, and a fan-out holds a stage.
+    /// An indirection: a stage may contain a fan-out, which contains a stage.
     private indirect enum Box: Hashable, Sendable {
         case stage(StageDefinition)
     }
 
-    /// The item itself, if nothing is configured: good for texts and numbers.
+    /// The key unless configured: the item itself, which fits texts and numbers.
     package static let defaultKey = "."
     package static let defaultConcurrency = 8
-    /// More branches at once than any origin likes.
+    /// The highest allowed concurrency.
     package static let maximumConcurrency = 64
-    /// The most items of a list: each is a request.
+    /// The most items of a list: each item causes a request.
     package static let maximumItems = 10_000
     /// The longest key, in bytes: it is shown wherever its branch fails.
     package static let maximumKeyBytes = 1024
-    /// How deep fan-outs may stand within each other: the numbers of their requests multiply.
+    /// The deepest nesting of fan-outs: the numbers of their requests multiply.
     package static let maximumDepth = 3
 
     package init(
@@ -134,9 +134,9 @@ package struct EachDefinition: Hashable, Sendable {
         box = .stage(stage)
     }
 
-    /// The places in the branches' URLs and arguments that an item fills, none twice.
-    package var places: [URLTemplate.Place] {
-        var known: Set<URLTemplate.Place> = []
-        return stage.all.flatMap(\.source.places).filter { $0.name == name && known.insert($0).inserted }
+    /// The placeholders in the branches' URLs and arguments that an item fills, without duplicates.
+    package var placeholders: [URLTemplate.Placeholder] {
+        var known: Set<URLTemplate.Placeholder> = []
+        return stage.all.flatMap(\.source.placeholders).filter { $0.name == name && known.insert($0).inserted }
     }
 }

@@ -1,37 +1,39 @@
-/// A text that is no URL with places for values: an argument of a command, the value of a header field, a body.
+/// A text with placeholders that is not a URL: an argument of a command, the value of a header field, a body.
 ///
-/// Braces mean much in such texts: a place is only what looks like one and has a value, and all else stays as it is. No
-/// value leaves its place: it ends no header field, no string of a JSON text and no field of a form.
+/// Braces have other meanings in such texts: only text that looks like a placeholder and has a value is replaced,
+/// everything else stays as it is. A value cannot change the structure: it does not end a header field, a string of a
+/// JSON text or a field of a form.
 package struct TextTemplate: Hashable, Sendable {
-    /// What text it is.
+    /// The kind of text.
     package enum Kind: Hashable, Sendable {
-        /// Values stand in it as they are: one argument stays one.
+        /// Values are inserted unchanged: one argument stays one argument.
         case argument
         /// The value of a header field: one line of ASCII (RFC 9110, 5.5).
         case header
-        /// A JSON text (RFC 8259): escaped within quotation marks, and outside of them a number, `true`, `false` or `null`.
+        /// A JSON text (RFC 8259): values are escaped in a string; elsewhere they must be a number, `true`, `false` or
+        /// `null`.
         case json
-        /// Fields of a form, percent-encoded.
+        /// Fields of a form: values are percent-encoded.
         case form
     }
 
-    /// What is wrong with a value.
+    /// Why a value is invalid.
     package enum ValidationError: Error, Hashable, Sendable {
-        /// A header field cannot hold it.
-        case notInHeader(URLTemplate.Place)
-        /// It stands outside of quotation marks, and is nothing that may.
-        case notAJSONValue(URLTemplate.Place)
+        /// The value is not allowed in a header field.
+        case notInHeader(URLTemplate.Placeholder)
+        /// The placeholder is outside of a JSON string, and the value is not a number, `true`, `false` or `null`.
+        case notAJSONValue(URLTemplate.Placeholder)
         case tooLong(limit: Int)
     }
 
     private enum Part: Hashable {
         case text(String)
-        case place(URLTemplate.Place, inString: Bool)
+        case placeholder(URLTemplate.Placeholder, inString: Bool)
     }
 
-    /// The longest value of a header field with its values, in bytes: what servers commonly take for all fields together.
+    /// The longest header field with its values, in bytes: a common limit of servers for all fields together.
     package static let maximumHeaderLength = 8192
-    /// The longest body with its values, in bytes: more than any question has.
+    /// The longest body with its values, in bytes.
     package static let maximumBodyLength = 1 << 20
 
     private let kind: Kind
@@ -39,7 +41,8 @@ package struct TextTemplate: Hashable, Sendable {
 
     package init(_ text: String, as kind: Kind) {
         self.kind = kind
-        // Byte by byte, as whoever takes the text apart does: a quotation mark with an accent on it is one.
+        // Byte by byte, as the receiver parses the text: a quotation mark with a combining accent is still a quotation
+        // mark.
         var parts: [Part] = []
         var literal: [UInt8] = []
         func endLiteral() {
@@ -50,9 +53,9 @@ package struct TextTemplate: Hashable, Sendable {
         var isEscaped = false
         var rest = Substring(text).utf8
         while let byte = rest.first {
-            if byte == UInt8(ascii: "{"), let (place, end) = Self.place(atStartOf: rest) {
+            if byte == UInt8(ascii: "{"), let (placeholder, end) = Self.placeholder(atStartOf: rest) {
                 endLiteral()
-                parts.append(.place(place, inString: inString))
+                parts.append(.placeholder(placeholder, inString: inString))
                 rest = rest[end...]
                 continue
             }
@@ -70,36 +73,36 @@ package struct TextTemplate: Hashable, Sendable {
         self.parts = parts
     }
 
-    /// The place that begins with a brace, and where what follows it begins; nil: it looks like none. It reads no further than
-    /// its name, so that many braces cost no more than as much other text.
-    private static func place(
+    /// The placeholder that begins with a brace, and the index after it; nil: the text does not look like a
+    /// placeholder. It reads no further than the name, so many braces cost no more than other text of the same length.
+    private static func placeholder(
         atStartOf text: Substring.UTF8View
-    ) -> (place: URLTemplate.Place, end: Substring.UTF8View.Index)? {
+    ) -> (placeholder: URLTemplate.Placeholder, end: Substring.UTF8View.Index)? {
         let inner = text.dropFirst()
-        let name = inner.prefix(while: URLTemplate.mayBeInPlace)
+        let name = inner.prefix(while: URLTemplate.mayBeInPlaceholder)
         guard name.endIndex < text.endIndex, text[name.endIndex] == UInt8(ascii: "}"),
-            let place = URLTemplate.Place(named: Substring(name))
+            let placeholder = URLTemplate.Placeholder(named: Substring(name))
         else { return nil }
-        return (place, text.index(after: name.endIndex))
+        return (placeholder, text.index(after: name.endIndex))
     }
 
-    /// What looks like a place, in its order; one that stands twice is there twice.
-    package var places: [URLTemplate.Place] {
-        parts.compactMap { if case .place(let place, _) = $0 { place } else { nil } }
+    /// Everything that looks like a placeholder, in order, including duplicates.
+    package var placeholders: [URLTemplate.Placeholder] {
+        parts.compactMap { if case .placeholder(let placeholder, _) = $0 { placeholder } else { nil } }
     }
 
     /// The text with these values.
-    package func filled(_ value: (URLTemplate.Place) -> String?) throws(ValidationError) -> String {
+    package func filled(_ value: (URLTemplate.Placeholder) -> String?) throws(ValidationError) -> String {
         var result: [UInt8] = []
         for part in parts {
             switch part {
             case .text(let text): result += text.utf8
-            case .place(let place, let inString):
-                guard let text = value(place) else {
-                    result += "{\(place)}".utf8
+            case .placeholder(let placeholder, let inString):
+                guard let text = value(placeholder) else {
+                    result += "{\(placeholder)}".utf8
                     continue
                 }
-                try append(text, at: place, inString: inString, to: &result)
+                try append(text, at: placeholder, inString: inString, to: &result)
             }
             if let limit, result.count > limit { throw .tooLong(limit: limit) }
         }
@@ -115,25 +118,25 @@ package struct TextTemplate: Hashable, Sendable {
     }
 
     private func append(
-        _ text: String, at place: URLTemplate.Place, inString: Bool, to result: inout [UInt8]
+        _ text: String, at placeholder: URLTemplate.Placeholder, inString: Bool, to result: inout [UInt8]
     ) throws(ValidationError) {
         switch kind {
         case .argument:
             result += text.utf8
         case .header:
-            guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw .notInHeader(place) }
+            guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw .notInHeader(placeholder) }
             result += text.utf8
         case .json where inString:
             Self.appendEscaped(text, to: &result)
         case .json:
-            guard Self.isJSONValue(text) else { throw .notAJSONValue(place) }
+            guard Self.isJSONValue(text) else { throw .notAJSONValue(placeholder) }
             result += text.utf8
         case .form:
             URLTemplate.append(text, to: &result)
         }
     }
 
-    /// As it stands between the quotation marks of a JSON string (RFC 8259, 7).
+    /// Appends a text, escaped for a JSON string (RFC 8259, 7).
     private static func appendEscaped(_ text: String, to result: inout [UInt8]) {
         let digits = Array("0123456789abcdef".utf8)
         for byte in text.utf8 {
@@ -147,9 +150,9 @@ package struct TextTemplate: Hashable, Sendable {
         }
     }
 
-    /// A number (RFC 8259, 6), `true`, `false` or `null`.
+    /// Whether a text is a number (RFC 8259, 6), `true`, `false` or `null`.
     static func isJSONValue(_ text: String) -> Bool {
-        // By bytes: the value is an origin's, and a comparison of text may cost the square of its length.
+        // By bytes: the value comes from an origin, and comparing strings may take quadratic time.
         if ["true", "false", "null"].contains(where: { text.utf8.elementsEqual($0.utf8) }) { return true }
         var rest = Substring(text).utf8
         func takeDigits() -> Int {
@@ -175,7 +178,7 @@ package struct TextTemplate: Hashable, Sendable {
 }
 
 extension TextTemplate.Kind {
-    /// What values become in a body of this type; nil: that is not known here.
+    /// The kind of a body with this content type; nil: the type is not supported.
     package init?(contentType: String) {
         let type = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
         switch type {

@@ -1,11 +1,11 @@
-/// A URL with places for values, such as `https://api.example.com/topics/{topic.id}/media?lang={language}`.
+/// A URL with placeholders, such as `https://api.example.com/topics/{topic.id}/media?lang={language}`.
 ///
-/// A place is a name in braces; after a dot comes the way into what the name stands for. Values are percent-encoded, all
-/// but the unreserved characters (RFC 3986, 2.3), so that none can leave its place: no value makes a path longer, adds a
-/// parameter or names another host.
+/// A placeholder is a name in braces; a path into its value may follow after a dot. Values are percent-encoded, except
+/// for the unreserved characters (RFC 3986, 2.3), so that a value cannot change the structure: it does not make a path
+/// longer, add a parameter or name another host.
 package struct URLTemplate: Hashable, Sendable {
-    /// Where a value goes: `{topic.id}` has the name `topic` and the path `id`.
-    package struct Place: Hashable, Sendable, CustomStringConvertible {
+    /// A placeholder: `{topic.id}` has the name `topic` and the path `id`.
+    package struct Placeholder: Hashable, Sendable, CustomStringConvertible {
         package var name: String
         package var path: [String]
 
@@ -14,7 +14,7 @@ package struct URLTemplate: Hashable, Sendable {
             self.path = path
         }
 
-        /// What stands between braces; nil: that is not names with dots.
+        /// Parses the text between the braces; nil: it is not names with dots between them.
         package init?(named text: Substring) {
             let names = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
                 .map { Substring($0) }
@@ -23,30 +23,30 @@ package struct URLTemplate: Hashable, Sendable {
             path = names.dropFirst().map(String.init)
         }
 
-        /// Without the braces.
+        /// The text without the braces.
         package var description: String { ([name] + path).joined(separator: ".") }
     }
 
-    /// What is wrong with a template, or with a value for it.
+    /// Why a template, or a value for it, is invalid.
     package enum ValidationError: Error, Hashable, Sendable {
-        /// A `{` without its `}`, or the other way round.
+        /// A `{` without its `}`, or a `}` without its `{`.
         case unbalanced
-        /// What stands between the braces is not names with dots.
+        /// The text between the braces is not names with dots between them.
         case notAName(String)
         /// The host, the port or the scheme would depend on a value.
-        case beforePath(Place)
-        case missing(Place)
-        /// With this value a segment of the path would be empty, `.` or `..`: another path.
-        case notASegment(Place, String)
+        case beforePath(Placeholder)
+        case missing(Placeholder)
+        /// With this value a segment of the path is empty, `.` or `..`, which changes the path.
+        case notASegment(Placeholder, String)
         case tooLong(limit: Int)
     }
 
     private enum Part: Hashable {
         case text(String)
-        case place(Place, inQuery: Bool)
+        case placeholder(Placeholder, inQuery: Bool)
     }
 
-    /// The longest URL, in bytes: what RFC 9110, 4.1 asks every server to take.
+    /// The longest URL, in bytes: RFC 9110, 4.1 recommends that every server supports it.
     package static let maximumLength = 8000
 
     private let parts: [Part]
@@ -55,7 +55,7 @@ package struct URLTemplate: Hashable, Sendable {
         var parts: [Part] = []
         var inQuery = false
         let endOfHost = Self.endOfHost(text)
-        // By bytes, as whoever takes the URL apart does.
+        // By bytes, as the receiver parses the URL.
         var rest = Substring(text).utf8
         while let brace = rest.firstIndex(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) {
             guard rest[brace] == UInt8(ascii: "{"), let end = rest[brace...].firstIndex(of: UInt8(ascii: "}")) else {
@@ -64,27 +64,28 @@ package struct URLTemplate: Hashable, Sendable {
             let before = rest[..<brace]
             if !before.isEmpty { parts.append(.text(String(Substring(before)))) }
             inQuery = inQuery || before.contains(UInt8(ascii: "?"))
-            let place = try Self.place(Substring(rest[rest.index(after: brace)..<end]))
-            guard let endOfHost, endOfHost < brace else { throw .beforePath(place) }
-            parts.append(.place(place, inQuery: inQuery))
+            let placeholder = try Self.placeholder(Substring(rest[rest.index(after: brace)..<end]))
+            guard let endOfHost, endOfHost < brace else { throw .beforePath(placeholder) }
+            parts.append(.placeholder(placeholder, inQuery: inQuery))
             rest = rest[rest.index(after: end)...]
         }
         if !rest.isEmpty { parts.append(.text(String(Substring(rest)))) }
         self.parts = parts
     }
 
-    private static func place(_ text: Substring) throws(ValidationError) -> Place {
-        guard let place = Place(named: text) else { throw .notAName(String(text)) }
-        return place
+    private static func placeholder(_ text: Substring) throws(ValidationError) -> Placeholder {
+        guard let placeholder = Placeholder(named: text) else { throw .notAName(String(text)) }
+        return placeholder
     }
 
-    /// Letters, digits, `-` and `_`, and no digit or `-` first: what a place, and a parameter, may be called.
+    /// Whether a text is a valid name of a placeholder or parameter: letters, digits, `-` and `_`, neither a digit nor
+    /// `-` first.
     package static func isName(_ text: Substring) -> Bool {
         guard let first = text.utf8.first, !(48...57).contains(first), first != UInt8(ascii: "-") else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }
 
-    /// Where the path or the query begins; nil: there is none.
+    /// Where the path or the query begins; nil: there is neither.
     private static func endOfHost(_ text: String) -> String.Index? {
         let bytes = text.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
@@ -93,49 +94,50 @@ package struct URLTemplate: Hashable, Sendable {
         return bytes[colon...].dropFirst(3).firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
     }
 
-    /// The place that stands for a whole URL, as `{item.url}` does, which is no template; nil: this is something else.
-    package static func whole(_ text: String) -> Place? {
+    /// The placeholder if it is the whole URL, such as `{item.url}`, which is not a template; nil: the text is
+    /// something else.
+    package static func whole(_ text: String) -> Placeholder? {
         let bytes = Substring(text).utf8
         guard bytes.count > 1, bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return nil }
-        return Place(named: Substring(bytes.dropFirst().dropLast()))
+        return Placeholder(named: Substring(bytes.dropFirst().dropLast()))
     }
 
-    /// The places in their order; one that stands twice is there twice.
-    package var places: [Place] {
-        parts.compactMap { if case .place(let place, _) = $0 { place } else { nil } }
+    /// The placeholders in order, including duplicates.
+    package var placeholders: [Placeholder] {
+        parts.compactMap { if case .placeholder(let placeholder, _) = $0 { placeholder } else { nil } }
     }
 
     /// The URL with these values.
-    package func url(_ value: (Place) -> String?) throws(ValidationError) -> String {
+    package func url(_ value: (Placeholder) -> String?) throws(ValidationError) -> String {
         var url: [UInt8] = []
-        // Where values of the path stand.
-        var filled: [(place: Place, text: String, offset: Int)] = []
+        // The positions of values in the path.
+        var filled: [(placeholder: Placeholder, text: String, offset: Int)] = []
         for part in parts {
             switch part {
             case .text(let text): url += text.utf8
-            case .place(let place, let inQuery):
-                guard let text = value(place) else { throw .missing(place) }
-                if !inQuery { filled.append((place, text, url.count)) }
+            case .placeholder(let placeholder, let inQuery):
+                guard let text = value(placeholder) else { throw .missing(placeholder) }
+                if !inQuery { filled.append((placeholder, text, url.count)) }
                 Self.append(text, to: &url)
             }
             guard url.count <= Self.maximumLength else { throw .tooLong(limit: Self.maximumLength) }
         }
-        for (place, text, offset) in filled where Self.isNoSegment(url, around: offset) {
-            throw .notASegment(place, text)
+        for (placeholder, text, offset) in filled where Self.isNoSegment(url, around: offset) {
+            throw .notASegment(placeholder, text)
         }
         return String(decoding: url, as: UTF8.self)
     }
 
-    /// Whether the segment of the path at an offset would be taken for none (RFC 3986, 5.2.4).
+    /// Whether the path segment at an offset is empty or a dot segment (RFC 3986, 5.2.4).
     private static func isNoSegment(_ url: [UInt8], around offset: Int) -> Bool {
-        // No more than is looked at: a segment may have many values.
+        // At most three bytes are read on each side: a segment may have many values.
         let before = url[..<offset].suffix(3).reversed().prefix { $0 != UInt8(ascii: "/") }
         let after = url[offset...].prefix(3).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         return before.count + after.count <= 2 && (before + after).allSatisfy { $0 == UInt8(ascii: ".") }
     }
 
-    /// Whether a byte may stand between the braces of a place.
-    static func mayBeInPlace(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || "-_.".utf8.contains(byte) }
+    /// Whether a byte is allowed between the braces of a placeholder.
+    static func mayBeInPlaceholder(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || "-_.".utf8.contains(byte) }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         switch byte {
@@ -144,7 +146,7 @@ package struct URLTemplate: Hashable, Sendable {
         }
     }
 
-    /// Percent-encodes all but the unreserved characters (RFC 3986, 2.3).
+    /// Appends a text, percent-encoding all but the unreserved characters (RFC 3986, 2.3).
     static func append(_ text: String, to url: inout [UInt8]) {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in text.utf8 {

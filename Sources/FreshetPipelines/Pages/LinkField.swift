@@ -1,14 +1,14 @@
-/// The header field `Link`: to which pages an answer leads (RFC 8288, 3). Read as appendix B.2 of it says, so that what
-/// is broken in one link costs no other.
+/// The header field `Link` (RFC 8288, 3), parsed as its appendix B.2 says, so that an error in one link does not affect
+/// the others.
 package enum LinkField {
-    /// Where the first link with this relation leads, as written: a reference that may be relative to the answer's URL.
-    /// Nil if there is none. Links whose context is another resource (`anchor`) are passed over.
+    /// The target of the first link with this relation, as written: a reference that may be relative to the answer's
+    /// URL. Nil if there is none. Links whose context is another resource (`anchor`) are skipped.
     ///
     /// - Parameters:
     ///   - relation: such as `next`; case does not matter.
-    ///   - values: the field's values, one for each time that it stands in the answer.
+    ///   - values: the values of all `Link` fields of the answer.
     package static func target(of relation: String, in values: [String]) -> String? {
-        // Compared by bytes: a comparison of text costs more than its length (``CombiningMarks``).
+        // By bytes: comparing strings may take quadratic time (``CombiningMarks``).
         let relation = Array(relation.lowercased().utf8)
         for value in values {
             var reader = Reader(rest: Array(value.utf8)[...])
@@ -45,7 +45,7 @@ package enum LinkField {
                 default: break
                 }
             }
-            // Whatever else stands before the next comma is none of ours.
+            // Anything else before the next comma is ignored.
             skip { $0 != UInt8(ascii: ",") }
             return link
         }
@@ -61,7 +61,7 @@ package enum LinkField {
             return (name, rest.first == UInt8(ascii: "\"") ? quoted() : word { !Self.isEnd($0) && !Self.isSpace($0) })
         }
 
-        /// A quoted string (RFC 9110, 5.6.4); one that does not end goes to the end.
+        /// A quoted string (RFC 9110, 5.6.4); without a closing quotation mark, the rest of the field.
         private mutating func quoted() -> String {
             _ = take(UInt8(ascii: "\""))
             var bytes: [UInt8] = []

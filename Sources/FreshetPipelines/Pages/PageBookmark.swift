@@ -1,15 +1,15 @@
-/// Where a set of pages goes on: all that has to be known to ask for the next page, and for those after it.
+/// Where a set of pages continues: everything that the requests for the next page and the pages after it need.
 package struct PageBookmark: Hashable, Sendable {
     /// The next page's number, at least 2.
     package var page: Int
-    /// How many items the pages before it have.
+    /// The number of items of the pages before it.
     package var items: Int
     package var url: String
     /// The URL's host, without port and without the brackets of an IPv6 address.
     package var host: String
-    /// The pages have stayed at the origin of the source, so that its header fields go along.
+    /// All pages so far are at the origin of the source, so that the next request carries its header fields.
     package var isAtHome: Bool
-    /// Numbers of the URLs that were asked for, in the order of their pages.
+    /// Hashes of the requested URLs, in the order of their pages.
     package var seen: [UInt64]
 
     package init(page: Int, items: Int, url: String, host: String, isAtHome: Bool, seen: [UInt64]) {
@@ -22,7 +22,7 @@ package struct PageBookmark: Hashable, Sendable {
     }
 }
 
-/// As text, to be kept: a few lines, none of whose parts can hold a newline.
+/// The stored form: four lines, whose parts cannot contain a newline.
 extension PageBookmark: LosslessStringConvertible {
     private static let radix = 36
 
@@ -45,9 +45,9 @@ extension PageBookmark: LosslessStringConvertible {
             seen: seen.compactMap(\.self))
     }
 
-    /// A URL's number. Two with one number would be taken for one page: an origin can only harm itself by that.
+    /// The hash of a URL. Two URLs with one hash count as one page: an origin that provokes this only harms itself.
     static func number(of url: String) -> UInt64 {
-        var number = BindingNumber()
+        var number = BindingHash()
         number.add(url)
         return number.short
     }

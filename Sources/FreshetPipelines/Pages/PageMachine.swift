@@ -1,55 +1,55 @@
-/// Which page of a set comes next, and what becomes of one that fails.
+/// Decides which page of a set comes next, and what follows when a page fails.
 ///
-/// It grows by one number a page, with which it knows where it was. Everything else of a page is the caller's.
+/// Its memory grows by one number per page, a hash of the URL. The caller keeps all other data of a page.
 struct PageMachine: Sendable {
-    /// One page to ask for.
+    /// The request for one page.
     struct Request: Hashable, Sendable {
-        /// Counted from 1, a page that comes again after a restart of the set too.
+        /// The page's number, counted from 1, also after a restart of the set.
         var page: Int
         var source: HTTPSource
     }
 
-    /// What a page said of the next one.
+    /// The data of a page that decides about the next one.
     struct Facts: Hashable, Sendable {
-        /// How many items it has.
+        /// The number of items.
         var items: Int
         /// The values of its `Link` fields.
         var links: [String] = []
-        /// The URL that answered; nil: the one that was asked.
+        /// The URL that answered; nil: the requested URL.
         var location: String?
-        /// What the rule's program gave: a URL, a cursor, the last item's key; nil: nothing.
+        /// The output of the rule's program: a URL, a cursor, the last item's key; nil: no output.
         var next: String?
-        /// Whether more follow; nil: nobody was asked.
+        /// Whether more pages follow; nil: not known.
         var more: Bool?
-        /// How many items, or pages, there are in all; nil: not known.
+        /// The total number of items, or pages; nil: not known.
         var total: Int?
     }
 
     enum Step: Hashable, Sendable {
         case load(Request)
-        /// As many are there as were asked for, and this is where more follow.
+        /// The requested number of pages is loaded; the bookmark says where more follow.
         case rest(PageBookmark)
-        /// - Parameter truncated: more would follow, but for the limit on pages.
+        /// - Parameter truncated: the limit on pages ended the set although more follow.
         case end(truncated: Bool)
     }
 
     enum AfterFailure: Hashable, Sendable {
-        /// Ask for the same page once more, after so long.
+        /// Request the same page again, after this time.
         case again(after: Duration)
-        /// Forget all pages and begin with the first one: ``restart()``.
+        /// Drop all pages and begin with the first one: ``restart()``.
         case restart
-        /// There is no such page: the one before was the last.
+        /// There is no such page: the previous page was the last.
         case end
         case fail
     }
 
-    /// How often a page after the first is asked for again before the run fails. The first one's failure is the run's,
-    /// which has a back-off of its own.
+    /// How often a page after the first is retried before the run fails. A failure of the first page is a failure of
+    /// the run, which has its own backoff.
     static let retryLimit = 3
-    /// The longest wait within a run, which its deadline limits as a whole: what `retry` allows beyond is for whole
-    /// runs. A longer `Retry-After` ends the run, and is heeded by the pipeline.
+    /// The longest wait within a run, which is limited by the run's deadline: longer waits of `retry` are for whole
+    /// runs. A longer `Retry-After` ends the run, and the pipeline honours it.
     static let longestPause: Duration = .seconds(60)
-    /// So much of a cursor is shown.
+    /// The number of characters of a cursor in a message.
     static let shownCursor = 60
 
     private let pages: PagesDefinition
@@ -59,30 +59,30 @@ struct PageMachine: Sendable {
     private let home: WebAddress?
     private var jitter: Jitter
     private var hasRestarted = false
-    /// Asks for the changes alone.
+    /// The token that requests only the changes.
     private var token: String?
-    /// How many pages are asked for without a pause.
+    /// How many pages are loaded.
     private let load: PageLoad
 
     private var request: Request
-    /// Items so far.
+    /// The number of items so far.
     private var items = 0
-    /// Numbers of the URLs that were asked, in the order of their pages: a cursor or a number is part of the URL.
+    /// Hashes of the requested URLs, in the order of their pages; a cursor or page number is part of the URL.
     private var seen: [UInt64] = []
     private var known: [UInt64: Int] = [:]
-    /// Failures in a row.
+    /// Consecutive failures.
     private var failures = 0
-    /// The present request carries what is configured beside the URL: header fields, a client certificate, a socket. Once
-    /// the pages have led to another origin nothing of that goes along any more: who asks with secrets is not told where
-    /// by others.
+    /// Whether the current request carries the configuration beside the URL: header fields, a client certificate, a
+    /// socket. Once the pages have led to another origin, no request carries them any more, so that no origin decides
+    /// where secrets are sent.
     private var isAtHome = true
 
     /// - Parameters:
     ///   - source: the first page.
-    ///   - bookmark: goes on from here, by one page; nil: begins with the first one, and loads as many as are configured.
-    ///   - token: of the last page of the set before; nil: all of it is asked for.
+    ///   - bookmark: continues here, by one page; nil: begins with the first page and loads as many as are configured.
+    ///   - token: the token of the previous set's last page; nil: everything is requested.
     ///   - retry: the waits between attempts.
-    ///   - resolve: the URL that a reference means at a URL.
+    ///   - resolve: resolves a reference against a base URL.
     init(
         _ pages: PagesDefinition, of source: HTTPSource, from bookmark: PageBookmark? = nil, token: String? = nil,
         retry: RetryPolicy, jitter: Jitter,
@@ -95,16 +95,16 @@ struct PageMachine: Sendable {
         self.resolve = resolve
         home = resolve(source.url, source.url)
         self.token = token
-        // One that has to be begun anew has as many pages as it would have had.
+        // After a restart the set has as many pages as it would have had.
         load = bookmark.map { .first($0.page) } ?? pages.load
         request = Request(page: 1, source: source)
         if let bookmark { resume(bookmark) } else { begin() }
     }
 
-    /// The page to begin with.
+    /// The request for the first page to load.
     var first: Request { request }
 
-    /// Begins anew, for good: a set is restarted once.
+    /// Begins again with the first page. A set is restarted at most once.
     mutating func restart() {
         hasRestarted = true
         token = nil
@@ -122,7 +122,7 @@ struct PageMachine: Sendable {
         if let token, let sync = pages.sync {
             request.source.url = QueryParameter.setting(sync.parameter, to: token, in: request.source.url)
         }
-        _ = note(request)
+        _ = recordURL(request)
     }
 
     private mutating func resume(_ bookmark: PageBookmark) {
@@ -131,21 +131,21 @@ struct PageMachine: Sendable {
         seen = bookmark.seen
         known = Dictionary(zip(seen, 1...)) { first, _ in first }
         request = Request(page: bookmark.page, source: source(at: bookmark.url, host: bookmark.host))
-        _ = note(request)
+        _ = recordURL(request)
     }
 
     // MARK: A page
 
-    /// A page is there.
+    /// A page was loaded.
     mutating func loaded(_ facts: Facts) throws(RunFailure) -> Step {
         failures = 0
         items += facts.items
         guard let next = try source(after: facts) else { return .end(truncated: false) }
-        // A set that ends at its limit because it was to have no more is not cut short.
+        // A set that ends because no more pages were requested is not truncated.
         guard request.page < pages.max else { return .end(truncated: load == .all || load != pages.load) }
         let isTooLong = next.url.utf8.count > URLTemplate.maximumLength
         if case .first(let count) = load, request.page >= count {
-            // Nobody asks for what cannot be asked for, or for what leads back: then this was the last one.
+            // If the next page cannot be requested, or leads back, this page was the last one.
             guard !isTooLong, known[PageBookmark.number(of: next.url)] == nil else { return .end(truncated: false) }
             return .rest(
                 PageBookmark(
@@ -153,10 +153,10 @@ struct PageMachine: Sendable {
                 ))
         }
         guard !isTooLong else {
-            throw failure("names a next page by more than the \(URLTemplate.maximumLength) bytes that a URL may have")
+            throw failure("names a next page whose URL is longer than \(URLTemplate.maximumLength) bytes")
         }
         let following = Request(page: request.page + 1, source: next)
-        if let earlier = note(following) { throw loop(to: earlier, facts) }
+        if let earlier = recordURL(following) { throw loop(to: earlier, facts) }
         request = following
         return .load(following)
     }
@@ -178,15 +178,15 @@ struct PageMachine: Sendable {
             guard facts.next != nil else { throw failure("has a last item without a key by 'pages.next.last-key'") }
             return try with(rule, facts)
         case .offset(let parameter, let size):
-            guard facts.items > 0, goesOn(size, facts, counted: items) else { return nil }
+            guard facts.items > 0, hasNext(size, facts, counted: items) else { return nil }
             return setting(parameter, to: String(items))
         case .page(let parameter, let first, let size):
-            guard goesOn(size, facts, counted: request.page) else { return nil }
+            guard hasNext(size, facts, counted: request.page) else { return nil }
             return setting(parameter, to: String(first + request.page))
         }
     }
 
-    private func goesOn(_ size: PageSize, _ facts: Facts, counted: Int) -> Bool {
+    private func hasNext(_ size: PageSize, _ facts: Facts, counted: Int) -> Bool {
         if let total = facts.total { return counted < total }
         return facts.items >= max(1, size.size ?? 1)
     }
@@ -194,7 +194,7 @@ struct PageMachine: Sendable {
     private func with(_ rule: CursorRule, _ facts: Facts) throws(RunFailure) -> HTTPSource? {
         guard let cursor = facts.next else {
             guard facts.more == true else { return nil }
-            throw failure("says by 'pages.next.more' that more follow, but not where")
+            throw failure("says by 'pages.next.more' that more pages follow, but not where they are")
         }
         return setting(rule.parameter, to: cursor)
     }
@@ -205,34 +205,34 @@ struct PageMachine: Sendable {
         return next
     }
 
-    /// Where a link leads. The page that names it is at the URL that answered, after redirects.
+    /// The request for a link's target. Its base is the URL that answered, after redirects.
     private mutating func followed(_ reference: String, from facts: Facts) throws(RunFailure) -> HTTPSource {
         let base = facts.location ?? request.source.url
         guard let here = resolve(base, base), let there = resolve(reference, base) else {
-            throw failure("names a next page that is no http or https URL")
+            throw failure("names a next page that is not an http or https URL")
         }
         let staysHome = isAtHome && here.origin == home?.origin && there.origin == home?.origin
-        // As for redirects: the origin is not reached by its name, and so no other is.
+        // As for redirects: a socket stands for its origin, so the request does not go to another one.
         guard staysHome || source.unixSocket == nil else {
             throw failure(
-                "is asked for through a socket and names a next page at \(there.origin), another origin; not followed")
+                "is fetched through a socket and names a next page at \(there.origin), another origin; not followed")
         }
         guard !pages.sameOrigin || here.origin == there.origin else {
             throw failure(
                 "names a next page at \(there.origin), another origin than its own, \(here.origin); "
                     + "to follow such links, without the headers of the source: pages.same-origin: false")
         }
-        // As for redirects: what was asked for encrypted is not asked for in the clear.
+        // As for redirects: an encrypted request does not lead to an unencrypted one.
         guard !here.origin.hasPrefix("https:") || there.origin.hasPrefix("https:") else {
             throw failure(
-                "is at \(here.origin) and names a next page that would be asked for unencrypted, \(there.origin)")
+                "is at \(here.origin) and names an unencrypted next page, \(there.origin)")
         }
         isAtHome = staysHome
         return source(at: there.url, host: there.host)
     }
 
-    /// The request for a page after the first. What is meant for the source's own origin, all but the URL, does not leave
-    /// it. A URL that a page names is asked by GET: what the source asks stands in the URL by then.
+    /// The request for a page after the first. Header fields, certificates and the socket are for the source's own
+    /// origin only. A URL that a page names is requested by GET: it contains the query of the source.
     private func source(at url: String, host: String) -> HTTPSource {
         guard isAtHome else { return HTTPSource(url: url, host: host) }
         var next = source
@@ -245,7 +245,7 @@ struct PageMachine: Sendable {
         return next
     }
 
-    /// The source's URL, with what the rule says of a first page.
+    /// The source's URL, with the rule's parameters for the first page.
     private var firstURL: String {
         func setting(_ size: PageSize) -> String {
             guard let parameter = size.parameter, let count = size.size else { return source.url }
@@ -261,10 +261,10 @@ struct PageMachine: Sendable {
         }
     }
 
-    // MARK: What was seen
+    // MARK: Requested pages
 
-    /// The page that had the URL before, if one had.
-    private mutating func note(_ request: Request) -> Int? {
+    /// Records a request's URL. Returns the number of an earlier page with the same URL, if there is one.
+    private mutating func recordURL(_ request: Request) -> Int? {
         let number = PageBookmark.number(of: request.source.url)
         if let earlier = known[number] { return earlier }
         known[number] = request.page
@@ -281,10 +281,10 @@ struct PageMachine: Sendable {
                 "by '\(rule.parameter)', \(Self.shown(facts.next ?? ""))"
             case .offset(let parameter, _), .page(let parameter, _, _): "by '\(parameter)'"
             }
-        return failure("leads back to page \(earlier) \(how): such a set has no end, and nothing of it is kept")
+        return failure("leads back to page \(earlier) \(how): the set has no end and is not kept")
     }
 
-    /// As it stands in the URL, so that nothing in it acts on a terminal.
+    /// The cursor percent-encoded as in the URL, so that it has no terminal control sequences.
     private static func shown(_ cursor: String) -> String {
         var bytes: [UInt8] = []
         URLTemplate.append(String(cursor.prefix(shownCursor)), to: &bytes)
@@ -293,12 +293,12 @@ struct PageMachine: Sendable {
 
     private func failure(_ what: String) -> RunFailure { RunFailure(.content, "page \(request.page) \(what)") }
 
-    // MARK: A page that fails
+    // MARK: Failed pages
 
-    /// The present page could not be loaded.
+    /// The current page could not be loaded.
     mutating func failed(_ failure: RunFailure) -> AfterFailure {
         guard request.page > 1 else {
-            // The origin does not know the changes since then any more.
+            // The origin no longer has the changes since the token.
             return failure.status == 410 && token != nil ? .restart : .fail
         }
         switch (failure.kind, failure.status) {
@@ -310,7 +310,7 @@ struct PageMachine: Sendable {
             guard failures <= Self.retryLimit, pause <= Self.longestPause else { return .fail }
             let ceiling = min(Backoff.ceiling(after: failures, policy: retry), Self.longestPause)
             return .again(after: max(pause, jitter.duration(upTo: ceiling)))
-        // Another attempt would change nothing.
+        // A retry has the same result.
         case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.absent, _), (.budget, _),
             (.deadline, _):
             return .fail

@@ -1,7 +1,7 @@
-/// A parameter in the query of a URL, `name=value`, as forms write them.
+/// A parameter in the query of a URL, `name=value`, encoded as in forms.
 enum QueryParameter {
-    /// The URL with this parameter, percent-encoded: in the place of the one of this name if there is one, else behind
-    /// the others, which stay as they are.
+    /// The URL with this parameter, percent-encoded: it replaces a parameter of the same name, or follows the others.
+    /// The other parameters stay unchanged.
     ///
     /// - Parameter url: absolute and without a fragment.
     static func setting(_ name: String, to value: String, in url: String) -> String {
@@ -18,7 +18,7 @@ enum QueryParameter {
                 query.append(Array(other))
                 continue
             }
-            // A second one of the name would contradict it.
+            // A second parameter of the same name would contradict it, and is removed.
             if !isSet { query.append(parameter) }
             isSet = true
         }

@@ -1,21 +1,22 @@
-/// How long a failed run waits for its next attempt.
+/// Computes how long a failed run waits for its next attempt.
 enum Backoff {
     /// The longest wait after an answer such as 404 if there is no `every`.
-    static let longestAfterRefusal: Duration = .seconds(3600)
-    /// The least wait after such an answer, and after a check that found what is refused: what a deployment, a portal or a
-    /// maintenance page shows is gone within minutes, or stays.
-    static let leastAfterRefusal: Duration = .seconds(60)
-    /// The longest that a `Retry-After` is heeded. One that is longer is a mistake, or silences the pipeline for good.
+    static let longestAfterRejection: Duration = .seconds(3600)
+    /// The least wait after such an answer, and after a check that rejected the content: content of a deployment, a
+    /// captive portal or a maintenance page is gone within minutes, or stays.
+    static let leastAfterRejection: Duration = .seconds(60)
+    /// The longest `Retry-After` that is honoured. A longer one is a mistake, or would stop the pipeline for good.
     static let longestRetryAfter: Duration = .seconds(7 * 24 * 3600)
 
-    /// The wait after the given number of failures in a row, the last of this kind.
+    /// The wait after the given number of consecutive failures, the last of this kind.
     ///
     /// | kind | wait |
     /// | --- | --- |
     /// | refused | a minute, twice that after each further failure, up to `every`, and a ``spread(over:after:policy:_:)`` |
     /// | other | at random from 0 to min(`to`, `from` · 2ⁿ⁻¹) after the n-th failure: full jitter |
-    /// - Parameter isPartial: branches of the run failed, and the rest was published. What the origin refused of it waits
-    ///   for the next check.
+    ///
+    /// - - Parameter isPartial: branches of the run failed, and the rest was published. The branches that the origin
+    ///   refused wait for the next check.
     static func delay(
         after failures: Int, _ kind: RunFailure.Kind, isPartial: Bool = false, policy: RefreshPolicy,
         jitter: inout Jitter
@@ -23,37 +24,38 @@ enum Backoff {
         switch kind {
         case .refused where isPartial:
             spread(
-                over: max(policy.every ?? .zero, longestAfterRefusal), after: failures, policy: policy.retry, &jitter)
+                over: max(policy.every ?? .zero, longestAfterRejection), after: failures, policy: policy.retry, &jitter)
         case .refused:
             spread(
-                over: afterRefusal(
+                over: afterRejection(
                     failures, policy: policy.retry,
-                    planned: max(policy.every ?? longestAfterRefusal, leastAfterRefusal)),
+                    planned: max(policy.every ?? longestAfterRejection, leastAfterRejection)),
                 after: failures, policy: policy.retry, &jitter)
         case .connection, .transient, .certificateDate, .content, .local, .absent, .budget, .deadline:
             jitter.duration(upTo: ceiling(after: failures, policy: policy.retry))
         }
     }
 
-    /// A wait that many clients were given at one moment, and a part of it at random on top: what was sent away together
-    /// shall not come back together. The part is at most a quarter of the wait, or the back-off's own wait if that is
-    /// longer, and never more than `to`.
+    /// A wait that many clients got at the same moment, plus a random part, so that the clients do not return together.
+    /// The part is at most a quarter of the wait, or the backoff's own wait if that is longer, and never more than
+    /// `to`.
     static func spread(
         over wait: Duration, after failures: Int, policy: RetryPolicy, _ jitter: inout Jitter
     ) -> Duration {
         wait + jitter.duration(upTo: min(max(wait / 4, ceiling(after: failures, policy: policy)), policy.to))
     }
 
-    /// How long to wait after an answer such as 404, or after a check that found what is refused: `from`, but a minute at least, and twice that with each
-    /// wait. It has no limit of its own, so that what stays is soon asked for no more often than what is well.
+    /// The wait after an answer such as 404, or after a check that rejected the content: `from`, but at least a minute,
+    /// doubled with each wait. Only `planned` limits it, so that a lasting rejection is soon checked no more often
+    /// than good content.
     ///
     /// - Parameters:
-    ///   - waits: which wait it is, from 1 on.
-    ///   - planned: the wait after a check that succeeded, which is never exceeded.
-    static func afterRefusal(_ waits: Int, policy: RetryPolicy, planned: Duration) -> Duration {
-        var wait = max(policy.from, leastAfterRefusal)
+    ///   - waits: the number of this wait, from 1 on.
+    ///   - planned: the wait after a successful check, which is never exceeded.
+    static func afterRejection(_ waits: Int, policy: RetryPolicy, planned: Duration) -> Duration {
+        var wait = max(policy.from, leastAfterRejection)
         var doublings = waits - 1
-        // Ends early: a minute passes any `every` after a few steps.
+        // Ends early: a doubled minute exceeds any `every` after a few steps.
         while doublings > 0, wait < planned {
             wait *= 2
             doublings -= 1
@@ -61,11 +63,11 @@ enum Backoff {
         return min(wait, planned)
     }
 
-    /// The longest wait after so many failures in a row.
+    /// The upper bound of the wait after this number of consecutive failures.
     static func ceiling(after failures: Int, policy: RetryPolicy) -> Duration {
         var ceiling = min(policy.from, policy.to)
         var doublings = failures - 1
-        // Ends early: a duration above zero passes `to` after a few steps, and zero stays zero.
+        // Ends early: a duration above zero exceeds `to` after a few steps, and zero stays zero.
         while doublings > 0, ceiling > .zero, policy.to > ceiling {
             ceiling = min(ceiling * 2, policy.to)
             doublings -= 1
@@ -74,16 +76,16 @@ enum Backoff {
     }
 }
 
-/// What is left to do for a run that failed.
+/// The pending retry of a failed run.
 struct Retry: Hashable, Sendable {
-    /// The causes of the run that failed.
-    var wanted: Wanted
+    /// The causes of the failed run.
+    var pendingRequest: PendingRequest
     var kind: RunFailure.Kind
     var due: ContinuousClock.Instant
-    /// The failure fell into the grace after `network` or `resume` and was none.
+    /// The failure was within the grace period after `network` or `resume`, and does not count.
     var inGrace: Bool
-    /// A signal took back the wait.
+    /// A signal ended the wait.
     var isCut = false
-    /// The network came back during a storm: the attempt is held with what the storm holds.
+    /// The network came back during a burst: the attempt waits until the burst delivers.
     var isHeld = false
 }

@@ -1,4 +1,4 @@
-/// Keeps a value that is large and mostly absent outside of what it belongs to: absent it takes one word.
+/// Stores a large, mostly absent value outside of its owner: an absent value takes one word.
 @propertyWrapper
 struct Boxed<Value: Sendable>: Sendable {
     private indirect enum Box {

@@ -1,17 +1,17 @@
-/// Calm and storm: lets the first of many signals through at once and holds back the others.
+/// Debounces signals: lets the first signal of a burst through immediately and holds the others.
 ///
 /// | state | a signal comes | `quiet` passes without any | `at-most` passes since the first one held |
 /// | --- | --- | --- | --- |
-/// | calm | passes, storm | | |
-/// | storm | is held | what is held passes, calm | what is held passes, still storm |
+/// | quiet | passes, burst | | |
+/// | burst | is held | what is held passes, quiet | what is held passes, still burst |
 ///
-/// The gate only says what passes; who asks keeps what is held.
+/// The debouncer only decides what passes; the caller keeps the held signals.
 struct Debouncer: Hashable, Sendable {
     var quiet: Duration
     var atMost: Duration
-    /// The last signal of the storm; nil: calm.
+    /// The last signal of the burst; nil: there is no burst.
     private var last: ContinuousClock.Instant?
-    /// The first signal that is held back.
+    /// The first signal that is held.
     private var firstHeld: ContinuousClock.Instant?
 
     init(quiet: Duration, atMost: Duration) {
@@ -19,42 +19,42 @@ struct Debouncer: Hashable, Sendable {
         self.atMost = atMost
     }
 
-    /// When it becomes calm, if nothing comes before; nil: it is calm.
-    var calmAt: ContinuousClock.Instant? { last?.advanced(by: quiet) }
+    /// When the burst ends, if no signal comes before; nil: there is no burst.
+    var quietAt: ContinuousClock.Instant? { last?.advanced(by: quiet) }
 
-    /// When what is held passes, if nothing comes before; nil: nothing is held.
+    /// When the held signals pass, if no signal comes before; nil: nothing is held.
     var deliversAt: ContinuousClock.Instant? {
-        guard let firstHeld, let calmAt else { return nil }
-        return min(calmAt, firstHeld.advanced(by: atMost))
+        guard let firstHeld, let quietAt else { return nil }
+        return min(quietAt, firstHeld.advanced(by: atMost))
     }
 
-    func isStorm(at now: ContinuousClock.Instant) -> Bool {
-        guard let calmAt else { return false }
-        return now < calmAt
+    func isBurst(at now: ContinuousClock.Instant) -> Bool {
+        guard let quietAt else { return false }
+        return now < quietAt
     }
 
-    /// A signal came: whether it passes. Call ``elapse(at:)`` before.
-    mutating func hear(at now: ContinuousClock.Instant) -> Bool {
-        let passes = !isStorm(at: now)
+    /// Receives a signal and returns whether it passes. Call ``elapse(at:)`` before.
+    mutating func receive(at now: ContinuousClock.Instant) -> Bool {
+        let passes = !isBurst(at: now)
         last = now
         if !passes, firstHeld == nil { firstHeld = now }
         return passes
     }
 
-    /// Something came that cannot run whatever the gate says: it prolongs a storm and begins none.
+    /// Receives a signal that cannot lead to a run now: it prolongs a burst and begins none.
     mutating func touch(at now: ContinuousClock.Instant) {
-        if isStorm(at: now) { last = now }
+        if isBurst(at: now) { last = now }
     }
 
-    /// Time went by: whether what is held passes now.
+    /// Advances the time and returns whether the held signals pass now.
     mutating func elapse(at now: ContinuousClock.Instant) -> Bool {
         let delivers = deliversAt.map { now >= $0 } ?? false
         if delivers { firstHeld = nil }
-        if !isStorm(at: now) { last = nil }
+        if !isBurst(at: now) { last = nil }
         return delivers
     }
 
-    /// What was held went another way (a run took it along, a success answered it).
+    /// The held signals were taken otherwise (by a run, or answered by a success).
     mutating func nothingIsHeld() {
         firstHeld = nil
     }

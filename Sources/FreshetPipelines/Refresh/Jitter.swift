@@ -1,4 +1,5 @@
-/// A small generator for delays (SplitMix64): not for secrets. With a seed it repeats itself, for tests.
+/// A small random number generator for delays (SplitMix64), not for secrets. Equal seeds give equal sequences, for
+/// tests.
 package struct Jitter: RandomNumberGenerator, Hashable, Sendable {
     private var state: UInt64
 
@@ -11,7 +12,7 @@ package struct Jitter: RandomNumberGenerator, Hashable, Sendable {
         return Self.mix(state)
     }
 
-    /// A duration from zero up to the limit, each as likely.
+    /// A uniformly distributed duration from zero up to the limit.
     mutating func duration(upTo limit: Duration) -> Duration {
         limit * Self.fraction(next())
     }

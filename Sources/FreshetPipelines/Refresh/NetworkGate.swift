@@ -1,16 +1,16 @@
-/// Whether a run may start as far as the network goes, and how a failure to connect is to be taken.
+/// Decides whether the network allows a run, and whether a failure to connect counts.
 struct NetworkGate: Hashable, Sendable {
-    /// After `network` or `resume` the resolver, address configuration and a wireless link need some seconds more than
-    /// the kernel's word: for so long a failure to connect is not a failure.
+    /// The grace period after `network` or `resume`: the resolver, the address configuration and a wireless link need
+    /// some seconds more than the kernel, so a failure to connect does not count.
     static let grace: Duration = .seconds(30)
-    /// The first wait after such a failure; each further one is twice as long.
+    /// The first wait after such a failure; each further wait is twice as long.
     static let firstGraceDelay: Duration = .milliseconds(250)
-    /// How often an overdue check is attempted although routing says that the target cannot be reached.
+    /// How often an overdue check is attempted although there is no route to the target.
     static let attemptAnyway: Duration = .seconds(15 * 60)
 
     enum Change: Hashable, Sendable {
         case none, lost, regained
-        /// Reachable before and now, by another path.
+        /// Reachable before and now, but by another path.
         case path
     }
 
@@ -49,28 +49,29 @@ struct NetworkGate: Hashable, Sendable {
         }
     }
 
-    /// Whether runs may start: there is a route to elsewhere, or the origin was found on a directly connected network.
-    var isUsable: Bool { state.reachable || direct.isOriginThere }
+    /// Whether runs may start: there is a route to the target, or the origin was found on a directly connected network.
+    var isUsable: Bool { state.reachable || direct.isOriginFound }
 
-    /// The directly connected networks are others, or there are none (nil).
+    /// The directly connected networks have changed; nil: there are none.
     mutating func directNetworks(_ revision: UInt64?) { direct.revision = revision }
 
-    /// The revision of the networks on which a run that starts now looks for the origin; nil: it has a route to elsewhere.
+    /// The revision of the networks on which a run that starts now tries the origin; nil: there is a route to the
+    /// target.
     mutating func directRun(at now: ContinuousClock.Instant) -> UInt64? {
         state.reachable ? nil : direct.runStarts(at: now)
     }
 
     /// - Parameter isThere: whether the origin was reached, or there was a route to its address.
-    mutating func directRunEnded(_ revision: UInt64, isThere: Bool) {
-        direct.runEnded(revision, isThere: isThere)
+    mutating func directRunEnded(_ revision: UInt64, isFound: Bool) {
+        direct.runEnded(revision, isFound: isFound)
     }
 
-    /// When an origin that is known by name is looked for on directly connected networks; nil: not before these change.
+    /// When a run tries an origin on directly connected networks; nil: not before these networks change.
     var looksForOrigin: ContinuousClock.Instant? {
         state.reachable ? nil : direct.nextAttempt(since: unreachableSince ?? state.changedAt)
     }
 
-    /// `network` or `resume` happened: grace begins, with short waits again.
+    /// `network` or `resume` fired: the grace period begins, with short waits again.
     mutating func settle(from instant: ContinuousClock.Instant) {
         let until = instant.advanced(by: Self.grace)
         guard graceUntil.map({ until > $0 }) ?? true else { return }
@@ -82,14 +83,14 @@ struct NetworkGate: Hashable, Sendable {
         graceUntil.map { now < $0 } ?? false
     }
 
-    /// A failure to connect within grace: the wait for the next attempt, 0.25 s, 0.5 s, 1 s, 2 s, …
+    /// The wait after a failure to connect within the grace period: 0.25 s, 0.5 s, 1 s, 2 s, …
     mutating func graceDelay() -> Duration {
         defer { graceFailures += 1 }
         // safe: within 30 s there are at most seven such failures; the limit only keeps the shift in bounds.
         return Self.firstGraceDelay * (1 << min(graceFailures, 16))
     }
 
-    /// When a check that is due since the given instant is attempted although the target is not reachable.
+    /// When a check that is due since the given instant is attempted although there is no route to the target.
     func attemptsAnyway(overdueSince due: ContinuousClock.Instant) -> ContinuousClock.Instant {
         var attempt = due
         if let unreachableSince { attempt = max(attempt, unreachableSince.advanced(by: Self.attemptAnyway)) }

@@ -1,18 +1,18 @@
-/// When a change of parameters becomes a run: when nothing was changed for as long as the parameters want that have
-/// changed, and if the values are others than those of the last attempt.
+/// Debounces changes of parameters: a change leads to a run after the longest quiet period of the changed parameters,
+/// and only if the values differ from those of the last attempt.
 ///
-/// The gate keeps no time of its own; who asks acts when ``due`` has come.
+/// The debouncer has no timer; the caller acts when ``due`` has come.
 struct ParameterDebouncer: Hashable, Sendable {
-    /// As they were set last.
+    /// The values that were set last.
     private(set) var values: ParameterValues
-    /// Those that the last run was started with; nil: none was with what is configured now.
+    /// The values of the last run; nil: no run has started with the current configuration.
     private(set) var tried: ParameterValues?
-    /// What was changed since the last run was started.
+    /// The changes since the last run started.
     private var changed: RunCause?
     private var quiet: Duration = .zero
-    /// When what is held is acted on, if nothing is changed before; nil: nothing is held.
+    /// When the held change takes effect, if no other change comes before; nil: no change is held.
     private(set) var due: ContinuousClock.Instant?
-    /// A change was let through, and what waits for a run because of parameters waits for that alone.
+    /// A change was let through, and no other change of parameters waits for a run.
     var isPassed = false
 
     init(_ values: ParameterValues) {
@@ -20,10 +20,10 @@ struct ParameterDebouncer: Hashable, Sendable {
         tried = values
     }
 
-    /// No run was started with the values yet.
+    /// Whether no run has started with these values yet.
     var isUntried: Bool { values != tried }
 
-    /// Somebody set values; equal ones are no change.
+    /// Sets values; equal values are not a change.
     mutating func set(_ new: ParameterValues, quiet: Duration, at now: ContinuousClock.Instant) {
         guard new != values else { return }
         values = new
@@ -38,15 +38,15 @@ struct ParameterDebouncer: Hashable, Sendable {
         due = now.advanced(by: self.quiet)
     }
 
-    /// It was quiet for long enough: the change to act on, with all that was changed since the last run was started. Nil:
-    /// it came to nothing, as the values are those of the last attempt again.
+    /// The quiet period is over: returns the change, with all changes since the last run started. Nil: the values are
+    /// those of the last attempt again.
     mutating func pass() -> RunCause? {
         due = nil
         if !isUntried { changed = nil }
         return cause
     }
 
-    /// A run starts with the values, and answers all that was changed. Returns what had not been let through yet.
+    /// A run starts with the values, which answers all changes. Returns the change that had not been let through yet.
     mutating func start() -> RunCause? {
         defer {
             tried = values
@@ -57,13 +57,13 @@ struct ParameterDebouncer: Hashable, Sendable {
         return due != nil && isUntried ? cause : nil
     }
 
-    /// Another configuration holds. What is held goes on to be.
+    /// Another configuration is active. A held change stays held.
     mutating func reconfigure(_ new: ParameterValues, sameProduct: Bool) {
         values = new
         if !sameProduct { tried = nil }
     }
 
-    /// What was changed, with the names of the parameters whose values are others than those of the last attempt.
+    /// The changes, with the names of the parameters whose values differ from those of the last attempt.
     private var cause: RunCause? {
         var cause = changed
         if let tried { cause?.detail = values.names(unlike: tried).joined(separator: ", ") }

@@ -1,19 +1,19 @@
-/// What came of asking for a proof, as each pipeline that waits for it is told.
+/// The result of a proof, which every waiting pipeline gets.
 package enum ProofResult: Hashable, Sendable {
-    /// The network leads to where it should. It holds for the epoch and those before, until the instant.
+    /// The network reaches the internet. The proof holds for this epoch and earlier ones, until the instant.
     case proven(epoch: UInt64, until: ContinuousClock.Instant)
-    /// Not yet, with a sentence for people that says what came instead. It is tried again, and told again if the
-    /// sentence is another one.
+    /// The proof failed, with a sentence for people about the answer. It is retried; the waiting pipelines are notified
+    /// again if the sentence changes.
     case refused(String)
 }
 
-/// A wish for a proof.
+/// A request for a proof.
 package struct ProofRequest: Hashable, Sendable {
     package var probe: NetworkProbe
-    /// The network epoch that the proof has to be of, or of a later one.
+    /// The proof must be of this network epoch or a later one.
     package var epoch: UInt64
-    /// When something happened that may have changed the answer, as the operator's request: an attempt that began
-    /// before is not the last word, and no back-off holds up another. Nil: nothing did.
+    /// When an event may have changed the answer, such as a request of the operator: an earlier attempt is not
+    /// decisive, and the next one does not wait for the backoff. Nil: there was no such event.
     package var since: ContinuousClock.Instant?
 
     package init(_ probe: NetworkProbe, epoch: UInt64, since: ContinuousClock.Instant? = nil) {
@@ -23,31 +23,31 @@ package struct ProofRequest: Hashable, Sendable {
     }
 }
 
-/// Asks for one proof on behalf of all who wait for it. Events in, actions out.
+/// Obtains one proof for all waiting pipelines. A state machine: events in, actions out.
 ///
-/// There is one request at a time, however many wait. It is made while somebody waits and there is no proof: at once
-/// for the first, in a new epoch, and when somebody waits because of something that happened since; else after growing
-/// pauses.
+/// There is at most one request at a time, however many pipelines wait. It is made while a pipeline waits and there is
+/// no proof: immediately for the first pipeline, in a new epoch, and after an event that may have changed the answer;
+/// otherwise after growing pauses.
 struct ProbeMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
-    /// Somebody who waits.
+    /// A waiting pipeline.
     typealias Waiter = UInt64
 
-    /// The longest that an attempt may take, from the look-up of the name to the end of the answer.
+    /// The longest time that an attempt may take, from the look-up of the name to the end of the answer.
     static let deadline: Duration = .seconds(10)
-    /// How long a proof holds: what one event wakes shares it, storms (`at-most`) and places in the queue included,
-    /// and a session that a portal ends is noticed by the next round. Nothing asks for one while nothing is to run.
+    /// How long a proof holds. All runs that one event wakes share it, including bursts (`at-most`) and the wait in the
+    /// queue; the next round notices a session that a portal has ended. No proof is requested while no run waits.
     static let validity: Duration = .seconds(30)
-    /// The wait after the first attempt; each further one is twice as long.
+    /// The wait after the first attempt; each further wait is twice as long.
     static let firstPause: Duration = .seconds(1)
     static let longestPause: Duration = .seconds(60)
 
     enum Event: Hashable, Sendable {
-        /// Somebody waits for a proof, or waits on for another reason.
-        case wanted(by: Waiter, epoch: UInt64, since: Instant?)
-        /// Somebody does not wait any more.
+        /// A pipeline waits for a proof, or still waits for another reason.
+        case requested(by: Waiter, epoch: UInt64, since: Instant?)
+        /// A pipeline does not wait any more.
         case released(Waiter)
-        /// An attempt has returned; nothing of it goes on.
+        /// An attempt has ended completely.
         case ended(attempt: UInt64, Outcome)
         case timer
     }
@@ -59,11 +59,11 @@ struct ProbeMachine: Sendable {
     }
 
     enum Action: Hashable, Sendable {
-        case ask(attempt: UInt64, epoch: UInt64)
-        /// Cancels an attempt; its end is awaited.
+        case start(attempt: UInt64, epoch: UInt64)
+        /// Cancels an attempt; its end is still reported.
         case cancel(attempt: UInt64)
-        case tell([Waiter], ProofResult)
-        /// The instant at which ``Event/timer`` is due, instead of the one before; nil: never.
+        case notify([Waiter], ProofResult)
+        /// The next instant of ``Event/timer``, which replaces the previous one; nil: never.
         case wake(at: Instant?)
         case report(ProbeEvent)
     }
@@ -72,7 +72,7 @@ struct ProbeMachine: Sendable {
         var number: UInt64
         var epoch: UInt64
         var began: Instant
-        /// Its answer is of no use any more, or too late.
+        /// Why the attempt was cancelled.
         var cancellation: Cancellation?
     }
 
@@ -80,28 +80,28 @@ struct ProbeMachine: Sendable {
         case outdated, late
     }
 
-    /// While the proof fails: since when, and whether people were told.
+    /// A period in which the proof fails: its beginning, and whether it was reported.
     private struct FailurePeriod: Hashable, Sendable {
         var began: Instant
-        var isTold = false
+        var isNotified = false
         var sentence: String
         var epoch: UInt64
     }
 
     private let probe: NetworkProbe
     private var waiters: Set<Waiter> = []
-    /// Those of them who do not know yet why they wait.
-    private var untold: Set<Waiter> = []
+    /// The waiters that have not been notified yet of the reason.
+    private var unnotified: Set<Waiter> = []
     private var epoch: UInt64 = 0
     private var attempt: Attempt?
     private var lastAttempt: (number: UInt64, began: Instant?) = (0, nil)
     private var proof: (epoch: UInt64, until: Instant)?
     /// The latest ``ProofRequest/since``.
     private var since: Instant?
-    /// Attempts in a row that failed, and when the next one may begin.
+    /// Consecutive failed attempts, and when the next one may begin.
     private var failures = 0
     private var nextAttempt: Instant?
-    private var spell: FailurePeriod?
+    private var failurePeriod: FailurePeriod?
     private var lastWake: Instant?
     private var actions: [Action] = []
 
@@ -109,17 +109,18 @@ struct ProbeMachine: Sendable {
         self.probe = probe
     }
 
-    /// Nobody waits, nothing goes on, and there is nothing to be remembered.
-    func isSpent(at now: Instant) -> Bool {
-        waiters.isEmpty && attempt == nil && spell?.isTold != true && !(proof.map { now < $0.until } ?? false)
+    /// Whether the machine may be dropped: no pipeline waits, no attempt is in progress, and no state is needed.
+    func isIdle(at now: Instant) -> Bool {
+        waiters.isEmpty && attempt == nil && failurePeriod?.isNotified != true
+            && !(proof.map { now < $0.until } ?? false)
     }
 
     mutating func handle(_ event: Event, now: Instant) -> [Action] {
         switch event {
-        case .wanted(let waiter, let epoch, let since): wanted(by: waiter, epoch: epoch, since: since, now)
+        case .requested(let waiter, let epoch, let since): requested(by: waiter, epoch: epoch, since: since, now)
         case .released(let waiter):
             waiters.remove(waiter)
-            untold.remove(waiter)
+            unnotified.remove(waiter)
         case .ended(let number, let outcome): ended(number, outcome, now)
         case .timer: break
         }
@@ -133,7 +134,7 @@ struct ProbeMachine: Sendable {
         return actions
     }
 
-    private mutating func wanted(by waiter: Waiter, epoch: UInt64, since: Instant?, _ now: Instant) {
+    private mutating func requested(by waiter: Waiter, epoch: UInt64, since: Instant?, _ now: Instant) {
         if epoch > self.epoch {
             self.epoch = epoch
             failures = 0
@@ -141,8 +142,8 @@ struct ProbeMachine: Sendable {
         }
         if let proof, proof.epoch >= epoch, now < proof.until {
             waiters.remove(waiter)
-            untold.remove(waiter)
-            actions.append(.tell([waiter], .proven(epoch: proof.epoch, until: proof.until)))
+            unnotified.remove(waiter)
+            actions.append(.notify([waiter], .proven(epoch: proof.epoch, until: proof.until)))
             return
         }
         waiters.insert(waiter)
@@ -150,17 +151,17 @@ struct ProbeMachine: Sendable {
             self.since = max(since, self.since ?? since)
             if isOutdated(lastAttempt.began) { nextAttempt = nil }
         }
-        // Not if it is asked now: then the answer is to come.
-        let goesOn = attempt != nil || (nextAttempt.map { now < $0 } ?? false)
-        if goesOn, let spell, spell.epoch == self.epoch, !isOutdated(lastAttempt.began) {
-            untold.remove(waiter)
-            actions.append(.tell([waiter], .refused(spell.sentence)))
+        // Not if an attempt begins now: then its answer is awaited.
+        let isPending = attempt != nil || (nextAttempt.map { now < $0 } ?? false)
+        if isPending, let failurePeriod, failurePeriod.epoch == self.epoch, !isOutdated(lastAttempt.began) {
+            unnotified.remove(waiter)
+            actions.append(.notify([waiter], .refused(failurePeriod.sentence)))
         } else {
-            untold.insert(waiter)
+            unnotified.insert(waiter)
         }
     }
 
-    /// Whether something has happened since an attempt began.
+    /// Whether an event since the beginning of an attempt may have changed the answer.
     private func isOutdated(_ began: Instant?) -> Bool {
         guard let began, let since else { return false }
         return began < since
@@ -179,7 +180,7 @@ struct ProbeMachine: Sendable {
         lastAttempt = (lastAttempt.number + 1, now)
         attempt = Attempt(number: lastAttempt.number, epoch: epoch, began: now)
         nextAttempt = nil
-        actions.append(.ask(attempt: lastAttempt.number, epoch: epoch))
+        actions.append(.start(attempt: lastAttempt.number, epoch: epoch))
     }
 
     private mutating func cancel(_ cancellation: Cancellation) {
@@ -191,7 +192,7 @@ struct ProbeMachine: Sendable {
     private mutating func ended(_ number: UInt64, _ outcome: Outcome, _ now: Instant) {
         guard let attempt, attempt.number == number else { return }  // safe: each attempt's end is reported once
         self.attempt = nil
-        // Of another network: it says nothing about this one.
+        // An attempt on another network says nothing about this one.
         guard attempt.epoch == epoch else { return }
         switch outcome {
         case .proven: proven(attempt, now)
@@ -207,12 +208,14 @@ struct ProbeMachine: Sendable {
         let until = now.advanced(by: Self.validity)
         proof = (attempt.epoch, until)
         failures = 0
-        if let spell, spell.isTold { actions.append(.report(.proven(probe, after: spell.began.duration(to: now)))) }
-        spell = nil
+        if let failurePeriod, failurePeriod.isNotified {
+            actions.append(.report(.proven(probe, after: failurePeriod.began.duration(to: now))))
+        }
+        failurePeriod = nil
         guard !waiters.isEmpty else { return }
-        actions.append(.tell(waiters.sorted(), .proven(epoch: attempt.epoch, until: until)))
+        actions.append(.notify(waiters.sorted(), .proven(epoch: attempt.epoch, until: until)))
         waiters = []
-        untold = []
+        unnotified = []
     }
 
     private mutating func refused(_ attempt: Attempt, _ failure: RunFailure, _ now: Instant) {
@@ -221,20 +224,20 @@ struct ProbeMachine: Sendable {
         let pause = min(Self.firstPause * (1 << min(failures - 1, 16)), Self.longestPause)
         nextAttempt = isOutdated(attempt.began) ? nil : now.advanced(by: pause)
         let sentence = "the network does not reach \(probe.text): \(failure.message)"
-        // Of a thousand who know already, none is woken each minute.
-        let listeners = spell?.sentence == sentence ? untold : waiters
-        untold = []
-        var spell = spell ?? FailurePeriod(began: attempt.began, sentence: sentence, epoch: epoch)
-        spell.sentence = sentence
-        spell.epoch = epoch
-        // That names are not resolved yet, or nothing is connected, is usual while a network settles.
-        let isSettling = failure.kind == .connection && now < spell.began.advanced(by: NetworkGate.grace)
-        if !spell.isTold, !isSettling {
-            spell.isTold = true
+        // Pipelines that know this sentence already are not woken each minute.
+        let recipients = failurePeriod?.sentence == sentence ? unnotified : waiters
+        unnotified = []
+        var failurePeriod = failurePeriod ?? FailurePeriod(began: attempt.began, sentence: sentence, epoch: epoch)
+        failurePeriod.sentence = sentence
+        failurePeriod.epoch = epoch
+        // A failure to resolve or connect is usual while a network settles.
+        let isSettling = failure.kind == .connection && now < failurePeriod.began.advanced(by: NetworkGate.grace)
+        if !failurePeriod.isNotified, !isSettling {
+            failurePeriod.isNotified = true
             actions.append(.report(.refused(probe, sentence)))
         }
-        self.spell = spell
-        if !listeners.isEmpty { actions.append(.tell(listeners.sorted(), .refused(sentence))) }
+        self.failurePeriod = failurePeriod
+        if !recipients.isEmpty { actions.append(.notify(recipients.sorted(), .refused(sentence))) }
     }
 
     private var nextWake: Instant? {
@@ -243,10 +246,10 @@ struct ProbeMachine: Sendable {
     }
 }
 
-/// What people are told of a proof.
+/// An event of a proof for the journal.
 package enum ProbeEvent: Hashable, Sendable {
-    /// It fails, with the sentence for people; once until it succeeds.
+    /// The proof fails, with the sentence for people; reported once until it succeeds.
     case refused(NetworkProbe, String)
-    /// It succeeded after it was told to fail.
+    /// The proof succeeded after a reported failure.
     case proven(NetworkProbe, after: Duration)
 }

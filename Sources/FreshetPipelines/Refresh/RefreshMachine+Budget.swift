@@ -1,12 +1,12 @@
-/// What a budget of requests means for a pipeline: only force passes one that is spent.
+/// The request budget of a pipeline: only a forced run ignores a spent budget.
 extension RefreshMachine {
-    /// When its budget has room for the next run; nil: now, or it has no budget.
-    func hasRoomInBudget(at now: Instant) -> Instant? {
+    /// When the budget allows the next run; nil: now, or there is no budget.
+    func budgetAvailable(at now: Instant) -> Instant? {
         guard let budget = settings.policy.budget, let meter else { return nil }
-        return meter.hasRoom(in: budget, at: now)
+        return meter.availability(in: budget, at: now)
     }
 
-    /// What was spent of its budget; nil: it has none.
+    /// The used part of the budget; nil: there is no budget.
     package func budgetUse(at now: Instant) -> BudgetUse? {
         guard let budget = settings.policy.budget else { return nil }
         return BudgetUse(budget: budget, used: meter?.used(of: budget, at: now) ?? 0)
@@ -20,8 +20,8 @@ extension RefreshMachine {
         actions.append(.rememberRequests(spending.spent))
     }
 
-    /// A run has ended for which one request was counted when it began. One that found no connection is taken back:
-    /// the origin never heard of it, and a network that flaps would cost the whole budget.
+    /// Corrects the count after a run, for which one request was counted when it began. If the run could not connect,
+    /// that request is not counted: it did not reach the origin, and a flapping network would use up the budget.
     mutating func settleBudget(_ requests: Int, _ result: RunResult, _ now: Instant) {
         guard settings.policy.budget != nil else { return }
         var further = requests - 1

@@ -1,33 +1,33 @@
-/// Somebody wants one further page of a set.
+/// A request for one further page of a set.
 struct LoadMoreRequest: Hashable, Sendable {
     var place: [String]
     var requests: [UInt64]
-    /// The operator's asking, as often as it was.
+    /// The requests of the operator, counted.
     var cause: RunCause
 }
 
-/// Further pages on demand: runs that ask for one page of one set, and put it to what is there.
+/// Further pages on demand: a run that loads one page of one set and adds it to the copy.
 ///
-/// Such a run is no check. It goes by what holds for every request - the network, a proof of it, `Retry-After`, the
-/// budget, a slot, the deadline, a hold - and leaves alone what tells when the next check comes: freshness, back-off,
-/// `min-interval`. A check that may start ends it. It is wanted now or not at all: what stands in its way refuses it,
-/// but for a run that is under way, a slot and a proof that was not asked for yet.
+/// Such a run is not a check. The rules for every request apply - the network, a proof of it, `Retry-After`, the
+/// budget, a slot, the deadline, a hold - but it does not affect when the next check comes: freshness, backoff,
+/// `min-interval`. A check that may start ends the run. A further page is loaded now or not at all: any obstacle
+/// refuses the request, except for a run that is in progress, a slot, and a proof that was not requested yet.
 extension RefreshMachine {
-    /// At so many places further pages can be wanted at once.
-    package static let mostMore = 64
+    /// The most sets for which further pages can be requested at the same time.
+    package static let loadMoreLimit = 64
 
     enum LoadMoreState: Hashable, Sendable {
-        case nothingWanted
-        /// A run is under way, or the machine is about to sleep.
+        case nothingRequested
+        /// A run is in progress, or the machine is about to sleep.
         case waits
         case unproven
-        case goes
+        case ready
     }
 
-    /// No check is under way, and what plans the next one holds.
+    /// Whether no check is in progress, so that the plan for the next one holds.
     var isBetweenChecks: Bool { run == nil || run?.isLoadMore == true }
 
-    /// Why a further page is refused now; nil: it is not.
+    /// Why a further page is refused now; nil: it is allowed.
     package func loadMoreRefusal(at now: Instant) -> RefreshRefusal? {
         if let refusal = refusal(force: false, at: now) { return refusal }
         return settings.needsNetwork && !network.isUsable ? .network(nil) : nil
@@ -36,7 +36,7 @@ extension RefreshMachine {
     mutating func loadMore(_ request: UInt64?, at place: [String], _ now: Instant) {
         let requests = request.map { [$0] } ?? []
         if let refusal = loadMoreRefusal(at: now) { return answer(requests, .refused(refusal)) }
-        // Whoever wants the page that is being loaded gets that one.
+        // A request for the page that is being loaded gets the result of that run.
         if run?.order.reason == .loadMore(place), run?.interruption == nil {
             run?.requests += requests
             return
@@ -48,43 +48,46 @@ extension RefreshMachine {
             more[index].cause.last = now
             return
         }
-        guard more.count < Self.mostMore else { return answer(requests, .refused(.crowded(limit: Self.mostMore))) }
+        guard more.count < Self.loadMoreLimit else {
+            return answer(requests, .refused(.tooManyRequests(limit: Self.loadMoreLimit)))
+        }
         let detail = (["load-more"] + (place.isEmpty ? [] : [BranchFailure.text(place)])).joined(separator: " ")
         more.append(
             LoadMoreRequest(
                 place: place, requests: requests, cause: RunCause(SignalName.operation, first: now, detail: detail)))
     }
 
-    func moreStanding(at now: Instant) -> LoadMoreState {
-        if more.isEmpty { return .nothingWanted }
+    func loadMoreDecision(at now: Instant) -> LoadMoreState {
+        if more.isEmpty { return .nothingRequested }
         if run != nil || goesToSleep { return .waits }
-        return isProven(at: now) ? .goes : .unproven
+        return isProven(at: now) ? .ready : .unproven
     }
 
-    /// What has come in the way meanwhile refuses all that waits.
-    mutating func refuseMore(_ now: Instant) {
+    /// Refuses all waiting requests if there is an obstacle by now.
+    mutating func refuseLoadMore(_ now: Instant) {
         guard !more.isEmpty, let refusal = loadMoreRefusal(at: now) else { return }
         answerMore(.refused(refusal))
     }
 
     mutating func answerMore(_ result: RefreshAnswer) {
-        let wishes = more
+        let waiting = more
         more = []
-        for wish in wishes { answer(wish.requests, result) }
+        for request in waiting { answer(request.requests, result) }
     }
 
     mutating func startLoadMore(slot: UInt64, _ now: Instant) {
-        let wish = more.removeFirst()
+        let request = more.removeFirst()
         lastRunNumber += 1
         let order = RunOrder(
-            run: lastRunNumber, reason: .loadMore(wish.place), causes: [wish.cause], started: now,
+            run: lastRunNumber, reason: .loadMore(request.place), causes: [request.cause], started: now,
             epoch: network.state.epoch,
-            // Those that the copy is made with: others make another one, of which no page is there.
+            // The values of the copy: other values make another copy, which has no pages yet.
             parameters: parameters?.tried ?? parameters?.values ?? ParameterValues(),
             allowance: budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) })
         let deadline = settings.policy.deadline
         run = Run(
-            order: order, wanted: Wanted(), requests: wish.requests, slot: slot, startBefore: lastStart,
+            order: order, pendingRequest: PendingRequest(), requests: request.requests, slot: slot,
+            startBefore: lastStart,
             path: network.state.reachable ? network.state.path : nil,
             deadline: deadline > .zero ? now.advanced(by: deadline) : nil)
         spend(1, now)
@@ -106,30 +109,30 @@ extension RefreshMachine {
                 run, .failed,
                 failure: RunFailure(.deadline, "the page took longer than the deadline of \(limit)"), now)
         case (_, .networkLost?), (_, .pathChanged?):
-            // By the network that there is now, if there is one.
+            // The page is requested again by the current network, if there is one.
             finishLoadMore(run, .superseded, answers: false, now)
             if let cause = run.order.causes.first, case .loadMore(let place) = run.order.reason {
-                wantAgain(LoadMoreRequest(place: place, requests: run.requests, cause: cause), now)
+                requestAgain(LoadMoreRequest(place: place, requests: run.requests, cause: cause), now)
             }
         case (_, .restart?):
             finishLoadMore(run, .superseded, now)
         case (.failed(let failure), nil):
-            if let asked = failure.retryAfter, asked > .zero { leaveAlone(for: asked, now) }
+            if let requested = failure.retryAfter, requested > .zero { backoff(for: requested, now) }
             finishLoadMore(run, .failed, failure: failure, now)
         }
     }
 
-    /// Wants first what was wanted before, and with it what was asked for the same place meanwhile.
-    private mutating func wantAgain(_ wish: LoadMoreRequest, _ now: Instant) {
-        if let refusal = loadMoreRefusal(at: now) { return answer(wish.requests, .refused(refusal)) }
-        var wish = wish
-        if let index = more.firstIndex(where: { $0.place == wish.place }) {
+    /// Puts a request first again, merged with a later request for the same place.
+    private mutating func requestAgain(_ request: LoadMoreRequest, _ now: Instant) {
+        if let refusal = loadMoreRefusal(at: now) { return answer(request.requests, .refused(refusal)) }
+        var request = request
+        if let index = more.firstIndex(where: { $0.place == request.place }) {
             let later = more.remove(at: index)
-            wish.requests += later.requests
-            wish.cause.count += later.cause.count
-            wish.cause.last = later.cause.last
+            request.requests += later.requests
+            request.cause.count += later.cause.count
+            request.cause.last = later.cause.last
         }
-        more.insert(wish, at: 0)
+        more.insert(request, at: 0)
     }
 
     private mutating func finishLoadMore(
@@ -146,6 +149,6 @@ extension RefreshMachine {
 }
 
 extension RefreshMachine.Run {
-    /// It asks for one further page.
+    /// Whether the run loads one further page.
     var isLoadMore: Bool { order.reason.isLoadMore }
 }

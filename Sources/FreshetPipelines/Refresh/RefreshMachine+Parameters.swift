@@ -1,23 +1,22 @@
-/// What changed parameters mean for a pipeline: a demand, which waits for its own quiet instead of a storm's, and the end
-/// of a run with other values.
+/// Changes of parameters: a change is a request with its own quiet period, and it ends a run with other values.
 extension RefreshMachine {
     mutating func parametersChanged(_ values: ParameterValues, quiet: Duration, _ now: Instant) {
-        var gate = parameters ?? ParameterDebouncer(ParameterValues())
-        gate.set(values, quiet: quiet, at: now)
-        parameters = gate
+        var debouncer = parameters ?? ParameterDebouncer(ParameterValues())
+        debouncer.set(values, quiet: quiet, at: now)
+        parameters = debouncer
     }
 
-    /// Acts on a change for which it has been quiet long enough.
+    /// Applies a change whose quiet period is over.
     mutating func elapseParameters(_ now: Instant) {
-        guard var gate = parameters, let due = gate.due, now >= due else { return }
-        let cause = gate.pass()
-        // One that was let through before, and could not run yet, is one with this.
-        if gate.isPassed { ready.dropParameters() }
-        gate.isPassed = cause != nil && !ready.hasParameters
-        parameters = gate
+        guard var debouncer = parameters, let due = debouncer.due, now >= due else { return }
+        let cause = debouncer.pass()
+        // An earlier change that could not run yet is merged with this one.
+        if debouncer.isPassed { ready.dropParameters() }
+        debouncer.isPassed = cause != nil && !ready.hasParameters
+        parameters = debouncer
         guard let cause else { return }
-        report(.heard(cause))
-        ready.merge(Wanted(causes: [cause]))
+        report(.received(cause))
+        ready.merge(PendingRequest(causes: [cause]))
         if var retry {
             retry.isHeld = false
             retry.isCut = true
@@ -26,27 +25,27 @@ extension RefreshMachine {
         interrupt(.parameters)
     }
 
-    /// A run starts: what was changed until now goes along, and what is known of other values says nothing of these.
-    mutating func takeParameters(into wanted: inout Wanted) {
-        guard var gate = parameters else { return }
-        if gate.isUntried {
+    /// A run starts and takes all changes so far. State about other values is cleared.
+    mutating func takeParameters(into pendingRequest: inout PendingRequest) {
+        guard var debouncer = parameters else { return }
+        if debouncer.isUntried {
             lastSuccess = nil
-            lastRefusal = nil
+            lastRejection = nil
             memory = nil
             failing = nil
         }
-        let isPassed = gate.isPassed
-        let cause = gate.start()
-        parameters = gate
+        let isPassed = debouncer.isPassed
+        let cause = debouncer.start()
+        parameters = debouncer
         guard let cause else { return }
-        report(.heard(cause))
-        if isPassed { wanted.dropParameters() }
-        wanted.causes.add(cause)
+        report(.received(cause))
+        if isPassed { pendingRequest.dropParameters() }
+        pendingRequest.causes.add(cause)
     }
 
-    /// What a run was for may go back to what waits: then that waits for more than what the gate let through.
-    mutating func parametersRan(_ wanted: Wanted) {
-        if wanted.hasParameters { parameters?.isPassed = false }
+    /// The causes of a run may wait again: then the waiting request has more than the change that was let through.
+    mutating func parametersRan(_ pendingRequest: PendingRequest) {
+        if pendingRequest.hasParameters { parameters?.isPassed = false }
     }
 
     mutating func parametersReconfigured(_ values: ParameterValues, sameProduct: Bool) {
@@ -54,16 +53,16 @@ extension RefreshMachine {
             parameters = nil
             return
         }
-        guard var gate = parameters else {
+        guard var debouncer = parameters else {
             parameters = ParameterDebouncer(values)
             return
         }
-        gate.reconfigure(values, sameProduct: sameProduct)
-        parameters = gate
+        debouncer.reconfigure(values, sameProduct: sameProduct)
+        parameters = debouncer
     }
 }
 
-extension Wanted {
+extension PendingRequest {
     fileprivate var hasParameters: Bool { causes.contains { $0.signal == SignalName.parameter } }
 
     fileprivate mutating func dropParameters() {

@@ -1,32 +1,32 @@
-/// From something that is ready to a run, and from its end to what comes next.
+/// Starts runs for what is ready, and decides what follows when a run ends.
 extension RefreshMachine {
-    /// What stands between now and the next run.
+    /// Whether the next run may start, and what prevents it.
     enum RunDecision: Hashable, Sendable {
-        case nothingWanted
+        case nothingRequested
         case waiting(Wait)
-        /// Nothing is in the way but that a proof of the network is missing.
+        /// Only a proof of the network is missing.
         case unproven
-        case goes(RunReason)
+        case ready(RunReason)
     }
 
-    func standing(at now: Instant) -> RunDecision {
+    func decision(at now: Instant) -> RunDecision {
         guard retry != nil || !ready.isEmpty else {
-            if !gathered.isEmpty { return .waiting(Wait(.quiet, until: storm.deliversAt)) }
+            if !gathered.isEmpty { return .waiting(Wait(.quiet, until: burst.deliversAt)) }
             if let due = parameters?.due { return .waiting(Wait(.quiet, until: due)) }
             if let splayedUntil { return .waiting(Wait(.splay, until: splayedUntil)) }
-            return .nothingWanted
+            return .nothingRequested
         }
         if goesToSleep { return .waiting(Wait(.sleep)) }
         let isUrgent = ready.urgency > .none
         var reason = reason
         if ready.urgency < .forced {
             if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
-            if let room = hasRoomInBudget(at: now) { return .waiting(Wait(.budget, until: room)) }
+            if let available = budgetAvailable(at: now) { return .waiting(Wait(.budget, until: available)) }
             if settings.needsNetwork, !network.isUsable {
                 let overdue = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
                 let attempt = [network.looksForOrigin, overdue].compactMap(\.self).min()
                 guard let attempt, now >= attempt else { return .waiting(Wait(.network, until: attempt)) }
-                reason = .routingSaysNo
+                reason = .noRoute
             }
         }
         if !isUrgent {
@@ -35,7 +35,7 @@ extension RefreshMachine {
                 return .waiting(Wait(.interval, until: next))
             }
         }
-        return ready.urgency == .forced || isProven(at: now) ? .goes(reason) : .unproven
+        return ready.urgency == .forced || isProven(at: now) ? .ready(reason) : .unproven
     }
 
     private var reason: RunReason {
@@ -44,34 +44,35 @@ extension RefreshMachine {
         return retry.inGrace ? .networkSettling : .retry(failures: failing?.attempts ?? 0)
     }
 
-    /// What a failed run still waits for; nil: nothing, or nothing has failed.
+    /// What the retry of a failed run still waits for; nil: nothing, or no run has failed.
     private func retryWait(at now: Instant) -> Wait? {
         guard let retry else { return nil }
-        if retry.isHeld { return Wait(.quiet, until: storm.deliversAt ?? splayedUntil) }
+        if retry.isHeld { return Wait(.quiet, until: burst.deliversAt ?? splayedUntil) }
         if retry.isCut { return nil }
-        if now < retry.due { return Wait(retry.inGrace ? .network : .backOff, until: retry.due) }
-        // While a storm lasts the surroundings are not fit for another try; in grace that has been allowed for.
-        if retry.kind == .connection, !retry.inGrace, storm.isStorm(at: now) {
-            return Wait(.quiet, until: storm.calmAt)
+        if now < retry.due { return Wait(retry.inGrace ? .network : .backoff, until: retry.due) }
+        // During a burst the environment is still changing, so a retry would fail again; the grace period allows for
+        // that.
+        if retry.kind == .connection, !retry.inGrace, burst.isBurst(at: now) {
+            return Wait(.quiet, until: burst.quietAt)
         }
         return nil
     }
 
-    /// Since when a check by the clock is overdue, or when it will be; nil: there are none.
+    /// The instant since or at which the planned check is due; nil: no checks are planned.
     private var overdueSince: Instant? {
         guard settings.policy.every != nil else { return nil }
-        // Never checked: overdue all along, so that only the time without a network counts.
+        // A pipeline that was never checked is overdue, so only the time without a network counts.
         return plannedCheck(since: network.state.changedAt)
     }
 
-    /// Asks for a slot when nothing else is in the way.
+    /// Requests a slot when nothing else prevents a run.
     mutating func proceed(_ now: Instant) {
         guard !isHeld, !isStopped else { return }
-        refuseMore(now)
-        if case .goes = standing(at: now) {
-            // It replaces all pages.
+        refuseLoadMore(now)
+        if case .ready = decision(at: now) {
+            // A check replaces all pages.
             if run?.isLoadMore == true { interrupt(.restart) }
-        } else if moreStanding(at: now) != .goes {
+        } else if loadMoreDecision(at: now) != .ready {
             return
         }
         guard run == nil, slotRequest == nil else { return }
@@ -82,14 +83,14 @@ extension RefreshMachine {
 
     mutating func slotGranted(_ slot: UInt64, _ now: Instant) {
         guard slot == slotRequest else {
-            // It was taken back, and the grant was under way already.
+            // The request was withdrawn while the grant was on the way.
             actions.append(.releaseSlot(slot))
             return
         }
         slotRequest = nil
-        if !isHeld, case .goes(let reason) = standing(at: now) {
+        if !isHeld, case .ready(let reason) = decision(at: now) {
             start(reason, slot: slot, now)
-        } else if !isHeld, moreStanding(at: now) == .goes {
+        } else if !isHeld, loadMoreDecision(at: now) == .ready {
             startLoadMore(slot: slot, now)
         } else {
             actions.append(.releaseSlot(slot))
@@ -97,50 +98,50 @@ extension RefreshMachine {
     }
 
     private mutating func start(_ reason: RunReason, slot: UInt64, _ now: Instant) {
-        // All that was heard goes along: a run that starts now answers it.
-        var wanted = retry?.wanted ?? Wanted()
+        // The run takes all received signals: it starts after them, so it answers them.
+        var pendingRequest = retry?.pendingRequest ?? PendingRequest()
         retry = nil
-        wanted.merge(ready.take())
-        wanted.merge(gathered.take())
-        wanted.merge(splayed.take())
-        takeParameters(into: &wanted)
-        wanted.isRelease = false
-        wanted.causes.sort { $0.first < $1.first }
-        if wanted.isUnconditional,
-            let operation = wanted.causes.firstIndex(where: { $0.signal == SignalName.operation })
+        pendingRequest.merge(ready.take())
+        pendingRequest.merge(gathered.take())
+        pendingRequest.merge(splayed.take())
+        takeParameters(into: &pendingRequest)
+        pendingRequest.isRelease = false
+        pendingRequest.causes.sort { $0.first < $1.first }
+        if pendingRequest.isUnconditional,
+            let operation = pendingRequest.causes.firstIndex(where: { $0.signal == SignalName.operation })
         {
-            // Something that was raised later may have another detail.
-            wanted.causes[operation].detail = RunOrder.unconditional
+            // A later request of the operator may have another detail.
+            pendingRequest.causes[operation].detail = RunOrder.unconditional
         }
         splayedUntil = nil
-        storm.nothingIsHeld()
+        burst.nothingIsHeld()
         plan = nil
         let startBefore = lastStart
         lastStart = now
         lastRunNumber += 1
-        if reason == .routingSaysNo { network.attemptedAnyway(at: now) }
+        if reason == .noRoute { network.attemptedAnyway(at: now) }
         let order = RunOrder(
-            run: lastRunNumber, reason: reason, causes: wanted.causes, started: now, epoch: network.state.epoch,
+            run: lastRunNumber, reason: reason, causes: pendingRequest.causes, started: now, epoch: network.state.epoch,
             parameters: parameters?.values ?? ParameterValues(),
             allowance: reason == .forced ? nil : budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) },
-            isUnconditional: wanted.isUnconditional)
+            isUnconditional: pendingRequest.isUnconditional)
         let deadline = settings.policy.deadline
         run = Run(
-            order: order, wanted: wanted, requests: requests, slot: slot, startBefore: startBefore,
+            order: order, pendingRequest: pendingRequest, requests: requests, slot: slot, startBefore: startBefore,
             path: network.state.reachable ? network.state.path : nil,
             deadline: deadline > .zero ? now.advanced(by: deadline) : nil, direct: network.directRun(at: now))
         requests = []
-        // Counted before it is made, so that one that ends with the daemon is counted too.
+        // The request is counted before it is made, so that it is counted even if the daemon ends during the run.
         spend(1, now)
         actions.append(.start(order))
         report(.runStarted(order))
     }
 
-    /// Cancels the run under way, once.
+    /// Cancels the run in progress, once.
     mutating func interrupt(_ interruption: Interruption) {
         guard var run else { return }
         if let interrupted = run.interruption {
-            // It may still succeed, having committed: that does not count any more.
+            // The run may still succeed because it has committed; the stronger interruption decides what that means.
             if interruption.outranks(interrupted) {
                 run.interruption = interruption
                 self.run = run
@@ -164,16 +165,16 @@ extension RefreshMachine {
     mutating func ended(_ number: UInt64, _ result: RunResult, requests: Int, _ now: Instant) {
         guard let run, run.order.run == number else { return }  // safe: the runner reports each run's end once
         self.run = nil
-        parametersRan(run.wanted)
+        parametersRan(run.pendingRequest)
         settleBudget(requests, result, now)
         actions.append(.releaseSlot(run.slot))
-        noteDirectNetworks(run, result)
+        recordDirectNetworks(run, result)
         if run.isLoadMore { return loadMoreEnded(run, result, now) }
         switch (result, run.interruption) {
         case (_, .stopped?):
             finish(run, .cancelled, now)
         case (_, .configuration?), (_, .parameters?):
-            // Even a success was one of the old configuration, or of the old values.
+            // Even a success belongs to the old configuration or the old values.
             supersede(run, .configuration, now)
         case (.succeeded(let changed, let generation, _, let flaw?, _), _):
             hasGeneration = true
@@ -190,21 +191,21 @@ extension RefreshMachine {
         case (.failed(let failure), nil):
             failed(run, failure, now)
         case (.cancelled, nil):
-            // The whole service is being cancelled; what the run was for is wanted still.
-            ready.merge(run.wanted.again)
+            // The whole service is being cancelled; the causes of the run stay.
+            ready.merge(run.pendingRequest.again)
             finish(run, .cancelled, now)
         }
     }
 
-    /// What a run without a route to elsewhere says of the directly connected networks.
-    private mutating func noteDirectNetworks(_ run: Run, _ result: RunResult) {
+    /// Records whether a run without a route to the target has found the origin on a directly connected network.
+    private mutating func recordDirectNetworks(_ run: Run, _ result: RunResult) {
         guard let direct = run.direct else { return }
         switch result {
-        case .succeeded: network.directRunEnded(direct, isThere: true)
+        case .succeeded: network.directRunEnded(direct, isFound: true)
         case .failed(let failure):
-            // What failed before anything was asked says nothing, and neither does what was asked of another place.
+            // A failure before the request, or at another host, says nothing about the origin.
             let isAnswer = [.transient, .certificateDate, .refused, .content].contains(failure.kind)
-            network.directRunEnded(direct, isThere: isAnswer || failure.isRouted)
+            network.directRunEnded(direct, isFound: isAnswer || failure.isRouted)
         case .cancelled: break
         }
     }
@@ -214,7 +215,7 @@ extension RefreshMachine {
     ) {
         superseded = 0
         lastSuccess = success
-        lastRefusal = nil
+        lastRejection = nil
         confirmed = success
         memory = nil
         failing = nil
@@ -228,21 +229,21 @@ extension RefreshMachine {
         finish(run, changed ? .changed : .unchanged, generation: generation, now)
     }
 
-    /// What the surroundings had asked for by then is done.
+    /// A check has answered the environment signals that fired until then.
     private mutating func answered(until check: Instant) {
         gathered.dropEnvironment(until: check)
-        if gathered.isEmpty { storm.nothingIsHeld() }
+        if gathered.isEmpty { burst.nothingIsHeld() }
         splayed.dropEnvironment(until: check)
         if splayed.isEmpty { splayedUntil = nil }
         ready.dropEnvironment(until: check)
     }
 
-    /// A check refused what the origin has. That is no failure of the origin, and asking again at once would not change it:
-    /// the next check comes by the clock, at first sooner than after one that succeeded.
-    private mutating func refused(_ run: Run, _ failure: RunFailure, _ now: Instant) {
+    /// A check rejected the origin's content. The origin did not fail, and an immediate retry would not change the
+    /// result: the next check comes by the clock, at first sooner than after a successful one.
+    private mutating func rejected(_ run: Run, _ failure: RunFailure, _ now: Instant) {
         superseded = 0
-        lastRefusal = now
-        noteFailure(run, failure, now)
+        lastRejection = now
+        recordFailure(run, failure, now)
         failing?.tally.waitsAgain(since: run.order.started)
         answered(until: now)
         let due = plannedCheck(since: now)
@@ -251,13 +252,13 @@ extension RefreshMachine {
         finish(run, .failed, failure: failure, now)
     }
 
-    /// - Returns: how many of its kind there were since all was well.
+    /// - Returns: the number of failures of this kind since the last success.
     @discardableResult
-    private mutating func noteFailure(
+    private mutating func recordFailure(
         _ run: Run, _ failure: RunFailure, isPartial: Bool = false, _ now: Instant
     ) -> Int {
         var tally = failing?.tally ?? FailureCounts()
-        let attempts = tally.note(failure)
+        let attempts = tally.record(failure)
         var failing = OngoingFailure(
             failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: isPartial,
             run: run.order.run, ended: now)
@@ -266,27 +267,27 @@ extension RefreshMachine {
         return attempts
     }
 
-    /// What a run brought is the copy by the operator's word. If that was the last one, it has not failed, and nothing is
-    /// tried again.
+    /// The operator accepted the content of a run. If it was the last run, the run counts as a success, and there is no
+    /// retry.
     mutating func accepted(_ run: UInt64?) {
         hasGeneration = true
         guard let failing, failing.run == run, !failing.isPartial else { return }
         self.failing = nil
         lastSuccess = failing.ended
-        lastRefusal = nil
+        lastRejection = nil
         confirmed = failing.ended
         memory = nil
-        // A run under way brings its own plan.
+        // A run in progress sets its own plan.
         guard isBetweenChecks else { return }
-        // Those who wait for a run get one.
-        if let given = retry, !requests.isEmpty { ready.merge(given.wanted) }
+        // Requests that wait for a run get one.
+        if let given = retry, !requests.isEmpty { ready.merge(given.pendingRequest) }
         retry = nil
         plan = plannedCheck(since: failing.ended)
     }
 
-    /// Another run takes this one's place: what it was for is wanted still.
+    /// Another run replaces this one and takes its causes.
     private mutating func supersede(_ run: Run, _ interruption: Interruption, _ now: Instant) {
-        var wanted = run.wanted
+        var pendingRequest = run.pendingRequest
         var isPassed = false
         switch interruption {
         case .restart:
@@ -299,78 +300,79 @@ extension RefreshMachine {
         case .networkLost, .deadline, .stopped:
             break
         }
-        // With something ready already, or somebody waiting, there is nothing to be gathered for.
-        if isPassed || !ready.isEmpty || wanted.urgency > .none {
-            wanted.merge(ready)
-            ready = wanted
+        // If something is ready already, or a request waits, the causes need no debouncing.
+        if isPassed || !ready.isEmpty || pendingRequest.urgency > .none {
+            pendingRequest.merge(ready)
+            ready = pendingRequest
         } else {
-            admit(wanted, now)
+            admit(pendingRequest, now)
         }
         finish(run, .superseded, now)
     }
 
-    /// - Parameter partial: what the run made in spite of it.
+    /// - Parameter partial: the outcome and generation of a run of which only a part failed.
     private mutating func failed(
         _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
     ) {
-        if failure.refusal != nil, settings.policy.every != nil,
-            !failure.isTriedSoon || failing?.tally.mismatches ?? 0 >= Self.mostBriefRefusals
+        if failure.rejection != nil, settings.policy.every != nil,
+            !failure.isTriedSoon || failing?.tally.mismatches ?? 0 >= Self.mostBriefRejections
         {
-            return refused(run, failure, now)
+            return rejected(run, failure, now)
         }
         superseded = 0
-        lastRefusal = nil
-        if let asked = failure.retryAfter, asked > .zero { leaveAlone(for: asked, now) }
-        // No attempt helps before the other pipeline has a copy, and then its signal comes.
+        lastRejection = nil
+        if let requested = failure.retryAfter, requested > .zero { backoff(for: requested, now) }
+        // A retry is useless until the other pipeline has a copy; then its signal fires.
         if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
-        var wanted = run.wanted.again
-        // What answered was asked for without conditions, and of what failed no validators are kept.
-        if partial != nil { wanted.isUnconditional = false }
+        var pendingRequest = run.pendingRequest.again
+        // The answered requests were unconditional, and the failed parts have no validators.
+        if partial != nil { pendingRequest.isUnconditional = false }
         if failure.kind == .connection, settings.needsNetwork, partial == nil {
             if !network.isUsable {
-                // Offline is a state, not a failure.
-                ready.merge(wanted)
+                // Being offline is a state, not a failure.
+                ready.merge(pendingRequest)
                 return finish(run, .failed, failure: failure, counts: false, now)
             }
             if network.isGrace(at: now) {
-                // It reached no origin that `min-interval` would have to spare.
+                // The run did not reach the origin, so `min-interval` does not apply.
                 lastStart = run.startBefore
                 retry = Retry(
-                    wanted: wanted, kind: .connection, due: now.advanced(by: network.graceDelay()), inGrace: true)
+                    pendingRequest: pendingRequest, kind: .connection, due: now.advanced(by: network.graceDelay()),
+                    inGrace: true)
                 return finish(run, .failed, failure: failure, counts: false, now)
             }
         }
-        let attempts = noteFailure(run, failure, isPartial: partial != nil, now)
+        let attempts = recordFailure(run, failure, isPartial: partial != nil, now)
         var delay = Backoff.delay(
             after: attempts, failure.kind, isPartial: partial != nil, policy: settings.policy, jitter: &jitter)
-        // What is new of the rest is not missed for the sake of a branch.
+        // A failing branch must not delay the check of the other branches.
         if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
         if let retryAfter { due = max(due, retryAfter) }
-        retry = Retry(wanted: wanted, kind: failure.kind, due: due, inGrace: false)
-        if ready.hasDemand || (ready.hasEnvironment && failure.kind == .connection) {
-            // Passed the gate while the run was under way, and cuts the wait as if it came now.
+        retry = Retry(pendingRequest: pendingRequest, kind: failure.kind, due: due, inGrace: false)
+        if ready.hasRequest || (ready.hasEnvironment && failure.kind == .connection) {
+            // A signal that passed the debouncer during the run ends the backoff as if it came now.
             retry?.isCut = true
         }
         finish(run, partial?.outcome ?? .failed, generation: partial?.generation, failure: failure, now)
         report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
 
-    /// After so many since all was well it does not mend itself soon: each may fetch the whole content.
-    static let mostBriefRefusals = 8
+    /// After this number of mismatches since the last success, retries are slow: each may fetch the whole content.
+    static let mostBriefRejections = 8
 
-    /// The origin asked for that.
-    mutating func leaveAlone(for asked: Duration, _ now: Instant) {
-        // To the second is when all come back who were sent away.
+    /// Applies a `Retry-After` of the origin.
+    mutating func backoff(for requested: Duration, _ now: Instant) {
+        // Without jitter, all refused clients would return in the same second.
         let wait = Backoff.spread(
-            over: min(asked, Backoff.longestRetryAfter), after: (failing?.tally.failures ?? 0) + 1,
+            over: min(requested, Backoff.longestRetryAfter), after: (failing?.tally.failures ?? 0) + 1,
             policy: settings.policy.retry, &jitter)
         let until = now.advanced(by: wait)
         retryAfter = until
         actions.append(.rememberRetryAfter(until))
     }
 
-    /// Tells what became of the run, and answers those who waited for it unless they go on waiting.
+    /// Reports the end of a run, and answers the requests for it unless they wait for another run.
     private mutating func finish(
         _ run: Run, _ outcome: RunOutcome, generation: UInt64? = nil, failure: RunFailure? = nil, counts: Bool = true,
         _ now: Instant
@@ -383,8 +385,8 @@ extension RefreshMachine {
         switch outcome {
         case .changed, .unchanged:
             answer(run.requests, .ended(summary))
-        case .failed where counts || run.wanted.urgency == .forced || failure?.kind == .absent:
-            // Who forced a run wants to know what came of it, not to wait for the network.
+        case .failed where counts || run.pendingRequest.urgency == .forced || failure?.kind == .absent:
+            // A forced request is answered with this result; it does not wait for the network.
             answer(run.requests, .ended(summary))
         case .cancelled:
             answer(run.requests, .stopped)

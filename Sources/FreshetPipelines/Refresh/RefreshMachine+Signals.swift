@@ -1,29 +1,29 @@
-/// From a signal to something that is ready to run.
+/// Processes signals until they are ready for a run.
 extension RefreshMachine {
-    /// What time alone has brought.
+    /// Applies everything that became due by time alone.
     mutating func elapse(_ now: Instant) {
-        if storm.elapse(at: now) { deliver(gathered.take(), now) }
+        if burst.elapse(at: now) { deliver(gathered.take(), now) }
         if let until = splayedUntil, now >= until {
             splayedUntil = nil
             admit(splayed.take(), now)
         }
         if let due = plan, now >= due, isBetweenChecks, !isStopped {
-            // The next one is planned when this one has been answered.
+            // The next check is planned when this one has ended.
             plan = nil
             let cause = RunCause(SignalName.timer, first: due)
-            report(.heard(cause))
-            admit(Wanted(causes: [cause]), now)
+            report(.received(cause))
+            admit(PendingRequest(causes: [cause]), now)
         }
         elapseParameters(now)
         if let deadline = run?.dueEnd, now >= deadline { interrupt(.deadline) }
     }
 
-    mutating func heard(_ causes: [RunCause], _ now: Instant) {
-        var suppressed: [RunCause] = []
-        var late = Wanted()
-        var wanted = Wanted()
+    mutating func received(_ causes: [RunCause], _ now: Instant) {
+        var skipped: [RunCause] = []
+        var late = PendingRequest()
+        var pendingRequest = PendingRequest()
         for cause in causes {
-            report(.heard(cause))
+            report(.received(cause))
             switch cause.signal {
             case SignalName.operation:
                 refresh(nil, force: false, cause, now)
@@ -34,79 +34,81 @@ extension RefreshMachine {
             default: break
             }
             if isFresh(for: cause, at: now) {
-                suppressed.append(cause)
+                skipped.append(cause)
             } else if settings.splay > .zero, [SignalName.start, SignalName.network].contains(cause.signal) {
                 late.causes.add(cause)
             } else {
-                wanted.causes.add(cause)
+                pendingRequest.causes.add(cause)
             }
         }
-        if !suppressed.isEmpty, let sparedUntil {
-            report(.suppressed(suppressed, freshUntil: sparedUntil))
+        if !skipped.isEmpty, let skippedUntil {
+            report(.skipped(skipped, freshUntil: skippedUntil))
         }
         if !late.isEmpty { delay(late, now) }
-        if !wanted.isEmpty { admit(wanted, now) }
+        if !pendingRequest.isEmpty { admit(pendingRequest, now) }
     }
 
-    /// Whether the copy is young enough for this signal to fetch nothing. Not while a failed run is to be tried again:
-    /// then the copy is known to be wanting.
+    /// Whether the copy is fresh enough to skip this signal. It is not while a failed run is to be retried, since the
+    /// copy is known to be out of date.
     private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
         guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil,
-            !(isWithdrawn || isContentExpired(at: now)) || lastRefusal != nil, let lastAnswer
+            !(isWithdrawn || isContentExpired(at: now)) || lastRejection != nil, let lastAnswer
         else {
             return false
         }
-        // The first: it fired before that check, and is told of after it.
-        return cause.last < lastAnswer || now < sparedUntil ?? lastAnswer
+        // The first condition: the signal fired before that check and arrived after it.
+        return cause.last < lastAnswer || now < skippedUntil ?? lastAnswer
     }
 
-    /// Until when signals of the surroundings fetch nothing. What was refused is not asked for sooner than what was
-    /// accepted.
-    private var sparedUntil: Instant? { lastRefusal?.advanced(by: settings.policy.freshFor) ?? freshUntil }
+    /// Until when environment signals are skipped. Rejected content is not requested again sooner than accepted
+    /// content.
+    private var skippedUntil: Instant? { lastRejection?.advanced(by: settings.policy.freshFor) ?? freshUntil }
 
-    /// Until when the copy is fresh: for `fresh-for` after the last check, or as long as the
-    /// origin says if that is longer and is to be heard.
+    /// Until when the copy is fresh: for `fresh-for` after the last check, or as long as the origin states, if that is
+    /// longer and configured.
     var freshUntil: Instant? {
         guard let own = lastSuccess?.advanced(by: settings.policy.freshFor) else { return nil }
         guard settings.policy.honoursOrigin, let originExpires else { return own }
         return max(own, originExpires)
     }
 
-    /// Keeps for this host's share of the splay; more that comes until then does not prolong it.
-    private mutating func delay(_ wanted: Wanted, _ now: Instant) {
-        splayed.merge(wanted)
+    /// Holds a request for this host's share of the splay; later requests do not prolong it.
+    private mutating func delay(_ pendingRequest: PendingRequest, _ now: Instant) {
+        splayed.merge(pendingRequest)
         splayedUntil = splayedUntil ?? now.advanced(by: settings.splay)
     }
 
-    /// Through the storm gate. What cannot run yet for want of a network waits in front of it, so that it is the
-    /// network's return that finds calm.
-    mutating func admit(_ wanted: Wanted, _ now: Instant) {
+    /// Passes a request to the debouncer. Without a network it waits in front of the debouncer, so that the network's
+    /// return is not part of a burst.
+    mutating func admit(_ pendingRequest: PendingRequest, _ now: Instant) {
         if settings.needsNetwork, !network.isUsable {
-            storm.touch(at: now)
-            ready.merge(wanted)
-        } else if storm.hear(at: now) {
-            deliver(wanted, now)
+            burst.touch(at: now)
+            ready.merge(pendingRequest)
+        } else if burst.receive(at: now) {
+            deliver(pendingRequest, now)
         } else {
-            gathered.merge(wanted)
+            gathered.merge(pendingRequest)
         }
     }
 
-    /// What has passed the gate is ready; it takes back waits, and may end the run under way.
-    private mutating func deliver(_ wanted: Wanted, _ now: Instant) {
+    /// Makes a request that has passed the debouncer ready; it ends backoffs, and may end the run in progress.
+    private mutating func deliver(_ pendingRequest: PendingRequest, _ now: Instant) {
         if var retry {
             retry.isHeld = false
-            if wanted.hasDemand || (wanted.hasEnvironment && retry.kind == .connection) { retry.isCut = true }
+            if pendingRequest.hasRequest || (pendingRequest.hasEnvironment && retry.kind == .connection) {
+                retry.isCut = true
+            }
             self.retry = retry
         }
-        guard !wanted.causes.isEmpty else { return }
-        var wanted = wanted
-        wanted.isRelease = false
-        ready.merge(wanted)
+        guard !pendingRequest.causes.isEmpty else { return }
+        var pendingRequest = pendingRequest
+        pendingRequest.isRelease = false
+        ready.merge(pendingRequest)
         restartCheck()
     }
 
-    /// What is ready takes the place of the check under way, if that is configured; not while it is held, when nothing
-    /// would take its place. A further page ends only for a check that may start, which is seen when it may.
+    /// Replaces the check in progress if that is configured; not while the pipeline is held, since no other run would
+    /// start. A run for a further page ends only when a check may start, which ``proceed(_:)`` decides.
     private mutating func restartCheck() {
         guard settings.policy.whenRunning == .restart, !isHeld, run?.isLoadMore == false else { return }
         interrupt(.restart)
@@ -120,19 +122,20 @@ extension RefreshMachine {
         } else if let run, run.path != state.path {
             interrupt(.pathChanged(early: run.order.started >= state.changedAt))
         } else if let run, run.isOutlived(by: state) {
-            // Back on its path after another one, which it was left to finish on: that is no loss of its own.
+            // The network is back on the run's path after a change that the run was allowed to survive: its connections
+            // are not lost.
             interrupt(run.isSpared ? .pathChanged(early: false) : .networkLost)
         }
         if change == .regained { releaseFromNetwork(now) }
     }
 
-    /// The network came back: what waited for it goes through the gate, where a storm gathers it.
+    /// The network came back: waiting requests pass through the debouncer, where a burst holds them.
     private mutating func releaseFromNetwork(_ now: Instant) {
         let retryWaits = retry.map { $0.kind == .connection || $0.due <= now } ?? false
         guard retryWaits || !ready.isEmpty else { return }
         if ready.urgency > .none {
-            // The operator's run passes the gate, and takes all along.
-            _ = storm.hear(at: now)
+            // A run of the operator is not debounced, and takes everything else along.
+            _ = burst.receive(at: now)
             return
         }
         if retryWaits { retry?.isHeld = true }
@@ -141,12 +144,12 @@ extension RefreshMachine {
         if settings.splay > .zero { delay(released, now) } else { admit(released, now) }
     }
 
-    /// Why the operator's request is refused now; nil: it is not.
+    /// Why a request of the operator is refused now; nil: it is allowed.
     package func refusal(force: Bool, at now: Instant) -> RefreshRefusal? {
         if isHeld { return .held }
         if force { return nil }
         if let retryAfter, retryAfter > now { return .retryAfter(until: retryAfter) }
-        if let room = hasRoomInBudget(at: now) { return .budget(until: room) }
+        if let available = budgetAvailable(at: now) { return .budget(until: available) }
         return nil
     }
 
@@ -167,7 +170,7 @@ extension RefreshMachine {
         if let request { requests.append(request) }
         proofMayHaveChanged(at: now)
         ready.merge(
-            Wanted(causes: [cause], urgency: force ? .forced : .operation, isUnconditional: unconditional))
+            PendingRequest(causes: [cause], urgency: force ? .forced : .operation, isUnconditional: unconditional))
         restartCheck()
     }
 
@@ -175,13 +178,13 @@ extension RefreshMachine {
         if settings.policy.needsNetwork.probe != new.policy.needsNetwork.probe { proof?.until = nil }
         settings = new
         if new.policy.budget == nil { meter = nil }
-        storm.quiet = new.policy.quiet
-        storm.atMost = new.policy.atMost
+        burst.quiet = new.policy.quiet
+        burst.atMost = new.policy.atMost
         if let until = splayedUntil { splayedUntil = min(until, now.advanced(by: new.splay)) }
         if !sameProduct {
-            // What was known of the old source says nothing about the new one.
+            // State about the old source says nothing about the new one.
             lastSuccess = nil
-            lastRefusal = nil
+            lastRejection = nil
             originExpires = nil
             memory = nil
             failing = nil
@@ -191,22 +194,23 @@ extension RefreshMachine {
             }
             if let old = retry {
                 retry = nil
-                admit(old.wanted, now)
+                admit(old.pendingRequest, now)
             }
             interrupt(.configuration)
-            // It was asked for at the old source's origin.
+            // The slot was requested for the old source's origin.
             if let slot = slotRequest {
                 slotRequest = nil
                 actions.append(.releaseSlot(slot))
             }
         }
         guard isBetweenChecks, retry == nil else { return }
-        // A check that is due by the new configuration leaves the signal `reload` the time to come first.
+        // A check that is due by the new configuration waits so that the signal `reload` can come first.
         let due = plannedCheck(since: now)
         plan = due.map { max($0, sameProduct ? now : now.advanced(by: new.policy.quiet)) }
     }
 
-    /// Nothing starts while it is held; what is heard is kept. A run under way ends by itself.
+    /// Holds or releases the pipeline. While it is held, no run starts and received signals are kept. A run in progress
+    /// ends by itself.
     mutating func hold(_ held: Bool) {
         isHeld = held
         guard held else { return }

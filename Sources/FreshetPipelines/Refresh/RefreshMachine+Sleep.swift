@@ -1,28 +1,28 @@
-/// What sleep and the wall clock mean for a pipeline.
+/// Sleep of the machine, and steps of the wall clock.
 extension RefreshMachine {
-    /// The machine is awake: what waited goes on, and what became due meanwhile is due now.
+    /// The machine is awake: waits continue, and everything that became due meanwhile is due now.
     ///
-    /// Each check that is overdue comes after a random delay of its own, so that not all come at once; a run that the
-    /// signal `resume` starts answers it before. The deadline of a run under way begins anew, since the run did nothing
-    /// while the machine slept.
+    /// Each overdue check gets its own random delay, so that not all start at the same time; a run for the signal
+    /// `resume` answers it before. The deadline of a run in progress begins again, since the run made no progress while
+    /// the machine slept.
     mutating func woke(_ now: Instant) {
         goesToSleep = false
         network.settle(from: now)
         let deadline = now.advanced(by: settings.policy.deadline)
         if run?.deadline != nil { run?.deadline = deadline }
         if run?.stalledSince != nil { run?.stalledSince = now }
-        // Whatever it was left to finish on is dead now.
+        // The old path that the run was allowed to keep is gone.
         run?.isSpared = false
         spreadOverdue(now)
     }
 
-    /// The wall clock shows another time: what was remembered by it is brought onto boot time anew, and a certificate
-    /// that was not valid yet, or not any more, may be so now.
+    /// The wall clock was stepped: stored wall-clock times are converted to boot time again, and a certificate that was
+    /// not valid at the old date may be valid now.
     mutating func clockStepped(_ new: StoredRefreshState, _ now: Instant) {
         if retry?.kind == .certificateDate { retry?.isCut = true }
-        if lastRefusal != nil {
-            // It may have been for the time that the clock showed.
-            lastRefusal = nil
+        if lastRejection != nil {
+            // The content may have been rejected because of the old time.
+            lastRejection = nil
             if isBetweenChecks, plan != nil { plan = now.advanced(by: settings.plannedDelay) }
         }
         guard let old = memory else { return }

@@ -1,4 +1,4 @@
-/// A run whose requests all wait for places: others keep it from its work, and its deadline does not come nearer.
+/// A stalled run: all its requests wait for permits or memory. Its deadline is paused, since other runs block it.
 extension RefreshMachine {
     mutating func stalled(_ number: UInt64, _ isStalled: Bool, _ now: Instant) {
         guard var run, run.order.run == number, isStalled != (run.stalledSince != nil) else { return }
@@ -9,6 +9,6 @@ extension RefreshMachine {
 }
 
 extension RefreshMachine.Run {
-    /// When it is to be ended; nil: not as things are.
+    /// When the deadline ends the run; nil: it has none, or is stalled.
     var dueEnd: RefreshMachine.Instant? { stalledSince == nil ? deadline : nil }
 }

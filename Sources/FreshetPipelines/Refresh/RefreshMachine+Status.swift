@@ -1,15 +1,15 @@
-/// What can be seen of the machine.
+/// The visible state of the machine.
 extension RefreshMachine {
-    /// What goes on. Bytes are for the runner to fill in.
+    /// The current activity. The runner adds the progress of a run.
     package func activity(at now: Instant) -> PipelineActivity {
         if isHeld, run == nil { return .held }
         if run != nil { return .loading(LoadProgress()) }
         if let wait = waitsFor(at: now) {
             switch wait.reason {
-            // Asked for just now, and had in a moment if all is well.
+            // A proof was requested just now, and usually comes in a moment.
             case .network where proof?.isAwaited == true: break
             case .network, .slot, .memory, .splay, .sleep, .fileSystem: return .waiting(wait)
-            case .quiet, .interval, .backOff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
+            case .quiet, .interval, .backoff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }
         if let failing, !failing.isPartial {
@@ -18,38 +18,38 @@ extension RefreshMachine {
         return hasGeneration ? .loaded : .idle
     }
 
-    /// What the next run waits for; nil: nothing wants to run.
+    /// What the next run waits for; nil: no run waits.
     package func waitsFor(at now: Instant) -> Wait? {
         guard run == nil, !isHeld else { return nil }
-        switch standing(at: now) {
+        switch decision(at: now) {
         case .waiting(let wait): return wait
         case .unproven: return Wait(.network, detail: proof?.refusal)
-        case .goes: return slotRequest == nil ? nil : Wait(.slot)
-        case .nothingWanted:
-            switch moreStanding(at: now) {
-            case .goes where slotRequest != nil: return Wait(.slot)
+        case .ready: return slotRequest == nil ? nil : Wait(.slot)
+        case .nothingRequested:
+            switch loadMoreDecision(at: now) {
+            case .ready where slotRequest != nil: return Wait(.slot)
             case .unproven: return Wait(.network)
-            case .goes, .waits, .nothingWanted: break
+            case .ready, .waits, .nothingRequested: break
             }
-            // Without a network it could not run if it had to, and says so.
+            // Without a network a run could not start, which the status shows.
             return settings.needsNetwork && !network.isUsable && network.looksForOrigin == nil
                 ? Wait(.network, until: nil) : nil
         }
     }
 
-    /// The next run that is planned, if nothing is heard before.
+    /// The next planned run, if no signal comes before.
     package func nextRun(at now: Instant) -> PlannedRun? {
         guard run == nil, !isHeld else { return nil }
-        switch standing(at: now) {
+        switch decision(at: now) {
         case .waiting(let wait):
             return wait.until.map { PlannedRun(at: $0, reason: ready.isEmpty && retry != nil ? .retry : .signals) }
         case .unproven: return nil
-        case .goes: return PlannedRun(at: now, reason: ready.isEmpty ? .retry : .signals)
-        case .nothingWanted: return plan.map { PlannedRun(at: $0, reason: .timer) }
+        case .ready: return PlannedRun(at: now, reason: ready.isEmpty ? .retry : .signals)
+        case .nothingRequested: return plan.map { PlannedRun(at: $0, reason: .timer) }
         }
     }
 
-    /// How good the copy is; nil: there is none.
+    /// The freshness of the copy; nil: there is none.
     package func freshness(at now: Instant) -> Freshness? {
         guard hasGeneration else { return nil }
         if let expires, now >= expires { return .expired }
@@ -61,17 +61,17 @@ extension RefreshMachine {
         return isOverdue || failing != nil ? .stale : .fresh
     }
 
-    /// When the copy is older than its `max-age`; nil: never, or there is none.
+    /// When the copy exceeds its `max-age`; nil: never, or there is no copy.
     var expires: Instant? {
         guard hasGeneration, let maxAge = settings.maxAge else { return nil }
         return confirmed?.advanced(by: maxAge)
     }
 
-    /// Tells once that the copy is too old, and once that it is not any more.
+    /// Reports once that the copy has expired, and once that it is not expired any more.
     mutating func reportExpiry(_ now: Instant) {
         let checked = expires.flatMap { now >= $0 ? confirmed : nil }
         if checked != nil, isTakenAway(at: now) {
-            // That is told by itself.
+            // The withdrawal is reported instead.
             isExpired = false
             return
         }
@@ -80,28 +80,29 @@ extension RefreshMachine {
         report(checked.map(EngineEvent.expired) ?? .expiredNoMore)
     }
 
-    /// The instant at which time alone changes something.
+    /// The next instant at which time alone changes the state.
     func nextWake(_ now: Instant) -> Instant? {
         if isStopped { return nil }
-        var instants = [storm.deliversAt, splayedUntil, parameters?.due]
-        // What is past was told.
+        var instants = [burst.deliversAt, splayedUntil, parameters?.due]
+        // Past instants are handled already.
         instants += [expires, contentExpiryInstant, withdrawsAt, withdrawal?.retry].map {
             $0.flatMap { now < $0 ? $0 : nil }
         }
         if let run {
             if run.interruption == nil { instants.append(run.dueEnd) }
         }
-        // What is due ends the loading of a further page.
+        // A due check ends the loading of a further page.
         if isBetweenChecks, !isHeld, run?.interruption == nil {
             instants.append(plan)
-            if slotRequest == nil, case .waiting(let wait) = standing(at: now) { instants.append(wait.until) }
+            if slotRequest == nil, case .waiting(let wait) = decision(at: now) { instants.append(wait.until) }
         }
         return instants.compactMap(\.self).min()
     }
 
-    /// Tells what changed of what can be seen.
+    /// Reports changes of the visible state.
     mutating func reportState(_ now: Instant) {
-        // A place that was asked for just now may be granted at once: whether it is waited for is known next time.
+        // A slot that was requested just now may be granted immediately: the next call knows whether the run waits for
+        // it.
         guard !actions.contains(where: { if case .requestSlot = $0 { true } else { false } }) else { return }
         let activity = activity(at: now)
         guard !activity.isLike(lastActivity) else { return }
@@ -117,7 +118,7 @@ extension RefreshMachine {
 }
 
 extension PipelineActivity {
-    /// Whether the two differ in nothing but an instant or the progress: no news.
+    /// Whether the two differ in at most an instant or the progress, so that no event is needed.
     func isLike(_ other: PipelineActivity) -> Bool {
         switch (self, other) {
         case (.waiting(let one), .waiting(let other)): one.reason == other.reason && one.detail == other.detail
@@ -126,7 +127,7 @@ extension PipelineActivity {
         }
     }
 
-    /// What it waits for, if it is called waiting.
+    /// The wait, if the activity is waiting.
     package var wait: Wait? {
         if case .waiting(let wait) = self { wait } else { nil }
     }

@@ -1,7 +1,7 @@
-/// What is known of the copy, besides what runs say of it.
+/// The state of the copy, besides the results of runs.
 package struct CopyState: Hashable, Sendable {
     package var number: UInt64
-    /// Readers do not find it.
+    /// The copy is withdrawn: readers do not find it.
     package var isWithdrawn: Bool
     package var isPinned: Bool
     /// When its file was written; nil: not known.
@@ -17,8 +17,8 @@ package struct CopyState: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - now: this moment.
-    ///   - wallNow: the same by the wall clock. What was written later than that counts as written now: that clock was set.
+    ///   - now: the current instant.
+    ///   - wallNow: the same moment by the wall clock. A later write time counts as now, since the clock was set back.
     init(_ generation: CurrentGeneration, now: ContinuousClock.Instant, wallNow: Int64) {
         self.init(
             number: generation.number, isWithdrawn: generation.withdrawnSince != nil,
@@ -29,39 +29,40 @@ package struct CopyState: Hashable, Sendable {
     }
 }
 
-/// What came of withdrawing the copy, or of putting it back.
+/// The result of withdrawing the copy, or of publishing it again.
 package enum CopyChangeResult: Hashable, Sendable {
     case done
-    /// It was left as it is: a run is about to end, or somebody has pinned it.
+    /// The copy was left as it is: a run is about to end, or the copy is pinned.
     case left
     case failed
 }
 
-/// Copies that readers are not to find since they are too old for them.
+/// Withdraws copies that are too old for readers.
 ///
-/// What is wanted follows from the age, the configuration and the pin; what is so is told by whoever keeps the copy. Where
-/// the two differ that is to be settled, one thing at a time.
+/// Age, configuration and pin decide whether the copy is to be withdrawn; the store reports whether it is. If they
+/// differ, the machine requests one change at a time.
 extension RefreshMachine {
     struct Withdrawal: Hashable, Sendable {
         var copy: CopyState?
-        /// It was asked to be withdrawn, or to be put back, and what came of it is not known yet.
-        var asked: Bool?
-        /// The last attempt has failed: readers find what they should not.
+        /// The requested change whose result is not known yet: true to withdraw the copy, false to publish it again.
+        var requested: Bool?
+        /// The last attempt failed: readers still find the expired copy.
         var hasFailed = false
-        /// It came to nothing, and is tried again then, or when a run has ended.
+        /// When a failed change is retried; the end of a run also retries it.
         var retry: Instant?
-        /// When a run has made or found it last, of which a part failed.
+        /// When a partly failed run last made or confirmed the copy.
         var made: Instant?
     }
 
-    /// How long after an attempt that came to nothing the next one comes.
+    /// The pause between attempts.
     static let withdrawalRetry: Duration = .seconds(60)
 
-    /// Readers do not find the copy.
+    /// Whether the copy is withdrawn.
     var isWithdrawn: Bool { withdrawal?.copy?.isWithdrawn == true }
 
-    /// When readers are not to find the copy any more, or since when; nil: never. Like its age, this counts from the last
-    /// check; but what the operator rolled back to or accepted, or a run made of which a part failed, stays for as long.
+    /// When the copy is to be withdrawn, or since when; nil: never. Like the age, this counts from the last check; but
+    /// a copy that the operator rolled back to or accepted, or that a partly failed run made, stays at least for
+    /// `max-age`.
     var withdrawsAt: Instant? {
         guard settings.withdraws, let expires, let maxAge = settings.maxAge, let copy = withdrawal?.copy, !copy.isPinned
         else { return nil }
@@ -70,7 +71,7 @@ extension RefreshMachine {
 
     private func isDue(at now: Instant) -> Bool { withdrawsAt.map { now >= $0 } ?? false }
 
-    /// Readers do not find the copy, or will not in a moment, or a run is about to say more of it.
+    /// Whether the copy is withdrawn, or will be in a moment, or a run is about to decide about it.
     func isTakenAway(at now: Instant) -> Bool {
         guard !isWithdrawn else { return true }
         guard let withdrawal, isDue(at: now), !withdrawal.hasFailed else { return false }
@@ -83,7 +84,7 @@ extension RefreshMachine {
         new.copy = copy
         new.retry = nil
         withdrawal = new
-        // Also where the one before was lost: the operator may have chosen another.
+        // Also after a loss of the previous copy: the operator may have chosen another one.
         if copy != nil { hasGeneration = true }
         guard let before, let copy, before.isWithdrawn != copy.isWithdrawn else { return }
         if copy.isWithdrawn {
@@ -94,25 +95,25 @@ extension RefreshMachine {
         }
     }
 
-    /// Readers find nothing, as of any copy that is withdrawn; but there is nothing to be put back.
+    /// The copy is withdrawn and lost: it cannot be published again.
     mutating func copyLost() {
         hasGeneration = false
-        // That it is gone says all.
+        // The loss is reported instead of the expiry.
         isExpired = false
         withdrawal?.copy?.isWithdrawn = true
     }
 
     mutating func copySettled(_ settlement: CopyChangeResult, _ now: Instant) {
-        let isSo = settlement == .done && withdrawal?.copy?.isWithdrawn == withdrawal?.asked
-        withdrawal?.asked = nil
+        let isSo = settlement == .done && withdrawal?.copy?.isWithdrawn == withdrawal?.requested
+        withdrawal?.requested = nil
         withdrawal?.hasFailed = settlement == .failed
-        // Also if it was done, and something else is so: not over and over.
+        // Also after a success with another result, so that the request is not repeated endlessly.
         if !isSo { withdrawal?.retry = now.advanced(by: Self.withdrawalRetry) }
     }
 
-    /// Asks for what is to become of the copy, if that is not so already.
+    /// Requests that the copy is withdrawn or published again, if it is not yet.
     mutating func settleWithdrawal(_ now: Instant) {
-        guard !isStopped, hasGeneration, var withdrawal, let copy = withdrawal.copy, withdrawal.asked == nil else {
+        guard !isStopped, hasGeneration, var withdrawal, let copy = withdrawal.copy, withdrawal.requested == nil else {
             return
         }
         let isDue = isDue(at: now)
@@ -125,7 +126,7 @@ extension RefreshMachine {
         }
         if let retry = withdrawal.retry, now < retry { return }
         withdrawal.retry = nil
-        withdrawal.asked = isDue
+        withdrawal.requested = isDue
         self.withdrawal = withdrawal
         actions.append(isDue ? .withdraw : .putBack)
     }

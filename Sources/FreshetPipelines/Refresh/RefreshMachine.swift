@@ -1,118 +1,121 @@
-/// Decides when a pipeline runs. Events in, actions out: it reads no clock, performs nothing and forgets nothing.
+/// Decides when a pipeline runs. A state machine: events in, actions out. It reads no clock and performs no action
+/// itself.
 ///
-/// A signal's way: *heard* → (splay) → the storm gate → *ready* → a slot → a run. What is *ready* may still be held up
-/// by the network, a back-off, `min-interval` or `Retry-After`. A run takes along all that was heard until it starts.
-/// What a run was for goes back when it did not succeed: to `retry` after a failure, to `ready` or through the gate
-/// when it was superseded.
+/// The way of a signal: *received* → (splay) → debouncer → *ready* → slot → run. A *ready* request may still wait for
+/// the network, a backoff, `min-interval` or `Retry-After`. A run takes all signals that were received until it starts.
+/// If the run does not succeed, its causes go back: to `retry` after a failure, to `ready` or through the debouncer if
+/// the run was superseded.
 package struct RefreshMachine: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     package enum Event: Hashable, Sendable {
-        /// Signals fired: each source once.
-        case heard([RunCause])
-        /// The network's state, again or new.
+        /// Signals fired: one cause for each source.
+        case received([RunCause])
+        /// The current state of the network.
         case network(NetworkState)
-        /// The directly connected networks on which the origin may be: another number for others; nil: none.
+        /// The directly connected networks on which the origin may be: a number that changes with them; nil: none.
         case directNetworks(UInt64?)
-        /// The operator asks for a run. The identifier, if any, is answered once.
+        /// The operator requests a run. The identifier, if any, is answered once.
         ///
         /// - Parameter unconditional: the run sends no validators.
         case refresh(request: UInt64?, force: Bool, unconditional: Bool = false)
-        /// Somebody wants one further page of the set of pages at this place. The identifier, if any, is answered once.
+        /// A client requests one further page of the set of pages at this place. The identifier, if any, is answered
+        /// once.
         case loadMore(request: UInt64?, place: [String])
-        /// Another configuration holds from now on. By itself it asks for nothing but what was under way; the signal
-        /// `reload` that comes with it does.
+        /// Another configuration is active from now on. This event starts a run only if one was in progress; the signal
+        /// `reload`, which follows it, requests a run.
         ///
         /// - Parameters:
-        ///   - sameProduct: a run of the old configuration makes what the new one would.
-        ///   - parameters: their values from now on.
+        ///   - sameProduct: a run of the old configuration has the same result as one of the new configuration.
+        ///   - parameters: the values of the parameters from now on.
         case reconfigured(RefreshSettings, sameProduct: Bool, parameters: ParameterValues = ParameterValues())
-        /// Somebody changed parameters: all their values from now on, and how long it has to be quiet before that is
-        /// acted on.
+        /// Parameters were changed: all values from now on, and the quiet period before they take effect. acted on.
         case parameters(ParameterValues, quiet: Duration)
         case held(Bool)
-        /// The operator has accepted the content that a check refused; of this run, if it was one of this life.
+        /// The operator accepted the content that a check rejected; `run` is nil if the run was before a restart of the
+        /// daemon.
         case accepted(run: UInt64?)
-        /// Nothing is offered any more.
+        /// There is no copy any more.
         case lost
-        /// The copy is withdrawn, and since it was not whole, it is not kept.
+        /// The copy was withdrawn, and since it was damaged, it is not kept.
         case copyLost
-        /// What is known of the copy; nil: there is none. It comes before all else that was told at the same time.
+        /// The state of the copy; nil: there is none. It comes before all other events of the same moment.
         case copy(CopyState?)
-        /// When the content of the copy expires by what the content itself states; nil: it states nothing.
+        /// When the content of the copy expires by its own statement; nil: it states nothing.
         case contentExpires(Instant?)
-        /// What came of ``Action/withdraw`` or ``Action/putBack``.
+        /// The result of ``Action/withdraw`` or ``Action/putBack``.
         case copySettled(CopyChangeResult)
-        /// The machine is about to sleep, or is not any more.
+        /// The host is about to sleep, or is not any more.
         case goesToSleep(Bool)
-        /// The machine woke up. It comes before what became due meanwhile, and before the signal `resume`.
+        /// The host woke up. This event comes before everything that became due meanwhile, and before the signal
+        /// `resume`.
         case woke
         /// The wall clock was stepped.
         ///
-        /// - Parameter memory: what is known from before the restart, by the clock as it is now.
+        /// - Parameter memory: the state from before the restart, converted by the clock as it is now.
         case clockStepped(StoredRefreshState)
-        /// The slot that ``Action/requestSlot(_:)`` asked for is there.
+        /// The slot that ``Action/requestSlot(_:)`` requested was granted.
         case slotGranted(UInt64)
-        /// What came of asking for the proof that ``Action/prove(_:)`` wants.
+        /// The result of the proof that ``Action/prove(_:)`` requested.
         case proof(ProofResult)
-        /// All that the run asks for waits for places, or does so no longer.
+        /// All requests of the run wait for permits or memory, or do not any more.
         case stalled(run: UInt64, Bool)
-        /// The run has returned, and nothing of it goes on.
+        /// The run has ended completely.
         ///
-        /// - Parameter requests: how many it made, one that found no connection included.
+        /// - Parameter requests: the number of requests that it made, including one that could not connect.
         case ended(run: UInt64, RunResult, requests: Int = 1)
-        /// Time went by.
+        /// The instant of ``Action/wake(at:)`` has come.
         case timer
-        /// Nothing is to start any more.
+        /// No run is to start any more.
         case stopped
 
-        /// It is the slot's grant.
+        /// Whether the event grants a slot.
         var isGrant: Bool { if case .slotGranted = self { true } else { false } }
     }
 
     package enum Action: Hashable, Sendable {
-        /// Asks for a place among the runs; the number comes back in ``Event/slotGranted(_:)``.
+        /// Requests a slot for a run; the number comes back in ``Event/slotGranted(_:)``.
         case requestSlot(UInt64)
-        /// Gives the place back, or takes the request back.
+        /// Releases the slot, or withdraws the request for it.
         case releaseSlot(UInt64)
-        /// Wants a proof of the network from now on, instead of the one before, until ``Event/proof(_:)`` brings it; nil:
-        /// no longer.
+        /// Requests a proof of the network, instead of the previous request, until ``Event/proof(_:)`` brings it; nil:
+        /// withdraws the request.
         case prove(ProofRequest?)
         case start(RunOrder)
-        /// Readers are not to find the copy any more. What comes of it is told as ``Event/copySettled(_:)``.
+        /// Withdraws the copy from readers. ``Event/copySettled(_:)`` reports the result.
         case withdraw
-        /// Readers are to find the withdrawn copy again. What comes of it is told as ``Event/copySettled(_:)``.
+        /// Publishes the withdrawn copy again. ``Event/copySettled(_:)`` reports the result.
         case putBack
-        /// Cancels the run; its end is awaited as ``Event/ended(run:_:)``.
+        /// Cancels the run; ``Event/ended(run:_:)`` reports its end.
         case cancel(run: UInt64)
-        /// The instant at which ``Event/timer`` is due, instead of the one before; nil: never.
+        /// The next instant of ``Event/timer``, which replaces the previous one; nil: never.
         case wake(at: Instant?)
         case answer(request: UInt64, RefreshAnswer)
-        /// To be remembered across restarts; nil: no longer.
+        /// Stores the end of `Retry-After` across restarts; nil: there is none any more.
         case rememberRetryAfter(Instant?)
-        /// To be remembered across restarts: what was spent of the budget, all of it.
+        /// Stores the used part of the budget across restarts, in full.
         case rememberRequests([RequestMeter.Spent])
         case report(EngineEvent)
     }
 
-    /// A run that was superseded twice in a row is left to finish the third time.
+    /// After this number of superseded runs in a row, the next run may finish.
     static let supersededInARow = 2
 
-    /// What ends a run before its time.
+    /// Why a run is ended early.
     enum Interruption: Hashable, Sendable {
         /// A signal came and `when-running` is `restart`.
         case restart
-        /// The network is gone, or the machine slept: its connections are dead.
+        /// The network was lost, or the host slept: the run's connections are dead.
         case networkLost
-        /// The path is another one. *Early*: the run started after the change, and before it was told of it.
+        /// The path changed. *Early*: the run started after the change, but before the event.
         case pathChanged(early: Bool)
         case configuration
-        /// It was made with other values.
+        /// The run uses old values of the parameters.
         case parameters
         case deadline
         case stopped
 
-        /// Of two the one that says what becomes of what the run made, should it have succeeded all the same.
+        /// Whether this interruption decides what happens with the run's result if the run succeeds nevertheless.
         func outranks(_ other: Interruption) -> Bool {
             switch self {
             case .stopped: true
@@ -124,24 +127,24 @@ package struct RefreshMachine: Sendable {
 
     struct Run: Hashable, Sendable {
         var order: RunOrder
-        var wanted: Wanted
+        var pendingRequest: PendingRequest
         var requests: [UInt64]
         var slot: UInt64
-        /// When the run before started.
+        /// When the previous run started.
         var startBefore: Instant?
-        /// The path it uses; nil: the network was not there.
+        /// The path that the run uses; nil: the network was not reachable.
         var path: String?
         var deadline: Instant?
-        /// The directly connected networks that it uses for want of a route to elsewhere.
+        /// The revision of the directly connected networks that the run uses without a route to the target.
         var direct: UInt64?
-        /// Since when it waits for nothing but others' requests to end, which counts for no deadline.
+        /// Since when the run is stalled by other runs, which does not count for its deadline.
         var stalledSince: Instant?
         var interruption: Interruption?
-        /// The path changed, and it was left to finish: what comes of that does not end it either.
+        /// The path changed and the run was allowed to finish: consequences of the change do not end it either.
         var isSpared = false
 
-        /// Whether it may have connections from before an epoch that left the path as it was. A run that started later
-        /// has none, although it does not know the epoch's number yet.
+        /// Whether the run may have connections from before an epoch that did not change the path. A run that started
+        /// later has none, although it does not know the epoch's number yet.
         func isOutlived(by network: NetworkState) -> Bool {
             order.epoch != network.epoch && order.started < network.changedAt
         }
@@ -149,66 +152,66 @@ package struct RefreshMachine: Sendable {
 
     var settings: RefreshSettings
     var network: NetworkGate
-    var storm: Debouncer
+    var burst: Debouncer
     var jitter: Jitter
 
-    /// Heard, and not acted on before this host's share of the splay has passed.
-    var splayed = Wanted()
+    /// Received, and held until this host's share of the splay has passed.
+    var splayed = PendingRequest()
     var splayedUntil: Instant?
-    /// Held by the storm gate.
-    var gathered = Wanted()
-    /// Wants a run as soon as nothing is in the way.
-    var ready = Wanted()
-    /// What a failed run left to do.
+    /// Held by the debouncer.
+    var gathered = PendingRequest()
+    /// Ready for a run as soon as nothing prevents it.
+    var ready = PendingRequest()
+    /// The retry of a failed run.
     @Boxed var retry: Retry?
 
     /// Nil for a pipeline without a probe that never had one.
     @Boxed var proof: Proof?
 
-    /// Nil for a pipeline that has none.
+    /// Nil for a pipeline without parameters.
     @Boxed var parameters: ParameterDebouncer?
 
-    /// The slot that was asked for and has not been granted yet.
+    /// The slot that was requested and has not been granted yet.
     var slotRequest: UInt64?
     var lastSlot: UInt64 = 0
     @Boxed var run: Run?
     var lastRun: RunSummary?
     var lastRunNumber: UInt64
     var lastStart: Instant?
-    /// Runs in a row that were superseded.
+    /// Consecutive superseded runs.
     var superseded = 0
 
-    /// The last successful check of what is configured now.
+    /// The last successful check with the current configuration.
     var lastSuccess: Instant?
-    /// The last check that refused what it found, since that check; nil: there was none, or another failure came after it.
-    @Boxed var lastRefusal: Instant?
-    /// When what was checked then stops being fresh by its origin's word; nil: not known.
+    /// The last check that rejected the content, since `lastSuccess`; nil: none, or another failure came after it.
+    @Boxed var lastRejection: Instant?
+    /// When the data of that check stops being fresh, as its origin states; nil: not known.
     @Boxed var originExpires: Instant?
-    /// When the copy was last confirmed, whatever was configured then: from this its age counts.
+    /// When the copy was last confirmed, with any configuration: its age counts from this instant.
     var confirmed: Instant?
-    /// It was told that the copy is too old.
+    /// Whether the expiry of the copy was reported.
     var isExpired = false
     /// Nil for a copy whose content states no expiry.
     @Boxed var contentExpiry: ContentExpiry?
-    /// Nil for a pipeline that withdraws nothing, and never did.
+    /// Nil for a pipeline that does not withdraw its copy, and never did.
     @Boxed var withdrawal: Withdrawal?
     @Boxed var failing: OngoingFailure?
     var hasGeneration: Bool
-    /// The next check by the clock.
+    /// The next planned check.
     var plan: Instant?
-    /// Until when the origin asked to be left alone.
+    /// The end of the origin's `Retry-After`.
     var retryAfter: Instant?
-    /// Nil as long as nothing was spent of a budget.
+    /// Nil as long as no request was counted for a budget.
     @Boxed var meter: RequestMeter?
     var isHeld = false
-    /// The machine is about to sleep: nothing starts until it is awake.
+    /// The host is about to sleep: no run starts until it is awake.
     var goesToSleep = false
     var isStopped = false
-    /// What is known from before the restart, as it was brought onto boot time; nil once none of it counts any more.
+    /// The state from before the restart, converted to boot time; nil when it does not matter any more.
     @Boxed var memory: StoredRefreshState?
-    /// Requests that a run has to start for.
+    /// Requests that wait for a run to start.
     var requests: [UInt64] = []
-    /// Further pages that are wanted, and not asked for yet.
+    /// Requests for further pages that have not started yet.
     var more: [LoadMoreRequest] = []
 
     var actions: [Action] = []
@@ -216,10 +219,10 @@ package struct RefreshMachine: Sendable {
     var lastActivity = PipelineActivity.idle
 
     /// - Parameters:
-    ///   - network: the present state of the network.
-    ///   - memory: what is known from before a restart.
-    ///   - parameters: the values of its parameters.
-    ///   - jitter: where random delays come from.
+    ///   - network: the current state of the network.
+    ///   - memory: the state from before a restart.
+    ///   - parameters: the values of the parameters.
+    ///   - jitter: the source of random delays.
     package init(
         _ settings: RefreshSettings, network: NetworkState, memory: StoredRefreshState = StoredRefreshState(),
         parameters: ParameterValues = ParameterValues(), jitter: Jitter, now: Instant
@@ -227,7 +230,7 @@ package struct RefreshMachine: Sendable {
         self.settings = settings
         self.network = NetworkGate(network, now: now)
         self.jitter = jitter
-        storm = Debouncer(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
+        burst = Debouncer(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
         lastRunNumber = memory.lastRun
         lastSuccess = memory.lastCheck
         originExpires = memory.expires
@@ -239,12 +242,12 @@ package struct RefreshMachine: Sendable {
         self.memory = memory
         if settings.withdraws || memory.copy?.isWithdrawn == true { withdrawal = Withdrawal(copy: memory.copy) }
         if parameters != ParameterValues() { self.parameters = ParameterDebouncer(parameters) }
-        // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
+        // An overdue check waits so that the signal `start` can come first, and respects this host's splay.
         plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
         lastActivity = activity(at: now)
     }
 
-    /// Takes events that came together, in their order, and says what is to be done.
+    /// Handles events that came together, in their order, and returns the actions.
     package mutating func handle(_ events: [Event], now: Instant) -> [Action] {
         if events.contains(.woke) { woke(now) }
         elapse(now)
@@ -274,7 +277,7 @@ package struct RefreshMachine: Sendable {
     }
 
     private mutating func apply(_ event: Event, _ now: Instant) {
-        // After the stop only the end of the run is awaited.
+        // After a stop only the end of the run matters.
         switch event {
         case .ended(let run, let result, let requests):
             ended(run, result, requests: requests, now)
@@ -282,7 +285,7 @@ package struct RefreshMachine: Sendable {
         case .refresh(let request?, _, _) where isStopped, .loadMore(let request?, _) where isStopped:
             actions.append(.answer(request: request, .stopped))
         case _ where isStopped: break
-        case .heard(let causes): heard(causes, now)
+        case .received(let causes): received(causes, now)
         case .network(let state): networkChanged(state, now)
         case .directNetworks(let revision): network.directNetworks(revision)
         case .refresh(let request, let force, let unconditional):
@@ -300,27 +303,27 @@ package struct RefreshMachine: Sendable {
         case .contentExpires(let instant): contentExpires(at: instant)
         case .copySettled(let settlement): copySettled(settlement, now)
         case .goesToSleep(let sleeps): goesToSleep = sleeps
-        case .woke: goesToSleep = false  // the rest was done before time was let pass
+        case .woke: goesToSleep = false  // handle(_:now:) has done the rest
         case .clockStepped(let memory): clockStepped(memory, now)
         case .slotGranted(let slot): slotGranted(slot, now)
-        case .proof(let verdict): proofCame(verdict, now)
+        case .proof(let result): proofCame(result, now)
         case .stalled(let run, let isStalled): stalled(run, isStalled, now)
-        case .timer: break  // what time alone brings has been done before
+        case .timer: break  // elapse(_:) has done everything
         case .stopped: stop(now)
         }
     }
 
     /// When the next check by the clock is due; nil: never.
     ///
-    /// - Parameter instant: from when it is due if nothing was ever checked.
+    /// - Parameter instant: when it is due if there was no check yet.
     func plannedCheck(since instant: Instant) -> Instant? {
         guard let every = settings.policy.every else { return nil }
         let planned = every + settings.plannedDelay
-        guard let lastRefusal else { return lastSuccess?.advanced(by: planned) ?? instant }
-        return lastRefusal.advanced(
-            by: Backoff.afterRefusal(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
+        guard let lastRejection else { return lastSuccess?.advanced(by: planned) ?? instant }
+        return lastRejection.advanced(
+            by: Backoff.afterRejection(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
     }
 
-    /// When the origin was last found to have something, whether that was accepted or refused.
-    var lastAnswer: Instant? { lastRefusal ?? lastSuccess }
+    /// The last check that found content at the origin, accepted or rejected.
+    var lastAnswer: Instant? { lastRejection ?? lastSuccess }
 }

@@ -1,14 +1,15 @@
-/// What the refresh machine needs to know of a pipeline's definition and of this host.
+/// The part of a pipeline's definition and of the host's settings that the refresh machine needs.
 package struct RefreshSettings: Hashable, Sendable {
     package var policy: RefreshPolicy
     package var needsNetwork: Bool
-    /// How much later than heard `start` and `network` are acted on here, so that a fleet does not come all at once.
+    /// The delay of the signals `start` and `network` on this host, so that a fleet does not send its requests at the
+    /// same time.
     package var splay: Duration
-    /// What is added to `every`: a part of `random-delay`, always the same here.
+    /// The delay that is added to `every`: a part of `random-delay`, always the same on this host.
     package var plannedDelay: Duration
-    /// A copy that was last confirmed longer ago has expired; nil: none ever does.
+    /// The age since the last confirmation at which a copy expires; nil: it never expires.
     package var maxAge: Duration?
-    /// Readers do not find a copy that has expired.
+    /// Whether an expired copy is withdrawn from readers.
     package var withdraws: Bool
 
     package init(
@@ -24,7 +25,7 @@ package struct RefreshSettings: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - splay: this pipeline's own share of the daemon's `splay`.
+    ///   - splay: this pipeline's share of the daemon's `splay`.
     ///   - share: this host's and pipeline's share of `random-delay`: 0 or more, less than 1, always the same.
     package init(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         self.init(
@@ -45,24 +46,24 @@ extension PipelineDefinition {
         }
     }
 
-    /// Whether runs of the two make the same snapshot in the same place: if not, a run of the one is of no use to the
+    /// Whether both definitions make the same snapshot at the same path. If not, a run of one is of no use to the
     /// other.
     package func makesTheSame(as other: PipelineDefinition) -> Bool {
         stage == other.stage && transform == other.transform && check == other.check
             && cache.keepsTheSame(as: other.cache)
     }
 
-    /// What validators are bound to besides the content: whatever decides what the snapshot becomes, and whether it is
-    /// accepted and with which mode it is kept. So what the origin says has not changed still goes through a check that
-    /// has, and gets the mode that is configured now.
+    /// The binding of validators besides the content: everything that decides what the snapshot becomes, whether it is
+    /// accepted and which mode it gets. So an unchanged answer still goes through changed checks, and gets the
+    /// configured mode.
     ///
-    /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); of a
-    /// credential its name, so that a new token for the same account asks for nothing twice. It is a number, since URL
-    /// and values may be secrets: FNV-1a with 128 bits, as hexadecimal digits.
+    /// Header fields are included too, since `Accept` and similar fields choose the representation (RFC 9110, 12.5.5).
+    /// Of a credential only the name is included, so that a new token for the same account causes no second download.
+    /// The binding is a hash, since URL and values may be secrets: FNV-1a with 128 bits, as hexadecimal digits.
     ///
-    /// - Parameter parameters: those that the source is asked with.
+    /// - Parameter parameters: the values that the requests use.
     package func validatorBinding(with parameters: ParameterValues = ParameterValues()) -> String {
-        var binding = BindingNumber()
+        var binding = BindingHash()
         binding.add(stage, with: parameters, and: check.proofSources.map(SourceDefinition.http))
         binding.add("transform:\(transform ?? "")")
         binding.add("jq:\(check.jq ?? "")")
@@ -75,24 +76,24 @@ extension PipelineDefinition {
     }
 }
 
-/// What the machine goes on from after a restart of the daemon, on its own clock.
+/// The state of the refresh machine that survives a restart of the daemon, converted to boot time.
 package struct StoredRefreshState: Hashable, Sendable {
     /// The last check that succeeded.
     package var lastCheck: ContinuousClock.Instant?
-    /// When the copy was last confirmed, whatever was configured then; of one of which no check is known, when it came.
+    /// When the copy was last confirmed, with any configuration; without a known check, when it was committed.
     package var confirmed: ContinuousClock.Instant?
-    /// When what was checked then stops being fresh by its origin's word.
+    /// When the data of the last check stops being fresh, as its origin states.
     package var expires: ContinuousClock.Instant?
-    /// Until when the origin asked to be left alone.
+    /// The end of the origin's `Retry-After`.
     package var retryAfter: ContinuousClock.Instant?
     /// The number of the last run.
     package var lastRun: UInt64
     package var hasGeneration: Bool
     /// Nil: there is no copy.
     package var copy: CopyState?
-    /// What was spent of its budget.
+    /// The used part of the budget.
     package var requests: [RequestMeter.Spent]
-    /// The operator holds it.
+    /// Whether the operator holds the pipeline.
     package var isHeld = false
 
     package init(
@@ -111,11 +112,10 @@ package struct StoredRefreshState: Hashable, Sendable {
         self.requests = requests
     }
 
-    /// Brings what was remembered by the wall clock onto boot time.
+    /// Converts stored wall-clock times to boot time.
     ///
-    /// The wall clock may have been set since. A check that lies in the future by no more than `tolerance` counts as
-    /// one of now; further ahead it is not believed, and the copy is checked. A wait for the origin is believed up to
-    /// its limit.
+    /// The wall clock may have been set since. A check that lies in the future by at most `tolerance` counts as a check
+    /// of now; a later one is ignored, and the copy is checked. A `Retry-After` is limited to its longest allowed time.
     package init(
         _ remembered: PersistentState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
     ) {
@@ -125,7 +125,7 @@ package struct StoredRefreshState: Hashable, Sendable {
         confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
             now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
         }
-        if !remembered.isOfAnother, let wall = remembered.lastCheck {
+        if !remembered.isOfOtherConfiguration, let wall = remembered.lastCheck {
             let age = Self.span(from: wall, to: wallNow)
             if age >= .zero {
                 lastCheck = now.advanced(by: .zero - age)
@@ -133,7 +133,8 @@ package struct StoredRefreshState: Hashable, Sendable {
                 lastCheck = now
             }
         }
-        // By a clock that was set since, the origin's word is worth no more than the check's time.
+        // The clock may have been set since: without a usable time of the check, the origin's statement is unusable
+        // too.
         if lastCheck != nil, let wall = remembered.expires {
             expires = now.advanced(by: min(Self.span(from: wallNow, to: wall), DataExpiry.longest))
         }
@@ -141,7 +142,7 @@ package struct StoredRefreshState: Hashable, Sendable {
             let left = Self.span(from: wallNow, to: wall)
             if left > .zero { retryAfter = now.advanced(by: min(left, Backoff.longestRetryAfter)) }
         }
-        // What lies in the future was spent before the clock was set back: it counts as of now.
+        // Requests in the future were made before the clock was set back: they count as requests of now.
         func instant(_ wall: Int64) -> ContinuousClock.Instant {
             now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
         }
@@ -150,7 +151,8 @@ package struct StoredRefreshState: Hashable, Sendable {
         }
     }
 
-    /// The time between two moments of the wall clock, in microseconds; what overflows is a nonsense of years.
+    /// The time between two wall-clock times in microseconds. An overflow, which only nonsensical times cause, is
+    /// clamped.
     static func span(from start: Int64, to end: Int64) -> Duration {
         let (span, overflow) = end.subtractingReportingOverflow(start)
         return .microseconds(overflow ? (end > start ? .max : .min) : span)

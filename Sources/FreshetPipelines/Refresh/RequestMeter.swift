@@ -1,12 +1,12 @@
-/// What a pipeline has spent of its budget.
+/// Counts the requests of a pipeline within its budget.
 ///
-/// No span as long as the budget's period has more requests than the budget allows, wherever it begins: a day is not
-/// the calendar's, of which two halves could be spent around midnight. Requests are kept one by one, or where there
-/// are many, those of a forty-eighth of the period together, as if all were made with the last of them.
+/// The budget holds for every span of the period's length, wherever it begins: a day is not a calendar day, since then
+/// two days' budgets could be used around midnight. Requests are stored one by one; many requests within a forty-eighth
+/// of the period are stored together, as if all were made at the time of the last one.
 package struct RequestMeter: Hashable, Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// Requests that were made close together.
+    /// Requests that are stored together.
     package struct Spent: Hashable, Sendable {
         package var first: Instant
         package var last: Instant
@@ -19,24 +19,24 @@ package struct RequestMeter: Hashable, Sendable {
         }
     }
 
-    /// How many entries there are at most, and one that is just beginning.
+    /// The most entries, without the newest one.
     static let slices = 48
 
-    /// In the order of time.
+    /// The entries, in the order of time.
     package private(set) var spent: [Spent]
 
     package init(_ spent: [Spent] = []) {
         self.spent = spent.sorted { $0.first < $1.first }
     }
 
-    /// How many requests of the last period there were.
+    /// The number of requests within the last period.
     package func used(of budget: RequestBudget, at now: Instant) -> Int {
         let oldest = now.advanced(by: .zero - budget.period.duration)
         return spent.reduce(0) { $1.last > oldest ? $0 + $1.count : $0 }
     }
 
-    /// When the next request fits; nil: now.
-    package func hasRoom(in budget: RequestBudget, at now: Instant) -> Instant? {
+    /// When the budget allows the next request; nil: now.
+    package func availability(in budget: RequestBudget, at now: Instant) -> Instant? {
         var excess = used(of: budget, at: now) - budget.limit
         let oldest = now.advanced(by: .zero - budget.period.duration)
         for entry in spent where entry.last > oldest && excess >= 0 {
@@ -58,7 +58,7 @@ package struct RequestMeter: Hashable, Sendable {
         }
     }
 
-    /// The last request did not come about.
+    /// The last request was not made.
     mutating func takeBack() {
         guard let entry = spent.last else { return }
         if entry.count > 1 { spent[spent.count - 1].count -= 1 } else { spent.removeLast() }

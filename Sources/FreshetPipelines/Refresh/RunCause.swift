@@ -1,13 +1,13 @@
-/// One signal's share in a run: its name, how often it was heard, and when first and last.
+/// One signal as the cause of a run: its name, how often it was received, and when first and last.
 package struct RunCause: Hashable, Sendable {
     package var signal: String
     package var count: Int
     package var first: ContinuousClock.Instant
     package var last: ContinuousClock.Instant
-    /// What its last occurrence said for people, such as `default route via enp3s0`.
+    /// The detail of its last occurrence, for people, such as `default route via enp3s0`.
     package var detail: String?
-    /// The number of its last occurrence, by which the journal and who follows signals know it; nil for what has none,
-    /// such as a timer.
+    /// The number of its last occurrence, which identifies it in the journal and for subscribers; nil for a signal
+    /// without numbers, such as a timer.
     package var number: UInt64?
 
     package init(
@@ -26,7 +26,7 @@ package struct RunCause: Hashable, Sendable {
 }
 
 extension [RunCause] {
-    /// Adds a cause; a name that is there already keeps its place and counts on.
+    /// Adds a cause. A signal that is there already keeps its position, and its count grows.
     mutating func add(_ cause: RunCause) {
         guard let index = firstIndex(where: { $0.signal == cause.signal }) else {
             append(cause)
@@ -41,12 +41,12 @@ extension [RunCause] {
         }
     }
 
-    /// What ``summary`` has kept of causes: their signals, and how often each fired. When that was it does not say.
+    /// Parses a ``summary``: it has the signals and how often each fired, but not when.
     ///
-    /// - Parameter instant: when the run began that they led to.
+    /// - Parameter instant: the start of the run, used as the time of all causes.
     init(summary: String, at instant: ContinuousClock.Instant) {
         self = summary.split(separator: ", ").map { part in
-            // `file /etc/hosts (3)`: at the end, since a path may have as much in it.
+            // `file /etc/hosts (3)`: the count is at the end, since a path may contain such text.
             guard part.hasSuffix(")"), let bracket = part.lastIndex(of: "("), part[..<bracket].hasSuffix(" "),
                 let count = Int(part[bracket...].dropFirst().dropLast()), count > 1
             else { return RunCause(String(part), first: instant) }
@@ -54,20 +54,20 @@ extension [RunCause] {
         }
     }
 
-    /// The causes as one line for people and for the memory of runs: `network (2), timer`.
+    /// The causes as one line, for people and for the stored history: `network (2), timer`.
     package var summary: String {
         map { $0.count == 1 ? $0.signal : "\($0.signal) (\($0.count))" }.joined(separator: ", ")
     }
 }
 
-/// What asks for a run and was not given one yet.
-struct Wanted: Hashable, Sendable {
-    /// What a run may pass because a person asked for it.
+/// A request for a run that has not started yet.
+struct PendingRequest: Hashable, Sendable {
+    /// The limits that a run ignores because a person requested it.
     enum RunOverrides: Int, Comparable, Sendable {
         case none
-        /// Passes quiet, `min-interval`, `fresh-for`, back-off and splay.
+        /// Ignores the quiet period, `min-interval`, `fresh-for`, the backoff and the splay.
         case operation
-        /// Passes `Retry-After` and an unreachable network as well.
+        /// Ignores `Retry-After`, the budget and an unreachable network too.
         case forced
 
         static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
@@ -75,34 +75,34 @@ struct Wanted: Hashable, Sendable {
 
     var causes: [RunCause] = []
     var urgency = RunOverrides.none
-    /// The source is asked without conditions. It stays until a run has an answer.
+    /// The requests to the source are unconditional. This stays until a run has an answer.
     var isUnconditional = false
-    /// The network came back for something that waited for it: acts on a back-off as an environment signal does.
+    /// The network came back for a waiting request: like an environment signal, this ends a backoff.
     var isRelease = false
 
     var isEmpty: Bool { causes.isEmpty && urgency == .none && !isRelease }
-    var hasDemand: Bool { causes.contains { $0.kind == .demand } }
+    var hasRequest: Bool { causes.contains { $0.kind == .request } }
     var hasEnvironment: Bool { isRelease || causes.contains { $0.kind == .environment } }
 
-    mutating func merge(_ other: Wanted) {
+    mutating func merge(_ other: PendingRequest) {
         for cause in other.causes { causes.add(cause) }
         urgency = max(urgency, other.urgency)
         isUnconditional = isUnconditional || other.isUnconditional
         isRelease = isRelease || other.isRelease
     }
 
-    /// What a run that did not succeed was for, without what the operator let it pass.
-    var again: Wanted { Wanted(causes: causes, isUnconditional: isUnconditional) }
+    /// The request after a run that did not succeed, without the operator's overrides.
+    var again: PendingRequest { PendingRequest(causes: causes, isUnconditional: isUnconditional) }
 
-    /// Takes out what a success at that instant has answered: the environment's signals until then.
+    /// Removes what a success at that instant has answered: the environment signals until then.
     mutating func dropEnvironment(until success: ContinuousClock.Instant) {
         causes.removeAll { $0.kind == .environment && $0.last <= success }
         isRelease = false
     }
 
     /// Empties this and returns what was in it.
-    mutating func take() -> Wanted {
-        defer { self = Wanted() }
+    mutating func take() -> PendingRequest {
+        defer { self = PendingRequest() }
         return self
     }
 }

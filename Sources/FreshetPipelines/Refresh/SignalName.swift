@@ -1,4 +1,4 @@
-/// The names that the engine itself knows of those that occurrences carry.
+/// The signal names that the engine itself uses.
 package enum SignalName {
     package static let start = "start"
     package static let network = "network"
@@ -12,21 +12,21 @@ package enum SignalName {
     package static let parameter = "parameter"
 }
 
-/// What a signal asks for; it decides what answers it.
+/// The kind of a signal; it decides what answers the signal.
 package enum SignalKind: Hashable, Sendable {
-    /// The surroundings changed and the copy may be out of date: any success since answers it.
+    /// An environment signal: the environment changed and the copy may be out of date. Any later success answers it.
     case environment
-    /// Somebody knows that the copy is out of date: only a run that starts afterwards answers it.
-    case demand
+    /// A request signal: the copy is known to be out of date. Only a run that starts afterwards answers it.
+    case request
 
-    /// The kind of the signal with this name. Names that the engine does not know (a parameter, a file, a message of
-    /// D-Bus, another pipeline) are demands.
+    /// The kind of the signal with this name. All names that the engine does not know (a parameter, a file, a D-Bus
+    /// message, another pipeline) are requests.
     package init(signal name: String) {
         switch name {
         case SignalName.start, SignalName.network, SignalName.resume, SignalName.foreground, SignalName.timer:
             self = .environment
         default:
-            self = .demand
+            self = .request
         }
     }
 }

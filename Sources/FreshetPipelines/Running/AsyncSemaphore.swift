@@ -1,12 +1,12 @@
 internal import FreshetSignals
 
-/// Lets so many through at once, the others in the order in which they came.
+/// Limits the number of concurrent tasks; waiting tasks enter in the order in which they came.
 final class AsyncSemaphore: Sendable {
     private struct State {
         var free: Int
         var lastTicket: UInt64 = 0
         var waiting: [UInt64: CheckedContinuation<Bool, Never>] = [:]
-        /// The tickets of those who came to wait, of whom some gave up; those before `head` are done with.
+        /// The tickets of waiting tasks, including some that gave up; those before `head` have entered.
         var order: [UInt64] = []
         var head = 0
 
@@ -28,7 +28,7 @@ final class AsyncSemaphore: Sendable {
         state = Lock(State(free: max(1, limit)))
     }
 
-    /// Runs a body when it is its turn.
+    /// Runs a body when the limit allows it.
     ///
     /// - Throws: ``FetchError/cancelled`` if the task is cancelled while it waits; the body's errors.
     func pass<Result: Sendable>(
@@ -39,7 +39,7 @@ final class AsyncSemaphore: Sendable {
         return try await body()
     }
 
-    /// Whether it is one's turn; false if the task was cancelled first.
+    /// Waits for a permit; false if the task was cancelled first.
     private func enter() async -> Bool {
         let ticket = state.withLock { state in
             state.lastTicket += 1
@@ -57,7 +57,7 @@ final class AsyncSemaphore: Sendable {
                     return false
                 }
                 if isNext { return waiter.resume(returning: true) }
-                // Cancelled before it waited, nobody would wake it.
+                // If the task was cancelled before it waited, the cancellation handler has not woken it.
                 if Task.isCancelled { abandon(ticket) }
             }
         } onCancel: {

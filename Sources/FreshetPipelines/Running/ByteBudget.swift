@@ -1,12 +1,12 @@
 internal import FreshetSignals
 
-/// How many bytes several things may have together.
+/// A limit on the total size of several values.
 final class ByteBudget: Sendable {
     private let limit: UInt64
     private let what: String
     private let taken = Lock<UInt64>(0)
 
-    /// - Parameter what: the beginning of a sentence.
+    /// - Parameter what: the beginning of an error message.
     init(_ limit: UInt64, of what: String) {
         self.limit = limit
         self.what = what

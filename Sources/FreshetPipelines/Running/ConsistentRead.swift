@@ -1,7 +1,7 @@
 internal import FreshetSignals
 
-/// What the sources of a joined stage gave so far. Should a copy among them be replaced while another one is read, copies
-/// are read again, and only those: what others were asked for they are not asked for twice.
+/// The results of a joined stage's sources so far. If a copy among them is replaced while another copy is read, only
+/// the copies are read again: the results of the other sources are reused.
 final class ConsistentRead: Sendable {
     /// A copy of another pipeline, as it was read.
     struct Copy: Sendable {
@@ -9,7 +9,7 @@ final class ConsistentRead: Sendable {
         var validators: Validators
     }
 
-    /// What a source that is no copy came to.
+    /// The result of a source that is not a copy.
     enum Answer: Sendable {
         case value(StageEvaluator.Value)
         case failed(RunFailure)
@@ -17,13 +17,13 @@ final class ConsistentRead: Sendable {
 
     private struct State {
         var copies: [Copy] = []
-        /// By the place and what was asked there. Of the outermost reading alone.
+        /// The results, by position and request. Only the outermost read uses them.
         var answers: [String: Answer] = [:]
         var expectedBranches = 0
         var endedBranches = 0
     }
 
-    /// That of the joined stage around this one.
+    /// The read of the joined stage around this one.
     private let outer: ConsistentRead?
     private let state = Lock(State())
 
@@ -31,15 +31,15 @@ final class ConsistentRead: Sendable {
 
     var copies: [Copy] { state.withLock { $0.copies } }
 
-    func note(_ copy: Copy) { state.withLock { $0.copies.append(copy) } }
+    func record(_ copy: Copy) { state.withLock { $0.copies.append(copy) } }
 
-    /// These copies are of one moment: the stage around this one has to see whether they still are when it has read all.
+    /// The copies are consistent. The surrounding stage has to verify them again when it has read all its sources.
     func finish() {
         let copies = copies
         outer?.state.withLock { $0.copies += copies }
     }
 
-    /// Begins anew; returns how many branches were expected and ended, which are to be counted again.
+    /// Begins again; returns the numbers of expected and ended branches, which will be counted again.
     func restart() -> (expected: Int, ended: Int) {
         let counts = state.withLock { state in
             state.copies = []

@@ -1,19 +1,19 @@
-/// Gives answers to programs: a long one is kept aside until there is memory for it and for the programs.
+/// Passes answers to programs. A long answer stays on disk until there is memory for it and for the programs.
 struct ContentReader: Sendable {
     let world: EngineDependencies
-    /// Nil: no answer is kept aside.
+    /// Nil: all answers stay in memory.
     var definition: PipelineDefinition?
 
-    /// Where a long answer goes that a program reads; nil: it is wanted in memory.
-    var keeper: (any BodyStoring)? {
+    /// The store for a long answer that a program reads; nil: the answer must be in memory.
+    var bodyStore: (any BodyStoring)? {
         guard world.memory != nil, let definition else { return nil }
-        return world.store.keeper(of: definition)
+        return world.store.bodyStore(of: definition)
     }
 
-    /// Does something with the bytes of an answer, and with more memory once more, if there was too little. The answer has
-    /// ended then.
+    /// Runs work on the bytes of an answer, and again with more memory if the memory did not suffice. Afterwards the
+    /// stored answer is discarded.
     ///
-    /// - Parameter work: is given the world in which programs have the memory that is theirs.
+    /// - Parameter work: gets the dependencies whose programs use the reserved memory.
     func read<Result>(
         _ body: FetchedBody, _ work: (_ bytes: [UInt8], EngineDependencies) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
@@ -44,7 +44,7 @@ struct ContentReader: Sendable {
         _ work: (_ bytes: [UInt8], EngineDependencies) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         let memory = try await world.reserve(for: kept.size, level)
-        // To the end of all that is done with the bytes.
+        // Released when the work on the bytes has ended.
         defer { memory?.release() }
         let bytes: [UInt8]
         do throws(RunFailure) {

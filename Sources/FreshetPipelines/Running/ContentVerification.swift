@@ -1,129 +1,131 @@
-/// Looks whether a body that an origin sent is what its publisher made, by what lies beside it: a list of sums, a
-/// signature. What is compared is the body as it came, before any program has seen it.
+/// Verifies a body with files that are published beside it: a checksum list, a signature. It verifies the body as
+/// received, before any program has processed it.
 struct ContentVerification: Sendable {
     let rules: CheckRules
-    /// The request that was answered with the body.
+    /// The request for the body.
     let source: HTTPSource
-    let prover: any ContentVerifying
-    /// The requests for what lies beside it, filled, with what of the source goes along.
+    let verifier: any ContentVerifying
+    /// Completes a request for a file beside the content: with parameter values, and the source's header fields if
+    /// allowed.
     let request: @Sendable (HTTPSource) throws(FetchError) -> HTTPSource
-    /// Asks for something of so many bytes at most.
-    let ask: @Sendable (HTTPSource, UInt64) async throws(FetchError) -> [UInt8]
+    /// Fetches a file of at most this number of bytes.
+    let fetch: @Sendable (HTTPSource, UInt64) async throws(FetchError) -> [UInt8]
 
-    /// What came of it.
+    /// The result of the verification.
     struct Outcome: Hashable, Sendable {
-        /// Why the body is not what its publisher made; nil: it is, as far as that is to be looked at.
-        var refusal: RunFailure?
-        /// What its publisher says of it in the signature.
+        /// Why the body is rejected; nil: it passed the configured checks.
+        var rejection: RunFailure?
+        /// The publisher's trusted comment in the signature.
         var comment: String?
     }
 
-    /// - Throws: why it is not known: what lies beside it is not to be had.
-    func verdict(on body: FetchedBody) async throws(FetchError) -> Outcome {
-        var verdict = Outcome()
+    /// - Throws: a failure if the result is unknown because a file beside the content cannot be fetched.
+    func outcome(on body: FetchedBody) async throws(FetchError) -> Outcome {
+        var outcome = Outcome()
         if let rule = rules.sha256 {
             do throws(FetchError) {
-                verdict.refusal = try await refusal(of: body, by: rule)
+                outcome.rejection = try await rejection(of: body, by: rule)
             } catch {
                 throw error.of("check.sha256")
             }
         }
-        if let rule = rules.minisign, verdict.refusal == nil {
+        if let rule = rules.minisign, outcome.rejection == nil {
             do throws(FetchError) {
-                verdict = try await self.verdict(on: body, by: rule)
+                outcome = try await self.outcome(on: body, by: rule)
             } catch {
                 throw error.of("check.minisign")
             }
         }
-        return verdict
+        return outcome
     }
 
-    /// Origins do not replace a file and what lies beside it at one instant.
-    private static let race = "if the origin is just replacing its files, that mends itself"
+    /// A hint: an origin does not replace a file and the files beside it atomically.
+    private static let race = "if the origin is replacing its files, the next attempt succeeds"
 
-    /// - Parameter refusal: what does not fit together may fit in a moment.
-    private func refused(_ key: String, _ why: String, _ refusal: RunFailure.Refusal = .brief) -> RunFailure {
-        RunFailure(.content, "check.\(key): \(why)", refusal: refusal)
+    /// - Parameter rejection: files that do not match may match in a moment.
+    private func rejected(_ key: String, _ why: String, _ rejection: RunFailure.Rejection = .brief) -> RunFailure {
+        RunFailure(.content, "check.\(key): \(why)", rejection: rejection)
     }
 
-    // MARK: Sums
+    // MARK: Checksums
 
-    private func refusal(of body: FetchedBody, by rule: ChecksumRule) async throws(FetchError) -> RunFailure? {
-        let list = ChecksumList(try await ask(try request(rule.list), ChecksumRule.listLimit))
-        let wanted: String
+    private func rejection(of body: FetchedBody, by rule: ChecksumRule) async throws(FetchError) -> RunFailure? {
+        let list = ChecksumList(try await fetch(try request(rule.list), ChecksumRule.listLimit))
+        let expected: String
         do throws(ChecksumList.ValidationError) {
-            wanted = try list.digest(of: rule.name ?? source.fileName)
+            expected = try list.digest(of: rule.name ?? source.fileName)
         } catch {
-            return refused("sha256", error.sentence)
+            return rejected("sha256", error.sentence)
         }
-        let found = try await prover.sha256(of: body)
-        guard found != wanted else { return nil }
-        return refused("sha256", "the content has the sum \(found), and the list says \(wanted); \(Self.race)")
+        let found = try await verifier.sha256(of: body)
+        guard found != expected else { return nil }
+        return rejected("sha256", "the content has the checksum \(found), but the list says \(expected); \(Self.race)")
     }
 
     // MARK: Signatures
 
-    private func verdict(on body: FetchedBody, by rule: SignatureRule) async throws(FetchError) -> Outcome {
-        let file = try await ask(
+    private func outcome(on body: FetchedBody, by rule: SignatureRule) async throws(FetchError) -> Outcome {
+        let file = try await fetch(
             try rule.signature.map(request) ?? source.adding(SignatureRule.suffix).asGet, SignatureRule.signatureLimit)
         let signature: MinisignSignature
         do throws(MinisignSignature.ValidationError) {
             signature = try MinisignSignature(file)
         } catch {
-            return Outcome(refusal: refused("minisign", "what lies beside the content \(error.message)"))
+            return Outcome(rejection: rejected("minisign", "the signature file \(error.message)"))
         }
         let key =
             switch rule.key {
             case .key(let key): key
-            case .file(let path): try await prover.key(in: path)
+            case .file(let path): try await verifier.key(in: path)
             }
-        if let refusal = try await refusal(of: body, signature, by: key) { return Outcome(refusal: refusal) }
+        if let rejection = try await rejection(of: body, signature, by: key) { return Outcome(rejection: rejection) }
         return Outcome(comment: String(decoding: signature.trustedComment, as: UTF8.self))
     }
 
-    private func refusal(
+    private func rejection(
         of body: FetchedBody, _ signature: MinisignSignature, by key: MinisignKey
     ) async throws(FetchError) -> RunFailure? {
         guard signature.number == key.number else {
-            return refused(
+            return rejected(
                 "minisign",
-                "the signature was made with the key \(MinisignKey.name(of: signature.number)), and \(key.name) is trusted; "
-                    + "if the publisher has a new key, configure that", .passing)
+                "the signature was made with the key \(MinisignKey.name(of: signature.number)), "
+                    + "and \(key.name) is trusted; "
+                    + "if the publisher has a new key, configure it", .passing)
         }
         let message: [UInt8]
         switch signature.kind {
-        case .digest: message = try await prover.blake2b(of: body)
+        case .digest: message = try await verifier.blake2b(of: body)
         case .whole:
             guard body.size <= SignatureRule.wholeLimit else {
-                return refused(
+                return rejected(
                     "minisign",
-                    "the signature is of the old kind, which is taken for contents of at most "
+                    "the signature is of the old kind, which is accepted for contents of at most "
                         + "\(SignatureRule.wholeLimit) bytes; have the publisher sign it without 'minisign -l'",
                     .passing)
             }
             message = try await body.content()
-            // Nothing that is signed says which kind it is: the digest of another content, with that content's signature,
-            // would pass for a content that was signed.
+            // The signature does not cover its kind: the digest of another signed content, with that content's
+            // signature, would pass as a signed content.
             guard message.count != MinisignSignature.digestBytes else {
-                return refused(
+                return rejected(
                     "minisign",
                     "the signature is of the old kind, which proves nothing of a content of "
                         + "\(MinisignSignature.digestBytes) bytes; have the publisher sign it without 'minisign -l'",
                     .passing)
             }
         }
-        guard try await prover.isSigned(message, signature.signature, by: key.ed25519) else {
-            return refused("minisign", "the signature is not that of this content; \(Self.race)")
+        guard try await verifier.isSigned(message, signature.signature, by: key.ed25519) else {
+            return rejected("minisign", "the signature does not match this content; \(Self.race)")
         }
-        guard try await prover.isSigned(signature.globalMessage, signature.globalSignature, by: key.ed25519) else {
-            return refused("minisign", "the trusted comment is not the one that was signed")
+        guard try await verifier.isSigned(signature.globalMessage, signature.globalSignature, by: key.ed25519) else {
+            return rejected("minisign", "the trusted comment does not match its signature")
         }
         return nil
     }
 }
 
 extension FetchedBody {
-    /// All of it.
+    /// The whole body.
     func content() async throws(FetchError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): return bytes
@@ -138,7 +140,7 @@ extension FetchedBody {
 }
 
 extension HTTPSource {
-    /// The same without a body.
+    /// The same request without a body.
     fileprivate var asGet: HTTPSource {
         var source = self
         source.method = .get
@@ -147,14 +149,15 @@ extension HTTPSource {
 }
 
 extension ChecksumList.ValidationError {
-    /// A sentence.
+    /// The error message.
     fileprivate var sentence: String {
         switch self {
-        case .empty: "there is no SHA-256 sum in what lies beside the content"
-        case .notThere(let name): "the list has no sum of '\(name)'; 'name' says what it is called there"
+        case .empty: "the checksum list has no SHA-256 checksum"
+        case .missing(let name): "the list has no checksum for '\(name)'; set 'name' to the file's name in the list"
         case .ambiguous(let name):
-            "the list has several files '\(name)' with different sums; 'name' takes the path of one of them"
-        case .noName: "the list has sums of files, and the URL of the source names none; say which: name: FILE"
+            "the list has several files '\(name)' with different checksums; set 'name' to the path of one of them"
+        case .noName:
+            "the list has checksums of several files, and the URL of the source has no file name; set name: FILE"
         }
     }
 }

@@ -1,29 +1,29 @@
 internal import FreshetSignals
 
-/// One run of a pipeline by itself, without an engine: it asks, transforms and checks as any run does, and what would be
-/// committed goes to whoever asked for it.
+/// One run of a pipeline without an engine: it fetches, transforms and checks like any run, and returns the snapshot to
+/// the caller instead of committing it.
 ///
-/// Nothing of earlier runs is known to it: no request is conditional, and no branch shows what it showed before.
+/// It has no state of earlier runs: all requests are unconditional, and no branch shows an earlier value.
 package struct DryRun: Sendable {
-    /// What a run that would have committed came to.
+    /// The result of a run that would have committed.
     package struct Outcome: Sendable {
         package var snapshot: Snapshot
-        /// What the origin calls it, or what a program made of it; nil: nobody said.
+        /// The media type from the origin, or of a program's output; nil: not known.
         package var mediaType: String?
         /// The branches that failed while the run did not.
         package var failures: [BranchFailure]
-        /// How many requests it took.
+        /// The number of requests.
         package var requests: Int
     }
 
     private let body: RunExecutor
     private let store: CapturingStore
-    private let witness: RecordingFetcher
+    private let recorder: RecordingFetcher
 
     /// - Parameters:
     ///   - parameters: the values of the pipeline's parameters.
-    ///   - helpers: what checks need of others.
-    ///   - limits: how many requests it may make at once.
+    ///   - helpers: the helpers of the checks.
+    ///   - limits: the limits on concurrent requests.
     ///   - copy: the copy that would be replaced; nil: there is none.
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
@@ -31,16 +31,16 @@ package struct DryRun: Sendable {
         limits: RequestLimiter.Limits, copy: [UInt8]? = nil
     ) {
         store = CapturingStore(copy: copy)
-        witness = RecordingFetcher(fetcher)
+        recorder = RecordingFetcher(fetcher)
         let world = EngineDependencies(
-            fetcher: witness, transformer: transformer, store: store, clock: clock,
+            fetcher: recorder, transformer: transformer, store: store, clock: clock,
             slots: RequestLimiter(limits), helpers: helpers)
         body = RunExecutor(
             definition: definition, world: world.with(RunPermits(world.slots, for: 0)), parameters: parameters,
             epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
     }
 
-    /// Runs until it has an outcome; no longer than the pipeline's deadline.
+    /// Runs until there is an outcome, at most for the pipeline's deadline.
     package func run() async throws(FetchError) -> Outcome {
         let deadline = body.definition.refresh.deadline
         let isLate = CurrentValue(false)
@@ -70,12 +70,12 @@ package struct DryRun: Sendable {
         let isAnswer =
             definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
             && definition.cache.files.isEmpty
-        if isAnswer { return witness.mediaType }
+        if isAnswer { return recorder.mediaType }
         return definition.cache.format == .text ? "text/plain" : "application/json"
     }
 }
 
-/// Remembers one snapshot, and knows nothing else.
+/// A store that captures one snapshot and has no other state.
 private final class CapturingStore: SnapshotStore {
     private let captured = Lock<Snapshot?>(nil)
     /// The copy that the snapshot would replace.
@@ -93,11 +93,11 @@ private final class CapturingStore: SnapshotStore {
                 path: definition.cache.readerFile))
     }
 
-    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+    func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
         -> RejectionResult
     { .dropped }
-    /// What comes is compared and shown, and so is wanted in memory.
-    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
+    /// Nil: the content is compared and shown, so it must be in memory.
+    func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
     func remembered(_ pipeline: String) async -> PersistentState {
         var state = PersistentState()
         if let copy {
@@ -108,7 +108,7 @@ private final class CapturingStore: SnapshotStore {
     }
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { copy }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
-    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool { false }
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
     func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
     func recordUnchanged(
@@ -124,18 +124,18 @@ private final class CapturingStore: SnapshotStore {
     ) async {}
 }
 
-/// Asks somebody else, and notes of what type the last answer was.
+/// A fetcher that forwards requests and records the media type of the last answer.
 private final class RecordingFetcher: Fetching {
     private let fetcher: any Fetching
-    private let noted = Lock<String?>(nil)
+    private let recorded = Lock<String?>(nil)
 
     init(_ fetcher: any Fetching) { self.fetcher = fetcher }
 
-    var mediaType: String? { noted.withLock { $0 } }
+    var mediaType: String? { recorded.withLock { $0 } }
 
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
         let result = try await fetcher.fetch(request)
-        if case .content(let content) = result { noted.withLock { $0 = content.mediaType } }
+        if case .content(let content) = result { recorded.withLock { $0 = content.mediaType } }
         return result
     }
 

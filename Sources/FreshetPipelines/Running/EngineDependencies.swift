@@ -1,19 +1,20 @@
-/// What pipelines need of the world: one value for all of them.
+/// The dependencies of pipelines; all pipelines share them.
 package final class EngineDependencies: Sendable {
     package let fetcher: any Fetching
     package let transformer: any Transforming
     package let store: any SnapshotStore
     package let clock: any EngineClock
     package let slots: RequestLimiter
-    /// Nil: no limit on memory, and answers that programs work on are in memory.
+    /// Nil: there is no limit on memory, and answers for programs are kept in memory.
     package let memory: MemoryBudget?
-    /// Nil: nobody can ask, and a pipeline with a probe waits.
+    /// Nil: proofs are not possible, and a pipeline with a probe waits.
     package let prober: (any Probing)?
     package let helpers: CheckHelpers
-    /// Takes secrets out of a failure's message, before anybody is told of it.
+    /// Redacts secrets in a failure's message before it is reported.
     package let redact: @Sendable (String) -> String
-    /// Those of the run whose world it is; nil: its requests are not counted, or it is nobody's own.
-    private let places: RunPermits?
+    /// The permits of the run that uses these dependencies; nil: no single run uses them, or its requests are not
+    /// limited.
+    private let permits: RunPermits?
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
@@ -30,11 +31,11 @@ package final class EngineDependencies: Sendable {
         self.memory = memory
         self.prober = prober
         self.redact = redact
-        places = nil
+        permits = nil
     }
 
     private init(
-        _ world: EngineDependencies, _ fetcher: any Fetching, _ transformer: any Transforming, _ places: RunPermits?
+        _ world: EngineDependencies, _ fetcher: any Fetching, _ transformer: any Transforming, _ permits: RunPermits?
     ) {
         self.fetcher = fetcher
         self.transformer = transformer
@@ -45,34 +46,34 @@ package final class EngineDependencies: Sendable {
         prober = world.prober
         helpers = world.helpers
         redact = world.redact
-        self.places = places
+        self.permits = permits
     }
 
-    /// The same for one run, whose requests take places.
-    func with(_ places: RunPermits) -> EngineDependencies {
+    /// The same dependencies for one run, whose requests need permits.
+    func with(_ permits: RunPermits) -> EngineDependencies {
         EngineDependencies(
-            self, LimitedFetcher(fetcher: fetcher, places: places), transformer.share(of: places.pipeline), places)
+            self, LimitedFetcher(fetcher: fetcher, permits: permits), transformer.share(of: permits.pipeline), permits)
     }
 
-    /// The same with the memory of a reservation.
+    /// The same dependencies with the memory of a reservation.
     func using(_ memory: MemoryReservation) -> EngineDependencies {
-        EngineDependencies(self, fetcher, transformer.using(memory), places)
+        EngineDependencies(self, fetcher, transformer.using(memory), permits)
     }
 
-    /// Waits for the memory to work on an answer. Nil: there is no limit.
+    /// Waits for the memory for work on an answer. Nil: there is no limit.
     ///
     /// - Parameter input: the size of the answer in bytes.
     func reserve(for input: Int, _ level: MemoryShare.Level) async throws(FetchError) -> MemoryReservation? {
         guard let memory else { return nil }
-        guard let places else { return try await memory.reserve(for: input, level) }
-        let wait = MemoryWait(places)
+        guard let permits else { return try await memory.reserve(for: input, level) }
+        let wait = MemoryWait(permits)
         defer { wait.end() }
         return try await memory.reserve(for: input, level) { wait.begin($0) }
     }
 
-    /// Returns when so much time has passed, or when the task is cancelled.
+    /// Returns when this time has passed, or when the task is cancelled.
     func pause(for duration: Duration) async {
-        guard let places else { return await clock.pause(for: duration) }
-        await places.rest { await clock.pause(for: duration) }
+        guard let permits else { return await clock.pause(for: duration) }
+        await permits.pause { await clock.pause(for: duration) }
     }
 }

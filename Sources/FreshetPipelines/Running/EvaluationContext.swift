@@ -1,65 +1,65 @@
-/// What stands around a stage: the items of the fan-outs that it is in.
+/// The context of a stage: the items of the fan-outs around it.
 struct EvaluationContext: Sendable {
-    /// The keys that lead to the branch; none: the pipeline's own stage.
+    /// The keys on the path to the branch; empty: the pipeline's own stage.
     var path: [String] = []
-    /// What its programs find, the innermost last.
+    /// The variables of the stage's programs, the innermost last.
     var variables: [JQVariable] = []
-    /// What fills the places of its URL. An item's place without a value has none here.
-    var places: [URLTemplate.Place: String] = [:]
-    /// That of the innermost joined stage around it.
+    /// The values of the placeholders. A placeholder of an item without a value is missing here.
+    var placeholders: [URLTemplate.Placeholder: String] = [:]
+    /// The read of the innermost joined stage around this stage.
     var reading: ConsistentRead?
 
-    /// Where URLs may lead that the items name, by the items' names.
+    /// The lists of the items, by the items' names: they decide where URLs of items may lead.
     var lists: [String: ItemList] = [:]
 
-    /// The list that an item is on.
+    /// The list of an item.
     struct ItemList: Sendable {
-        /// The request for it; nil: it came from no origin.
+        /// The request for the list; nil: the list came from no origin.
         var source: HTTPSource?
-        /// URLs that its items name lead to that request's origin only.
+        /// Whether URLs of its items must be at that request's origin.
         var sameOrigin: Bool
     }
 
-    /// Another number for each branch, the same in each run of one seed.
+    /// A seed that differs between branches and is the same in each run with the same seed.
     func seed(from seed: UInt64) -> UInt64 {
         path.joined(separator: "/").utf8.reduce(seed) { Jitter.mix($0 ^ UInt64($1)) }
     }
 
-    /// The scope of a branch.
+    /// The context of a branch.
     ///
-    /// - Parameter list: the request for the list; nil: it came from no origin.
+    /// - Parameter list: the request for the list; nil: the list came from no origin.
     func entering(_ item: BranchItem, of each: EachDefinition, from list: HTTPSource?) -> EvaluationContext {
         var scope = self
         scope.path.append(item.key)
         scope.lists[each.name] = ItemList(source: list, sameOrigin: each.sameOrigin)
         scope.variables.append(JQVariable(each.name, json: item.json))
         // An inner fan-out of the same name hides the outer one.
-        scope.places = scope.places.filter { $0.key.name != each.name }
-        scope.places.merge(item.places) { _, new in new }
+        scope.placeholders = scope.placeholders.filter { $0.key.name != each.name }
+        scope.placeholders.merge(item.placeholders) { _, new in new }
         return scope
     }
 }
 
-/// One item of a list, of which a branch is made.
+/// One item of a list, for one branch.
 struct BranchItem: Hashable, Sendable {
-    /// What tells it apart, as text.
+    /// The item's key as text.
     var key: String
     /// The item as one JSON text.
     var json: [UInt8]
-    /// The values that it has for places in URLs.
-    var places: [URLTemplate.Place: String]
+    /// The item's values for placeholders.
+    var placeholders: [URLTemplate.Placeholder: String]
 }
 
 extension EachDefinition {
-    /// The items of a list, by a jq program in the helper. Of two with one key the last counts, at the first one's place.
-    ///
-    /// - Parameter list: one JSON text.
+    /// The items of a list, by a jq program in the helper. Of items with the same key, the last one is kept, at the
+    /// position of the first.
     func items(
         of list: [UInt8], by transformer: any Transforming, with variables: [JQVariable]
     ) async throws(FetchError) -> [BranchItem] {
-        let places = places
-        let values = try await transformer.values(of: list, by: itemsProgram(places), variables: variables)
-        let width = 2 + places.count
+        let placeholders = placeholders
+        // Each value is released as soon as its item has it: a list has up to three times its size in values.
+        var values = try await transformer.values(of: list, by: itemsProgram(placeholders), variables: variables)
+        let width = 2 + placeholders.count
         guard values.count.isMultiple(of: width) else {
             throw .failed(RunFailure(.content, "each.key has to give one value for each item (\(key))"))
         }
@@ -67,7 +67,7 @@ extension EachDefinition {
             throw .failed(
                 RunFailure(
                     .content,
-                    "the list has \(values.count / width) items, more than 'each' takes (\(Self.maximumItems))"))
+                    "the list has \(values.count / width) items, more than 'each' allows (\(Self.maximumItems))"))
         }
         var items: [BranchItem] = []
         var known: [String: Int] = [:]
@@ -76,7 +76,7 @@ extension EachDefinition {
                 throw .failed(
                     RunFailure(
                         .content,
-                        "an item has a key of \(values[start + 1].count) bytes, more than 'each' takes "
+                        "an item has a key of \(values[start + 1].count) bytes, more than 'each' allows "
                             + "(\(Self.maximumKeyBytes)); see each.key (\(key))"))
             }
             guard CombiningMarks.areFew(in: values[start + 1]) else {
@@ -87,12 +87,15 @@ extension EachDefinition {
                             + "each.key (\(key))"))
             }
             var item = BranchItem(
-                key: String(decoding: values[start + 1], as: UTF8.self), json: values[start], places: [:])
-            for (place, value) in zip(places, values[(start + 2)...]) where value.first == Self.present {
-                item.places[place] = String(decoding: value.dropFirst(), as: UTF8.self)
+                key: String(decoding: values[start + 1], as: UTF8.self), json: values[start], placeholders: [:])
+            for (placeholder, value) in zip(placeholders, values[(start + 2)...]) where value.first == Self.present {
+                let isKey = value.dropFirst().elementsEqual(values[start + 1])
+                // Two strings of one storage: in most lists the key is what the URL is made of.
+                item.placeholders[placeholder] = isKey ? item.key : String(decoding: value.dropFirst(), as: UTF8.self)
             }
+            for index in start..<(start + width) { values[index] = [] }
             if let first = known[item.key] {
-                // Strings are equal if they are canonically equivalent (UAX #15), and each would have the other's branch.
+                // Canonically equivalent strings are equal (UAX #15), so the two items would share one branch.
                 guard items[first].key.utf8.elementsEqual(item.key.utf8) else {
                     throw .failed(
                         RunFailure(
@@ -109,21 +112,21 @@ extension EachDefinition {
         return items
     }
 
-    /// What stands before a place's value; of one that is no value for a URL there is only another sign.
+    /// The prefix of a placeholder's value. A value that cannot be inserted has another prefix.
     private static let present = UInt8(ascii: "=")
 
-    /// For each item: itself, its key, and the value for each place.
-    private func itemsProgram(_ places: [URLTemplate.Place]) -> String {
-        // A program of the configuration may end with a comment: what follows stands on a line of its own.
+    /// A program with these outputs for each item: the item, its key, and the value of each placeholder.
+    private func itemsProgram(_ placeholders: [URLTemplate.Placeholder]) -> String {
+        // A line break follows the configured program, which may end with a comment.
         var outputs = [
             "tojson",
             "([(\(key)\n)] | if length == 1 and .[0] != null then .[0] | if type == \"string\" then . else tojson end "
                 + "else error(\"each.key gives no single value for an item\") end)",
         ]
-        for place in places {
-            let way = place.path.map { "[\"\($0)\"]?" }.joined()
+        for placeholder in placeholders {
+            let way = placeholder.path.map { "[\"\($0)\"]?" }.joined()
             outputs.append(
-                "((if \(place.path.isEmpty ? "true" : "type == \"object\"") then .\(way) else null end) "
+                "((if \(placeholder.path.isEmpty ? "true" : "type == \"object\"") then .\(way) else null end) "
                     + "| if type == \"string\" then \"=\" + . elif type == \"number\" or type == \"boolean\" "
                     + "then \"=\" + tojson else \"-\" end)")
         }

@@ -1,6 +1,6 @@
 package import FreshetSignals
 
-/// Runs a body until it returns; when the value becomes true it is cancelled, and awaited all the same.
+/// Runs a body until it returns. When the value becomes true, the body is cancelled, and its end is awaited.
 ///
 /// - Parameter nothing: the result if the task was cancelled before the body could begin.
 package func interruptible<Result: Sendable>(

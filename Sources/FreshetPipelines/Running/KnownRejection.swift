@@ -1,40 +1,41 @@
-/// Content that a check has refused, for as long as that check says: its source is asked whether it still has it, and not
-/// for all of it again.
+/// Content that a check rejected, while the same checks are configured: a conditional request shows whether the source
+/// still has it, so that it is not downloaded again.
 struct KnownRejection: Hashable, Sendable {
-    /// Where the content is. Only while it is there its source is asked so: else it comes whole again, to be looked at.
-    enum Place: Hashable, Sendable {
-        /// It is kept aside.
+    /// Where the content is kept. Requests are conditional only while it is kept; otherwise it is downloaded and
+    /// checked again.
+    enum Location: Hashable, Sendable {
+        /// It is kept as the rejected candidate.
         case aside(RejectedSnapshot)
-        /// It is the copy that readers have, by its digest, and a check that is stricter than it was refuses that. What a
-        /// source says of it would make no other content of it, so that the check need not see it again.
+        /// It is the published copy, with this digest, and a stricter check rejects it now. A confirmation by the
+        /// source does not change the content, so it is not checked again.
         case copy(digest: String)
     }
 
-    var place: Place
+    var location: Location
     var failure: RunFailure
-    /// What the source called it.
+    /// The validators of the source for it.
     var validators: Validators
-    /// What they are bound to besides the content, the checks among it.
+    /// The binding of the validators besides the content; it includes the checks.
     var binding: String
 
-    /// - Parameter wallNow: the source has said again that it has this.
+    /// The source has confirmed that it still has this content.
     mutating func isConfirmed(at wallNow: Int64) {
-        guard case .aside(var snapshot) = place else { return }
-        snapshot.refusedAt = wallNow
-        place = .aside(snapshot)
+        guard case .aside(var snapshot) = location else { return }
+        snapshot.rejectedAt = wallNow
+        location = .aside(snapshot)
     }
 
-    /// What is kept aside; nil: it is the copy.
+    /// The rejected candidate; nil: the content is the copy.
     var snapshot: RejectedSnapshot? {
-        switch place {
+        switch location {
         case .aside(let snapshot): snapshot
         case .copy: nil
         }
     }
 
     func isKept(of pipeline: String, in store: some SnapshotStore) async -> Bool {
-        switch place {
-        case .aside(let snapshot): await store.keepsRefused(pipeline, snapshot.digest)
+        switch location {
+        case .aside(let snapshot): await store.keepsRejected(pipeline, snapshot.digest)
         case .copy(let digest): await store.isCopy(pipeline, digest)
         }
     }

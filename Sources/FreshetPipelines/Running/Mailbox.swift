@@ -1,11 +1,11 @@
 internal import FreshetSignals
 
-/// Where events for a machine wait until the engine's task takes them.
+/// A queue of events for a machine, which the engine's task takes.
 final class Mailbox<Event: Sendable>: Sendable {
     private let inbox: CauseInbox
-    /// In the engine's inbox; no other mailbox has it.
+    /// The unique key of this mailbox in the engine's inbox.
     let key: CauseInbox.Key
-    /// Nil once nobody takes them any more.
+    /// Nil after ``close()``.
     private let events = Lock<[Event]?>([])
 
     init(inbox: CauseInbox, key: CauseInbox.Key) {
@@ -13,7 +13,7 @@ final class Mailbox<Event: Sendable>: Sendable {
         self.key = key
     }
 
-    /// From any thread.
+    /// Adds an event, from any thread.
     func post(_ event: Event) {
         let isFirst = events.withLock { events in
             defer { events?.append(event) }
@@ -22,7 +22,7 @@ final class Mailbox<Event: Sendable>: Sendable {
         if isFirst { inbox.wake(key) }
     }
 
-    /// Takes all that is there.
+    /// Takes all events.
     func take() -> [Event] {
         events.withLock { events in
             guard let taken = events else { return [] }
@@ -31,7 +31,7 @@ final class Mailbox<Event: Sendable>: Sendable {
         }
     }
 
-    /// Nobody takes anything any more; what is posted from now on is dropped.
+    /// Closes the mailbox; events that are posted from now on are dropped.
     func close() {
         events.withLock { $0 = nil }
     }

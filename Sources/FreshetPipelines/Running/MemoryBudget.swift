@@ -2,13 +2,14 @@ internal import FreshetSignals
 
 /// The memory that answers take while programs work on them, over all pipelines (`memory.max`).
 ///
-/// Where an answer waits for its share it is on disk, and takes nothing. Who has a share waits for no other.
+/// An answer that waits for its share is on disk and takes no memory. A holder of a share never waits for another
+/// share.
 package final class MemoryBudget: Sendable {
     private struct State {
         var machine: MemoryBudgetMachine
         var waiters: [MemoryBudgetMachine.Ticket: CurrentValue<Bool>] = [:]
 
-        /// Returns those to be woken.
+        /// Returns the waiters to wake.
         mutating func granted(_ tickets: [MemoryBudgetMachine.Ticket]) -> [CurrentValue<Bool>] {
             tickets.compactMap { waiters.removeValue(forKey: $0) }
         }
@@ -21,15 +22,15 @@ package final class MemoryBudget: Sendable {
         state = Lock(State(machine: MemoryBudgetMachine(limit: limit)))
     }
 
-    /// Sets another limit. What is taken beyond it is not given again.
+    /// Sets another limit. Memory that is taken beyond a lower limit is not granted again when it is released.
     package func change(limit: UInt64) {
         let waiters = state.withLock { state in state.granted(state.machine.change(limit: limit)) }
         for waiter in waiters { waiter.value = true }
     }
 
-    /// Bytes.
+    /// The limit in bytes.
     package var limit: UInt64 { state.withLock { $0.machine.limit } }
-    /// Bytes, and how many reservations wait.
+    /// The taken bytes, and the number of waiting reservations.
     package var counts: (taken: UInt64, waiting: Int) {
         state.withLock { ($0.machine.taken, $0.machine.waitingCount) }
     }
@@ -38,9 +39,9 @@ package final class MemoryBudget: Sendable {
     ///
     /// - Parameters:
     ///   - input: the size of the answer in bytes.
-    ///   - waiting: is called if it has to wait, with what it waits for.
-    /// - Throws: ``FetchError/cancelled`` if the task is cancelled while it waits; a failure if the answer is too large for
-    ///   the limit.
+    ///   - waiting: called if the reservation has to wait, with a description of the wait.
+    /// - Throws: ``FetchError/cancelled`` if the task is cancelled while it waits; a failure if the answer is too large
+    ///   for the limit.
     package func reserve(
         for input: Int, _ level: MemoryShare.Level, waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(FetchError) -> MemoryReservation {
@@ -49,13 +50,13 @@ package final class MemoryBudget: Sendable {
         guard let share = MemoryShare(for: UInt64(input), level, of: limit) else {
             throw .failed(Self.tooLarge(input, limit))
         }
-        let (ticket, isAtOnce) = state.withLock { state in
-            let (ticket, isAtOnce) = state.machine.request(share.total)
-            if !isAtOnce { state.waiters[ticket] = isGranted }
-            return (ticket, isAtOnce)
+        let (ticket, isImmediate) = state.withLock { state in
+            let (ticket, isImmediate) = state.machine.request(share.total)
+            if !isImmediate { state.waiters[ticket] = isGranted }
+            return (ticket, isImmediate)
         }
         let reservation = MemoryReservation(share, isAll: share.total == limit, in: self, ticket)
-        if isAtOnce { return reservation }
+        if isImmediate { return reservation }
         waiting("\(Self.mebibytes(share.total)) of \(Self.mebibytes(limit)) MiB (memory.max)")
         for await isGranted in isGranted where isGranted { break }
         guard !Task.isCancelled else {
@@ -76,8 +77,9 @@ package final class MemoryBudget: Sendable {
     private static func tooLarge(_ input: Int, _ limit: UInt64) -> RunFailure {
         RunFailure(
             .content,
-            "the content has \(mebibytes(UInt64(input))) MiB, too much for a program to work on with \(mebibytes(limit)) MiB of "
-                + "memory; raise memory.max in freshet.yaml, or lower check.max-bytes to reject such content")
+            "the content has \(mebibytes(UInt64(input))) MiB, too much for a program to work on with "
+                + "\(mebibytes(limit)) MiB of memory; raise memory.max in freshet.yaml, or lower check.max-bytes to "
+                + "reject such content")
     }
 
     /// Rounded up.
@@ -87,7 +89,7 @@ package final class MemoryBudget: Sendable {
 /// A share of the ``MemoryBudget``. It ends by ``release()``, or with its last reference.
 package final class MemoryReservation: Sendable {
     package let share: MemoryShare
-    /// There is no larger one.
+    /// Whether this is the largest possible share.
     package let isAll: Bool
     private let budget: MemoryBudget
     private let ticket: MemoryBudgetMachine.Ticket
@@ -103,6 +105,6 @@ package final class MemoryReservation: Sendable {
 
     deinit { budget.release(ticket) }
 
-    /// Ends it. A second call does nothing.
+    /// Releases the share. A second call has no effect.
     package func release() { budget.release(ticket) }
 }

@@ -1,12 +1,12 @@
-/// Which reservations of memory hold and which wait, in the order in which they came.
+/// Decides which memory reservations are granted and which wait, in the order in which they came.
 ///
-/// A reservation is granted as a whole and never grows, and whoever holds one waits for no other. So each comes to an end by
-/// itself, and no order in which they are asked for leads to a deadlock. Nobody goes ahead of another that waits, so each
-/// is granted in the end, however large it is.
+/// A reservation is granted as a whole and never grows, and a holder never waits for a second one. So each reservation
+/// ends, and no order of requests leads to a deadlock. No reservation overtakes a waiting one, so each is granted in
+/// the end, however large it is.
 struct MemoryBudgetMachine {
     typealias Ticket = UInt64
 
-    /// Bytes.
+    /// The limit in bytes.
     private(set) var limit: UInt64
     private(set) var taken: UInt64 = 0
     private var lastTicket: Ticket = 0
@@ -17,16 +17,16 @@ struct MemoryBudgetMachine {
 
     var waitingCount: Int { waiting.count }
 
-    /// Asks for so many bytes. More than the limit are granted as the limit is: alone.
+    /// Requests this number of bytes. A request above the limit is granted when no other reservation is held.
     mutating func request(_ bytes: UInt64) -> (ticket: Ticket, isGranted: Bool) {
         lastTicket += 1
         waiting.append((lastTicket, bytes))
         return (lastTicket, settle().contains(lastTicket))
     }
 
-    /// Ends a reservation, or the wait for one. A second time has no effect.
+    /// Ends a reservation, or the wait for one. A second call has no effect.
     ///
-    /// - Returns: whose reservations hold from now on.
+    /// - Returns: the reservations that are granted now.
     mutating func release(_ ticket: Ticket) -> [Ticket] {
         if let bytes = granted.removeValue(forKey: ticket) {
             taken -= bytes
@@ -36,19 +36,19 @@ struct MemoryBudgetMachine {
         return settle()
     }
 
-    /// Sets another limit. Reservations that hold stay.
+    /// Sets another limit. Granted reservations stay.
     mutating func change(limit: UInt64) -> [Ticket] {
         self.limit = limit
         return settle()
     }
 
-    /// The reservations that are ahead of one that waits; nil: it does not wait.
+    /// The number of reservations ahead of a waiting one; nil: the reservation does not wait.
     func ahead(of ticket: Ticket) -> Int? { waiting.firstIndex { $0.ticket == ticket } }
 
     private mutating func settle() -> [Ticket] {
         var granted: [Ticket] = []
         while let next = waiting.first {
-            // With a limit that was lowered since, what was asked for may be more than all.
+            // After the limit was lowered, a request may exceed it.
             guard taken == 0 || taken <= limit && next.bytes <= limit - taken else { break }
             waiting.removeFirst()
             self.granted[next.ticket] = next.bytes

@@ -2,9 +2,9 @@
 package struct MemoryShare: Hashable, Sendable {
     /// The answer itself, in the daemon.
     package var input: UInt64
-    /// The most that a program puts out, in the daemon.
+    /// The largest output of a program, in the daemon.
     package var output: UInt64
-    /// The most that the helper takes in which a program runs.
+    /// The most memory of the helper process in which a program runs.
     package var helper: UInt64
 
     package init(input: UInt64, output: UInt64, helper: UInt64) {
@@ -15,34 +15,34 @@ package struct MemoryShare: Hashable, Sendable {
 
     package var total: UInt64 { input + output + helper }
 
-    /// What has at most so many bytes needs no reservation, so that small pipelines never wait for large ones. Only as many
-    /// helpers run at once as there are processors, and two more.
+    /// An answer of at most this number of bytes needs no reservation, so that small pipelines never wait for large
+    /// ones. The number of helpers that run at the same time is limited to that of the processors plus two.
     package static let smallInput: UInt64 = 256 << 10
-    /// The share of such an answer.
+    /// The share of a small answer.
     package static let small = MemoryShare(input: smallInput, output: 1 << 20, helper: leastHelper)
-    /// A helper takes that much for a program and its state.
+    /// The memory of a helper for a program and its state.
     static let leastHelper: UInt64 = 8 << 20
-    /// What a program puts out may have so much more than its input.
+    /// The output of a program may be larger than its input by this number of bytes.
     static let slack: UInt64 = 1 << 20
     /// A helper takes four to five times the input where that has few and long values: the input, its values, and the
     /// output twice.
     static let factor: UInt64 = 5
 
-    /// How much an answer is given.
+    /// The size of a share.
     package enum Level: CaseIterable, Sendable {
-        /// What most answers of its size take.
+        /// Enough for most answers of this size.
         case usual
-        /// All that there is.
+        /// All memory of the budget.
         case all
     }
 
-    /// The share of an answer; nil: nothing useful is left beside it.
+    /// The share of an answer; nil: the budget does not leave enough memory for a program.
     ///
     /// - Parameters:
-    ///   - input: its size in bytes.
-    ///   - limit: the most that there is.
+    ///   - input: the answer's size in bytes.
+    ///   - limit: the budget in bytes.
     package init?(for input: UInt64, _ level: Level, of limit: UInt64) {
-        // Sizes are those of arrays, or limits of the configuration: their sums do not overflow.
+        // Sizes of arrays and configured limits are small enough that their sums do not overflow.
         let least = input + Self.slack
         guard input < limit, least < limit - input, Self.leastHelper <= limit - input - least else { return nil }
         if level == .usual {

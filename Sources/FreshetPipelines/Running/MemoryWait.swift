@@ -1,13 +1,13 @@
-/// The wait of one answer for memory, as its run knows it. Call ``end()`` in any case.
+/// Registers the wait of one answer for memory with its run. Always call ``end()``.
 struct MemoryWait: Sendable {
-    private let places: RunPermits
+    private let permits: RunPermits
     private let number: UInt64
 
-    init(_ places: RunPermits) {
-        self.places = places
-        number = places.nextWait()
+    init(_ permits: RunPermits) {
+        self.permits = permits
+        number = permits.nextWait()
     }
 
-    func begin(_ detail: String) { places.noteMemoryWait(number, detail) }
-    func end() { places.noteMemoryWait(number, nil) }
+    func begin(_ detail: String) { permits.recordMemoryWait(number, detail) }
+    func end() { permits.recordMemoryWait(number, nil) }
 }

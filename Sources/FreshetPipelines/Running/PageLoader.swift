@@ -1,41 +1,41 @@
 internal import FreshetSignals
 
-/// The pages of a set, as one.
+/// The merged pages of a set.
 struct PageSet: Hashable, Sendable {
-    /// The items of all pages: one JSON array, and a newline.
+    /// The items of all pages: one JSON array, then a newline.
     var items: [UInt8]
     var pages: Int
-    /// There are more pages than were asked for, because of the limit on them.
+    /// Whether the limit on pages ended the set although there are more.
     var truncated: Bool
-    /// Where it goes on; nil: it does not, or was to have no end.
+    /// Where the set continues; nil: it is complete, or all pages were requested.
     var next: PageBookmark?
-    /// What asks for the changes since; nil: nothing does.
+    /// The token that requests later changes; nil: there is none.
     var token: String?
 }
 
-/// Loads the pages of a source one after the other: asks, has its program say what a page holds, goes on.
+/// Loads the pages of a source one after the other: fetches a page, extracts its items with the program, continues.
 struct PageLoader: Sendable {
     let pages: PagesDefinition
     let source: HTTPSource
-    /// What the programs find beside a page.
+    /// The variables of the programs.
     var variables: [JQVariable] = []
     let world: EngineDependencies
-    /// Nil: pages are in memory.
+    /// Nil: pages are kept in memory.
     var reader: ContentReader?
-    /// What each answer, and all items together, must satisfy.
+    /// The checks of each answer and of all items together.
     let check: CheckRules
-    /// The waits of a page that fails.
+    /// The backoff of a page that fails.
     let retry: RetryPolicy
     let jitter: Jitter
     let epoch: UInt64
-    /// Told how far it has come.
+    /// Gets the progress.
     let progress: RunProgress
-    /// Goes on with these: by one page if there is a next one, by what has changed if there is a token. Nil: begins with
-    /// nothing.
+    /// The pages to continue: by one page if there is a next one, with the changes if there is a token. Nil: begins
+    /// with an empty set.
     var earlier: StoredPages?
 
-    /// Where a set is, shared by the loads of its pages, of which there is one at a time.
-    private final class Course: Sendable {
+    /// The state of a set, shared by the loads of its pages, which run one at a time.
+    private final class LoadState: Sendable {
         private struct State {
             var machine: PageMachine
             var earlier: StoredPages?
@@ -53,7 +53,7 @@ struct PageLoader: Sendable {
         var earlier: StoredPages? { state.withLock { $0.earlier } }
         var isTruncated: Bool { state.withLock { $0.truncated } }
         var bookmark: PageBookmark? { state.withLock { $0.bookmark } }
-        /// Of the last page; nil if that is not the last of the set.
+        /// The token of the last page; nil if the set was truncated.
         var token: String? { state.withLock { $0.truncated ? nil : $0.token } }
 
         func found(_ token: String?) { state.withLock { $0.token = token } }
@@ -66,7 +66,7 @@ struct PageLoader: Sendable {
             }
         }
 
-        /// The request for the page after this one; nil: it is the last.
+        /// The request for the page after this one; nil: this page is the last.
         func loaded(_ facts: PageMachine.Facts) throws(RunFailure) -> PageMachine.Request? {
             try state.withLock { state throws(RunFailure) in
                 switch try state.machine.loaded(facts) {
@@ -86,13 +86,13 @@ struct PageLoader: Sendable {
         }
     }
 
-    /// What stands behind the items.
+    /// The text after the items.
     private static let end = Array("]\n".utf8)
 
-    /// The set has to be begun anew.
+    /// The set has to be loaded again from the first page.
     private struct Restart: Error {}
 
-    /// All pages that are wanted; or a failure, and nothing.
+    /// Loads all requested pages, or throws a failure without any.
     func load() async throws(FetchError) -> PageSet {
         let fetcher = world.fetcher
         let machine = PageMachine(
@@ -100,14 +100,14 @@ struct PageLoader: Sendable {
         ) {
             fetcher.resolve($0, against: $1)
         }
-        let course = Course(machine, after: earlier)
+        let loadState = LoadState(machine, after: earlier)
         let loaded = progress.trackPages()
         while true {
             do {
-                return try await merged(try await pass(course, loaded))
+                return try await merged(try await pass(loadState, loaded))
             } catch is Restart {
-                // Once: the machine says so no second time.
-                course.restart()
+                // This happens once: the machine does not request a second restart.
+                loadState.restart()
             } catch let error as FetchError {
                 throw error
             } catch {
@@ -116,20 +116,20 @@ struct PageLoader: Sendable {
         }
     }
 
-    /// Once from the first page to the last.
-    private func pass(_ course: Course, _ loaded: @Sendable (Int) -> Void) async throws -> PageSet {
-        let first = course.first
-        let earlier = course.earlier
+    /// Loads the pages once, from the first to the last.
+    private func pass(_ loadState: LoadState, _ loaded: @Sendable (Int) -> Void) async throws -> PageSet {
+        let first = loadState.first
+        let earlier = loadState.earlier
         var items = earlier.map { $0.items.dropLast(Self.end.count) } ?? Array("[".utf8)[...]
         var count = 0
-        // The machine ends the sequence where it was asked to, and sees a page that leads back sooner than `paginated`.
+        // The machine ends the sequence at the requested page, and detects a loop sooner than `paginated`.
         let sequence = paginated(by: nil, initially: .max) {
-            try await page(first, course)
+            try await page(first, loadState)
         } next: {
-            try await page($0, course)
+            try await page($0, loadState)
         }
         for try await page in sequence {
-            // A page after the last one is none.
+            // A page without values is after the last one.
             guard let array = page.first else { break }
             count += 1
             loaded(count)
@@ -148,10 +148,10 @@ struct PageLoader: Sendable {
         items += Self.end
         return PageSet(
             items: Array(items), pages: (earlier?.next == nil ? 0 : earlier?.count ?? 0) + count,
-            truncated: course.isTruncated, next: course.bookmark, token: usable(course.token))
+            truncated: loadState.isTruncated, next: loadState.bookmark, token: usable(loadState.token))
     }
 
-    /// A token that makes too long a URL is none: all is asked for each time.
+    /// Returns the token unless its URL would be too long; then each check requests everything.
     private func usable(_ token: String?) -> String? {
         guard let token, let sync = pages.sync else { return nil }
         let url = QueryParameter.setting(sync.parameter, to: token, in: source.url)
@@ -168,16 +168,16 @@ struct PageLoader: Sendable {
 
     // MARK: One page
 
-    /// A page, asked for until it is there or is given up.
+    /// Loads a page, with retries.
     private func page(
-        _ request: PageMachine.Request, _ course: Course
+        _ request: PageMachine.Request, _ loadState: LoadState
     ) async throws -> Page<[UInt8], PageMachine.Request> {
         while true {
             do throws(FetchError) {
-                return try await read(request, course)
+                return try await read(request, loadState)
             } catch {
                 guard case .failed(let failure) = error else { throw error }
-                switch course.failed(failure) {
+                switch loadState.failed(failure) {
                 case .again(let wait):
                     await world.pause(for: wait)
                     if Task.isCancelled { throw FetchError.cancelled }
@@ -190,7 +190,7 @@ struct PageLoader: Sendable {
     }
 
     private func read(
-        _ request: PageMachine.Request, _ course: Course
+        _ request: PageMachine.Request, _ loadState: LoadState
     ) async throws(FetchError) -> Page<[UInt8], PageMachine.Request> {
         let content = try await fetch(request)
         let program = PageProgram(pages)
@@ -204,13 +204,13 @@ struct PageLoader: Sendable {
             throw error.naming(page: request.page)
         }
         do throws(RunFailure) {
-            let reading = try program.reading(outputs, page: request.page)
+            let parsed = try program.parsed(outputs, page: request.page)
             let facts = PageMachine.Facts(
-                items: reading.count, links: content.links, location: content.location, next: reading.next,
-                more: reading.more, total: reading.total)
-            let next = try course.loaded(facts)
-            course.found(reading.token)
-            return Page([reading.items], next: next)
+                items: parsed.count, links: content.links, location: content.location, next: parsed.next,
+                more: parsed.more, total: parsed.total)
+            let next = try loadState.loaded(facts)
+            loadState.found(parsed.token)
+            return Page([parsed.items], next: next)
         } catch {
             throw .failed(error)
         }
@@ -227,24 +227,24 @@ struct PageLoader: Sendable {
                 FetchRequest(
                     source: .http(request.source), maxBytes: check.maxBytes, epoch: epoch,
                     progress: progress.track(), asked: { [progress] in progress.countRequest() },
-                    keeper: reader?.keeper))
+                    bodyStore: reader?.bodyStore))
         } catch {
-            // The first page's failure is that of the source.
+            // A failure of the first page is a failure of the source, and does not name the page.
             throw request.page > 1 ? error.naming(page: request.page) : error
         }
         guard case .content(let content) = result else {
-            throw .failed(.unaskedNotModified)
+            throw .failed(.unexpectedNotModified)
         }
-        if let refusal = check.refusal(ofType: content.mediaType) {
+        if let rejection = check.rejection(ofType: content.mediaType) {
             await content.body.discard()
-            throw FetchError.failed(refusal).naming(page: request.page)
+            throw FetchError.failed(rejection).naming(page: request.page)
         }
         return content
     }
 }
 
 extension FetchError {
-    /// The failure, with the page in front of it.
+    /// The failure with the page's number before its message.
     fileprivate func naming(page: Int) -> FetchError {
         guard case .failed(var failure) = self else { return self }
         failure.message = "page \(page): \(failure.message)"
@@ -253,7 +253,7 @@ extension FetchError {
 }
 
 extension EngineClock {
-    /// Returns when so much time has passed, or when the task is cancelled.
+    /// Returns when this time has passed, or when the task is cancelled.
     func pause(for duration: Duration) async {
         let isOver = CurrentValue(false)
         let timer = makeTimer { isOver.value = true }

@@ -1,17 +1,17 @@
 internal import FreshetSignals
 
-/// The parts of a pipeline's snapshots: those of the run before, and those of the run under way.
+/// The parts of a pipeline's snapshots: those of the previous run, and those of the run in progress.
 ///
-/// A part is known by the keys that lead to its branch, and by what the configuration and the parameters make of it:
-/// with others there is no value from before.
+/// A part is identified by the keys on the path to its branch, and by the configuration and the parameters: with others
+/// there is no earlier value.
 struct PartCache: Sendable {
     private let pipeline: String
     private let store: any SnapshotStore
-    /// Of the pipeline's stage.
+    /// The prefix of all names: a hash of the pipeline's stage and its parameters.
     private let root: String
     private let gathered: Gathered
 
-    /// A part that a run uses.
+    /// A part that the current run uses.
     struct Use: Hashable, Sendable {
         var part: StoredPart
         /// The store does not have it yet.
@@ -23,7 +23,7 @@ struct PartCache: Sendable {
         }
     }
 
-    /// What the run has used so far, by the paths.
+    /// The parts that the run has used so far, by path.
     private final class Gathered: Sendable {
         struct Used {
             /// Nil: the store has it.
@@ -41,12 +41,12 @@ struct PartCache: Sendable {
     }
 
     private static func root(of definition: PipelineDefinition, with parameters: ParameterValues) -> String {
-        var number = BindingNumber()
+        var number = BindingHash()
         number.add(definition.stage, with: parameters)
         return number.text
     }
 
-    /// What is known of a pipeline's sets of pages that may be continued, by what the store remembers of them.
+    /// The pipeline's sets of pages that may be continued, from the stored state.
     static func pages(
         _ remembered: [StoredPagesState], of definition: PipelineDefinition, with parameters: ParameterValues
     ) -> [PagesState] {
@@ -59,29 +59,28 @@ struct PartCache: Sendable {
         }.sorted()
     }
 
-    /// The sets of pages that may be continued, as the run leaves them.
+    /// The sets of pages that may be continued after the run.
     var pages: [PagesState] { gathered.used.withLock { $0.values.compactMap(\.pages) }.sorted() }
 
-    /// What was delivered last; nil: nothing, or something else.
+    /// The last value of the part; nil: there is none with this configuration.
     func part(at path: [String]) async -> StoredPart? {
         await store.part(pipeline, name(of: path))
     }
 
-    /// The run uses this part, instead of another one at the same path.
+    /// Records that the run uses this part. It replaces another one at the same path.
     func use(_ use: Use, at path: [String]) {
         let pages = use.part.pages.map { PagesState(path: path, count: $0.count, hasMore: $0.next != nil) }
         gathered.used.withLock { $0[path] = Gathered.Used(new: use.isNew ? use.part : nil, pages: pages) }
     }
 
-    /// What is below a path is walked again, and may have other branches then.
+    /// Removes the used parts below a path, which is evaluated again and may have other branches then.
     func restart(below path: [String]) {
         gathered.used.withLock { $0 = $0.filter { !$0.key.starts(with: path) } }
     }
 
-    /// What the run has used so far is what the next one finds, and of the pipeline's own branches that are awaited what
-    /// they delivered last.
+    /// Stores the parts that the run has used so far, and keeps the last values of branches that have not ended yet.
     ///
-    /// - Parameter awaited: the branches' keys.
+    /// - Parameter awaited: the keys of the pipeline's own branches that have not ended.
     func keep(awaiting awaited: Set<String> = []) async {
         let (new, names) = gathered.used.withLock { used in
             var new: [String: StoredPart] = [:]
@@ -97,7 +96,7 @@ struct PartCache: Sendable {
         }
     }
 
-    /// Each key with its length, so that no two paths have one name.
+    /// The name of a part: each key with its length, so that different paths have different names.
     private func name(of path: [String]) -> String {
         root + path.map { "/\($0.utf8.count):\($0)" }.joined()
     }

@@ -1,9 +1,9 @@
 internal import FreshetSignals
 
-/// What the daemon tells all pipelines of the machine's sleep and of its wall clock. From any thread.
+/// Notifies all pipelines of the host's sleep and of its wall clock, from any thread.
 extension PipelineEngine {
-    /// The machine is about to sleep, or is not after all: until then no run starts, whoever asks for it. Runs under
-    /// way go on.
+    /// The host is about to sleep, or is not any more. Before it sleeps, no run starts, not even a requested one. Runs
+    /// in progress continue.
     package func goesToSleep(_ sleeps: Bool) {
         let runners = state.withLock { state in
             defer { state.goesToSleep = sleeps }
@@ -12,8 +12,8 @@ extension PipelineEngine {
         for runner in runners { runner.mailbox.post(.goesToSleep(sleeps)) }
     }
 
-    /// The machine woke up. To be told before the signal `resume` fires and before a timer rings, so that what became
-    /// due meanwhile comes after it.
+    /// The host woke up. Call this before the signal `resume` fires and before a timer fires, so that the pipelines
+    /// handle it before everything that became due meanwhile.
     package func woke() {
         let runners = state.withLock { state in
             state.goesToSleep = false
@@ -22,8 +22,8 @@ extension PipelineEngine {
         for runner in runners { runner.mailbox.post(.woke) }
     }
 
-    /// The wall clock was stepped: what was remembered by it counts from anew, and back-offs for certificates whose
-    /// dates did not fit end.
+    /// The wall clock was stepped: stored times are converted again, and backoffs for certificates with unfit dates
+    /// end.
     package func clockStepped() {
         for runner in state.withLock({ $0.inOrder }) { runner.clockStepped() }
     }

@@ -1,18 +1,18 @@
 internal import FreshetSignals
 
-/// What the daemon says to a pipeline, and what it can ask. From any thread.
+/// Commands and queries of the daemon, from any thread.
 extension PipelineRunner {
-    /// Asks for a run, and awaits the end of the first one that starts after this call, or of the one that superseded
-    /// it. Cancelled, it returns ``RefreshAnswer/stopped``; the run goes on.
+    /// Requests a run, and awaits the end of the first run that starts after this call, or of the run that superseded
+    /// it. If the task is cancelled, it returns ``RefreshAnswer/stopped``; the run continues.
     ///
     /// - Parameters:
-    ///   - force: passes `Retry-After` and an unreachable network too.
+    ///   - force: ignores `Retry-After`, the budget and an unreachable network too.
     ///   - unconditional: the run sends no validators.
     package func refresh(force: Bool, unconditional: Bool = false) async -> RefreshAnswer {
         await answer { .refresh(request: $0, force: force, unconditional: unconditional) }
     }
 
-    /// Asks for something that is answered under a number.
+    /// Posts an event with a request number, and awaits the answer to that number.
     func answer(_ event: @Sendable (UInt64) -> RefreshMachine.Event) async -> RefreshAnswer {
         let request = state.withLock { state in
             state.lastRequest += 1
@@ -25,7 +25,7 @@ extension PipelineRunner {
                     return !state.isClosed
                 }
                 guard isOpen else { return continuation.resume(returning: .stopped) }
-                // Cancelled before there was a waiter, nobody would wake it.
+                // If the task was cancelled before there was a waiter, the cancellation handler has not answered it.
                 if Task.isCancelled { return abandon(request) }
                 mailbox.post(event(request))
             }
@@ -34,7 +34,7 @@ extension PipelineRunner {
         }
     }
 
-    /// Asks for a run without waiting for it; returns why it is refused, if it is.
+    /// Requests a run without waiting for it; returns why the request is refused, if it is.
     @discardableResult
     package func requestRefresh(force: Bool, unconditional: Bool = false) -> RefreshRefusal? {
         if let refusal = refusal(force: force) { return refusal }
@@ -42,17 +42,17 @@ extension PipelineRunner {
         return nil
     }
 
-    /// Why the operator's request would be refused now; nil: it would not.
+    /// Why a request of the operator would be refused now; nil: it would be accepted.
     package func refusal(force: Bool) -> RefreshRefusal? {
         let now = world.clock.now
         return state.withLock { $0.machine.refusal(force: force, at: now) }
     }
 
-    /// The configuration that holds now.
+    /// The active configuration.
     package var definition: PipelineDefinition { state.withLock { $0.definition } }
 
-    /// Another configuration of the same name holds from now on. A run whose product would be another one is cancelled
-    /// and started anew; otherwise state, run and back-off stay. It asks for no run by itself: fire `reload` after it.
+    /// Activates another configuration of the same pipeline. A run whose result would change is cancelled and started
+    /// again; otherwise state, run and backoff stay. This requests no run: fire `reload` after it.
     package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         let settings = RefreshSettings(definition, splay: splay, share: share)
         state.withLock { state in
@@ -63,101 +63,100 @@ extension PipelineRunner {
             let values = parameters.values(for: definition)
             let sameProduct = values == before && definition.makesTheSame(as: state.definition)
             state.definition = definition
-            // Inside, so that the machine hears of values in the order in which they were set.
+            // Posted under the lock, so that the machine gets the values in the order in which they were set.
             mailbox.post(.reconfigured(settings, sameProduct: sameProduct, parameters: values))
         }
     }
 
-    /// Tells the network's state for this pipeline's target, before or after its signal fires.
+    /// Sets the network's state for this pipeline's target, before or after the signal `network` fires.
     package func networkChanged(_ network: NetworkState) {
         mailbox.post(.network(network))
     }
 
-    /// Tells on which directly connected networks the origin may be; nil: on none. See ``RefreshMachine/Event/directNetworks(_:)``.
+    /// Sets the directly connected networks on which the origin may be; nil: there are none. See
+    /// ``RefreshMachine/Event/directNetworks(_:)``.
     package func directNetworksChanged(_ revision: UInt64?) {
         mailbox.post(.directNetworks(revision))
     }
 
-    /// Tells what readers see since somebody but a run has changed it: rolled it back, pinned it.
-    package func offers(_ generation: CurrentGeneration) {
-        state.withLock { $0.offer(generation) }
+    /// The published generation was changed by something other than a run, such as a rollback or a pin.
+    package func publishes(_ generation: CurrentGeneration) {
+        state.withLock { $0.recordGeneration(generation) }
         lookAtCopy()
     }
 
-    /// Has the machine look at the copy, if that matters to it.
+    /// Wakes the machine if it has to know the new state of the copy.
     private func lookAtCopy() {
         let matters = state.withLock {
-            $0.toldCopy != nil || $0.toldExpiry?.wall != $0.generation?.contentExpires
+            $0.notifiedCopy != nil || $0.notifiedExpiry?.wall != $0.generation?.contentExpires
         }
         if matters { mailbox.post(.timer) }
     }
 
-    /// Tells that the operator has made what a check refused the copy that readers see.
+    /// The operator has published content that a check rejected.
     package func accepted(_ generation: CurrentGeneration) {
         let run = state.withLock { state -> UInt64? in
-            // Else another one was refused since, and stays that.
-            guard let refused = state.refused, refused.digest == generation.digest else {
-                state.offer(generation)
+            // Otherwise other content was rejected since then, and stays rejected.
+            guard let rejected = state.rejected, rejected.digest == generation.digest else {
+                state.recordGeneration(generation)
                 return nil
             }
-            state.offer(generation)
-            state.lastCheck = max(state.lastCheck ?? refused.refusedAt, refused.refusedAt)
-            return state.refusedRun
+            state.recordGeneration(generation)
+            state.lastCheck = max(state.lastCheck ?? rejected.rejectedAt, rejected.rejectedAt)
+            return state.rejectedRun
         }
         mailbox.post(.accepted(run: run))
     }
 
-    /// Fires `start` for this pipeline alone: it is new, so whatever it listens to may have fired before it was there.
-    ///
-    /// - Parameter detail: why, for people.
+    /// Fires `start` for this pipeline alone: it is new, and its signals may have fired before it was added.
     package func begin(detail: String) {
-        mailbox.post(.heard([RunCause(SignalName.start, first: world.clock.now, detail: detail)]))
+        mailbox.post(.received([RunCause(SignalName.start, first: world.clock.now, detail: detail)]))
     }
 
-    /// Tells that nothing is offered any more, since nothing of it was whole.
-    package func offersNothing() {
+    /// There is no published copy any more, since no kept generation was intact.
+    package func publishesNothing() {
         state.withLock { $0.generation = nil }
         mailbox.post(.lost)
     }
 
-    /// Tells that what a check refused is not kept any more.
-    package func keepsNothingRefused() {
-        state.withLock { $0.refused = nil }
+    /// The rejected candidate is not kept any more.
+    package func keepsNothingRejected() {
+        state.withLock { $0.rejected = nil }
     }
 
-    /// Tells that this, which a check refused, is not kept any more; also if the run under way was what refused it.
-    package func keepsNotRefused(_ digest: String) {
+    /// This rejected candidate is not kept any more, even if the run in progress rejected it.
+    package func keepsNotRejected(_ digest: String) {
         state.withLock { state in
-            if state.refused?.digest == digest { state.refused = nil }
-            state.progress.forgetRefused(digest)
+            if state.rejected?.digest == digest { state.rejected = nil }
+            state.progress.forgetRejected(digest)
         }
     }
 
-    /// Tells that the copy was let go of where readers see none, and so none is to be told of.
+    /// The copy was unpinned or released while it is withdrawn, so there is no new generation to report.
     package func releases() {
         state.withLock { $0.generation?.release() }
         lookAtCopy()
     }
 
-    /// While it is held nothing starts. A run under way ends by itself.
+    /// Holds or releases the pipeline. While it is held, no run starts. A run in progress ends by itself.
     ///
     /// - Parameter since: wall-clock microseconds since 1970; nil: it is released.
     package func hold(since: Int64?) {
-        // Inside, so that the machine hears of it in the order in which it was said.
+        // Posted under the lock, so that the machine gets the changes in their order.
         state.withLock { state in
             state.heldSince = since
             mailbox.post(.held(since != nil))
         }
     }
 
-    /// What came of its runs since it was made.
+    /// The counts of its runs since the runner was made.
     package var counters: RunCounters { state.withLock { $0.counters } }
 
     private func abandon(_ request: UInt64) {
         state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: .stopped)
     }
 
-    /// All that is to be known of the pipeline now.
+    /// The current status of the pipeline.
     package var status: PipelineStatus {
         let now = world.clock.now
         return state.withLock { state in
@@ -168,9 +167,9 @@ extension PipelineRunner {
             case .loading:
                 activity = .loading(state.progress.loaded)
                 wait =
-                    state.places?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
-                    ?? state.places?.queue.map { Wait(.slot, detail: $0.description) }
-                    ?? state.places?.memoryWait.map { Wait(.memory, detail: $0) }
+                    state.permits?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
+                    ?? state.permits?.queue.map { Wait(.slot, detail: $0.description) }
+                    ?? state.permits?.memoryWait.map { Wait(.memory, detail: $0) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }
@@ -178,7 +177,7 @@ extension PipelineRunner {
             var generation = state.generation
             if let signed = state.signed, signed.digest == generation?.digest { generation?.comment = signed.comment }
             var freshness = machine.freshness(at: now)
-            // However young the check is that found that.
+            // However recent the check was: the source has other content.
             if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
                 name: name, activity: activity, waitsFor: wait,
@@ -186,11 +185,11 @@ extension PipelineRunner {
                 withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
-                expires: machine.expires, contentExpires: state.toldExpiry?.wall,
+                expires: machine.expires, contentExpires: state.notifiedExpiry?.wall,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.failing,
-                refused: state.refused.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
+                rejected: state.rejected.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
                 branches: state.branches.report,
                 more: PagesReport(state.pages), heldSince: state.heldSince)
         }

@@ -2,16 +2,17 @@ internal import FreshetSignals
 
 /// Copies whose content states when it expires.
 extension PipelineRunner {
-    /// A time of the wall clock, and the instant that it was when the machine was told of it.
+    /// An expiry by the wall clock, and the instant that the machine got for it.
     struct ReportedExpiry: Hashable, Sendable {
         /// Microseconds since 1970.
         var wall: Int64
         var instant: ContinuousClock.Instant
 
-        /// The wall clock gets ahead of the engine's or falls back when it is set; reading both takes a moment.
+        /// Smaller differences are ignored: the wall clock is adjusted, and both clocks are not read at the same
+        /// moment.
         static let tolerance: Duration = .milliseconds(100)
 
-        /// Times of further ahead than a thousand years are none.
+        /// A time more than a thousand years ahead counts as no expiry.
         static let longest: Duration = .seconds(1_000 * 365 * 86_400)
 
         init?(_ wall: Int64, now: ContinuousClock.Instant, wallNow: Int64) {
@@ -26,15 +27,16 @@ extension PipelineRunner {
         }
     }
 
-    /// When the content of the copy expires, if the machine does not know that yet, or by another wall clock.
-    func expiryNews(_ state: inout State, _ now: ContinuousClock.Instant) -> [RefreshMachine.Event] {
+    /// The event with the expiry of the copy's content, if the machine does not know it yet or the wall clock has
+    /// changed.
+    func expiryEvents(_ state: inout State, _ now: ContinuousClock.Instant) -> [RefreshMachine.Event] {
         let stated = state.definition.check.findsExpiry ? state.generation?.contentExpires : nil
         let expiry = stated.flatMap { ReportedExpiry($0, now: now, wallNow: world.clock.wallNow) }
-        switch (state.toldExpiry, expiry) {
+        switch (state.notifiedExpiry, expiry) {
         case (nil, nil): return []
-        case (let told?, let expiry?) where told.isLike(expiry): return []
+        case (let known?, let expiry?) where known.isLike(expiry): return []
         default:
-            state.toldExpiry = expiry
+            state.notifiedExpiry = expiry
             return [.contentExpires(expiry?.instant)]
         }
     }

@@ -1,30 +1,30 @@
 internal import FreshetSignals
 
-/// Why no further page can be asked for.
+/// Why a further page cannot be requested.
 package enum LoadMoreError: Error, Hashable, Sendable {
-    /// Nothing of the pipeline comes in pages.
+    /// No source of the pipeline is paginated.
     case noPages
-    /// Its pages are all loaded without being asked for.
+    /// All pages are loaded by each check.
     case notOnDemand
-    /// There is no copy whose pages could go on, or it is only being made.
+    /// There is no copy yet whose pages could continue.
     case notLoaded
-    /// Everything is there that there is.
+    /// All pages are loaded.
     case nothingMore
-    /// No set of pages is at this place; some of those that there are.
+    /// There is no set of pages at this place; some existing places.
     case unknownPlace([[String]])
-    /// There are several places.
+    /// There are several places with further pages.
     case severalPlaces(PagesReport)
     case refused(RefreshRefusal)
 }
 
-/// Further pages, on demand. From any thread.
+/// Further pages on demand, from any thread.
 extension PipelineRunner {
-    /// Asks for one further page, and awaits the end of the run that loads it. Cancelled, it returns
-    /// ``RefreshAnswer/stopped``; the run goes on.
+    /// Requests one further page, and awaits the end of the run that loads it. If the task is cancelled, it returns
+    /// ``RefreshAnswer/stopped``; the run continues.
     ///
-    /// - Parameter place: the keys that lead to the set's branch; empty: the pipeline's own pages, or the only place where
-    ///   there are more.
-    /// - Returns: the place, and what came of it.
+    /// - - Parameter place: the keys on the path to the set's branch; empty: the pipeline's own pages, or the only
+    ///   place with further pages.
+    /// - Returns: the place, and the answer.
     package func loadMore(
         at place: [String]
     ) async throws(LoadMoreError) -> (place: [String], answer: RefreshAnswer) {
@@ -32,9 +32,9 @@ extension PipelineRunner {
         return (place, await answer { .loadMore(request: $0, place: place) })
     }
 
-    /// Asks for one further page without waiting for it.
+    /// Requests one further page without waiting for it.
     ///
-    /// - Returns: its place.
+    /// - Returns: the place.
     @discardableResult
     package func requestMore(at place: [String]) throws(LoadMoreError) -> [String] {
         let place = try mayLoadMore(at: place)
@@ -42,9 +42,9 @@ extension PipelineRunner {
         return place
     }
 
-    /// Whether one further page may be asked for now.
+    /// Checks that a further page may be requested now.
     ///
-    /// - Returns: its place.
+    /// - Returns: the place.
     @discardableResult
     package func mayLoadMore(at place: [String]) throws(LoadMoreError) -> [String] {
         let place = try existing(place)
@@ -53,7 +53,7 @@ extension PipelineRunner {
         return place
     }
 
-    /// A set's state; nil: there is no such set.
+    /// The state of a set; nil: there is no such set.
     package func pages(at place: [String]) -> PagesState? {
         state.withLock { state in state.pages.first { $0.path == place } }
     }
@@ -63,7 +63,7 @@ extension PipelineRunner {
             let paged = state.definition.stage.all.compactMap(\.pages)
             guard !paged.isEmpty else { throw .noPages }
             guard paged.contains(where: \.loadsOnDemand) else { throw .notOnDemand }
-            // What a check that is under way leaves is not known yet.
+            // The result of a check in progress is not known yet.
             let isChecking = state.machine.run.map { !$0.isLoadMore } ?? false
             guard !state.pages.isEmpty else { throw .notLoaded }
             if let known = state.pages.first(where: { $0.path == place }) {

@@ -1,16 +1,16 @@
 internal import FreshetSignals
 
-/// A parameter as it is now.
+/// The current state of a parameter.
 package struct ParameterState: Hashable, Sendable {
     package var definition: ParameterDefinition
     package var value: String
-    /// Somebody set it; else it has its default.
+    /// Whether a value is set; otherwise the parameter has its default.
     package var isSet: Bool
 }
 
 /// The pipeline's parameters, from any thread.
 extension PipelineRunner {
-    /// In the order of the configuration.
+    /// All parameters, in the order of the configuration.
     package var parameters: [ParameterState] {
         state.withLock { state in
             state.definition.parameters.map { definition in
@@ -21,14 +21,14 @@ extension PipelineRunner {
         }
     }
 
-    /// What is set, by the parameters' names.
+    /// The set values, by parameter name.
     package var setParameters: [String: String] { state.withLock { $0.parameters.set } }
 
-    /// Changes parameters: all that is asked for together, or nothing. Returns when it is remembered; the run that comes
-    /// of it, if one does, starts when it has been quiet for as long as the changed parameters want.
+    /// Changes parameters: all requested changes together, or none. It returns when the values are stored; a run that
+    /// the change leads to starts after the longest quiet period of the changed parameters.
     ///
-    /// - Parameter othersToDefault: those that are not named go back to their defaults.
-    /// - Returns: the parameters that have another value now, by name.
+    /// - Parameter othersToDefault: whether parameters without a change return to their defaults.
+    /// - Returns: the names of the parameters whose value has changed, sorted.
     package func change(
         _ changes: [ParameterChange], othersToDefault: Bool = false
     ) async throws(ParameterErrors) -> [String] {
@@ -41,7 +41,7 @@ extension PipelineRunner {
             state.parameters = settings
             guard !changed.isEmpty else { return changed }
             let quiet = state.definition.parameters.filter { changed.contains($0.name) }.map(\.quiet).max() ?? .zero
-            // Inside, so that the machine hears of values in the order in which they were set.
+            // Posted under the lock, so that the machine gets the values in the order in which they were set.
             mailbox.post(.parameters(values, quiet: quiet))
             return changed
         }
@@ -49,7 +49,7 @@ extension PipelineRunner {
         return changed
     }
 
-    /// Has the store remember what is set.
+    /// Stores the set values.
     package func rememberParameters() async {
         await world.store.rememberParameters(name) { [self] in setParameters }
     }

@@ -1,8 +1,8 @@
 internal import FreshetSignals
 
-/// Copies that are withdrawn from readers, and come back.
+/// Withdraws copies from readers, and publishes them again.
 extension PipelineRunner {
-    /// What the machine was told of the copy.
+    /// The state of the copy that the machine knows.
     struct ReportedCopy: Hashable, Sendable {
         var number: UInt64?
         var isWithdrawn: Bool
@@ -17,23 +17,23 @@ extension PipelineRunner {
         }
     }
 
-    /// What the machine has to know of the copy and does not know yet.
-    func copyNews(_ state: inout State, _ now: ContinuousClock.Instant) -> [RefreshMachine.Event] {
+    /// The events about the copy that the machine has not got yet.
+    func copyEvents(_ state: inout State, _ now: ContinuousClock.Instant) -> [RefreshMachine.Event] {
         guard
-            state.definition.cache.withdraws || state.toldCopy != nil || state.generation?.withdrawnSince != nil
+            state.definition.cache.withdraws || state.notifiedCopy != nil || state.generation?.withdrawnSince != nil
         else { return [] }
-        var news: [RefreshMachine.Event] = []
+        var events: [RefreshMachine.Event] = []
         if state.isCopyLost {
-            (state.isCopyLost, state.toldCopy) = (false, ReportedCopy(nil))
-            news.append(.copyLost)
+            (state.isCopyLost, state.notifiedCopy) = (false, ReportedCopy(nil))
+            events.append(.copyLost)
         }
         let copy = ReportedCopy(state.generation)
-        guard copy != state.toldCopy else { return news }
-        state.toldCopy = copy
-        return news + [.copy(state.generation.map { CopyState($0, now: now, wallNow: world.clock.wallNow) })]
+        guard copy != state.notifiedCopy else { return events }
+        state.notifiedCopy = copy
+        return events + [.copy(state.generation.map { CopyState($0, now: now, wallNow: world.clock.wallNow) })]
     }
 
-    /// Has readers find the copy no more, or again.
+    /// Withdraws the copy, or publishes it again.
     func settleCopy(withdraws: Bool, in group: inout DiscardingTaskGroup) {
         group.addTask { [self] in
             let settlement: CopyChangeResult
@@ -42,14 +42,14 @@ extension PipelineRunner {
                 : world.store.putBack(definition)
             {
             case .done(let generation):
-                state.withLock { $0.offer(generation) }
+                state.withLock { $0.recordGeneration(generation) }
                 settlement = .done
             case .damaged(let generation):
                 lost(generation)
                 settlement = .left
             case .nothing:
-                // What is kept is not whole, and is fetched again; unless that is what just happens.
-                if !isConcluding { offersNothing() }
+                // The kept copy is damaged and has to be fetched again, unless the run in progress is about to commit.
+                if !isConcluding { publishesNothing() }
                 settlement = .left
             case .left: settlement = .left
             case .failed: settlement = .failed
@@ -58,10 +58,28 @@ extension PipelineRunner {
         }
     }
 
-    /// What was withdrawn was not whole; unless there is a newer copy by now, there is none until the next run.
+    /// After a run without a new copy: publishes the copy again if readers do not find it, or records its loss.
+    func restoreCopy() async {
+        guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return }
+        switch await world.store.restoreCopy(of: name) {
+        case .done(let generation):
+            state.withLock { $0.recordGeneration(generation) }
+        case .nothing, .damaged:
+            let isLost = state.withLock { state in
+                // The operator may have chosen another one meanwhile.
+                guard state.generation == before else { return false }
+                state.generation = nil
+                return true
+            }
+            if isLost { mailbox.post(.lost) }
+        case .left, .failed: break
+        }
+    }
+
+    /// The withdrawn copy was damaged. Unless there is a newer one by now, there is no copy until the next run.
     private func lost(_ generation: CurrentGeneration) {
         let (isCopy, checked) = state.withLock { state in
-            let isCopy = state.generation.map { $0.turn < generation.turn } ?? true
+            let isCopy = state.generation.map { $0.revision < generation.revision } ?? true
             if isCopy { (state.generation, state.isCopyLost) = (nil, true) }
             return (isCopy, state.machine.confirmed)
         }
@@ -70,7 +88,7 @@ extension PipelineRunner {
         mailbox.post(.timer)
     }
 
-    /// The run under way is about to make the copy young.
+    /// Whether the run in progress is about to confirm or replace the copy.
     private var isConcluding: Bool {
         state.withLock { $0.machine.run?.isLoadMore == false && $0.progress.concludes }
     }

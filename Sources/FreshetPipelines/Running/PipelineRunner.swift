@@ -1,8 +1,8 @@
 internal import FreshetSignals
 
-/// One pipeline at work: its refresh machine, and what performs what the machine says.
+/// Runs one pipeline: it feeds the refresh machine with events and performs the machine's actions.
 ///
-/// The engine's task takes its steps; commands may come from any thread.
+/// The engine's task performs its steps; commands may come from any thread.
 package final class PipelineRunner: Sendable {
     package let name: String
 
@@ -12,7 +12,7 @@ package final class PipelineRunner: Sendable {
     private let timer: any EngineTimer
     let report: @Sendable (EngineEvent) -> Void
     private let probes: ProbeCoordinator
-    /// By the wall clock, for when that is stepped.
+    /// The stored state with its wall-clock times, which are converted again when the wall clock is stepped.
     private let remembered: PersistentState
     private let seed: UInt64
 
@@ -20,65 +20,65 @@ package final class PipelineRunner: Sendable {
         var machine: RefreshMachine
         var definition: PipelineDefinition
         var parameters: ParameterSettings
-        /// Parameters that were set and do not hold with the configuration, to be told.
+        /// Set parameters that are not valid with the configuration any more, not reported yet.
         var droppedParameters: [String]
         var subscription: CauseSubscription
-        /// What readers see, or would if it were not withdrawn.
+        /// The current generation, published or withdrawn.
         var generation: CurrentGeneration?
-        /// What the machine was told of that; nil: it need not know.
-        var toldCopy: ReportedCopy?
-        /// The time that the content states, as the machine knows it.
-        var toldExpiry: ReportedExpiry?
-        /// The machine is to be told that the copy was withdrawn and is not kept, before it is told of another one.
+        /// The state of the generation that the machine knows; nil: it needs none.
+        var notifiedCopy: ReportedCopy?
+        /// The expiry of the content that the machine knows.
+        var notifiedExpiry: ReportedExpiry?
+        /// The machine has to get ``RefreshMachine/Event/copyLost`` before the state of another copy.
         var isCopyLost = false
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
-        /// What a run begins with, asked for or there.
+        /// The slot of the next run, requested or granted.
         var slot: (number: UInt64, ticket: RequestLimiter.Ticket, origin: HTTPOrigin?)?
-        /// Of the run under way, or of the last one.
-        var places: RunPermits?
-        /// Set to end the run under way.
+        /// The permits of the run in progress, or of the last run.
+        var permits: RunPermits?
+        /// Set to end the run in progress.
         var interruption: CurrentValue<Bool>?
-        /// What a check refused last.
-        var refused: RejectedSnapshot?
-        /// The run that brought it; nil: one of a life before.
-        var refusedRun: UInt64?
-        /// What may be asked of it.
-        var refusal: KnownRejection?
-        /// What the publisher said of the last content that was signed.
+        /// The content that a check rejected last.
+        var rejected: RejectedSnapshot?
+        /// The run that fetched `rejected`; nil: it was before a restart of the daemon.
+        var rejectedRun: UInt64?
+        /// The rejection for conditional requests.
+        var rejection: KnownRejection?
+        /// The trusted comment of the last signed content.
         var signed: SignedComment?
-        /// Since when the operator holds it: wall-clock microseconds since 1970.
+        /// Since when the operator holds the pipeline: wall-clock microseconds since 1970.
         var heldSince: Int64?
-        /// What came of its runs so far.
+        /// The counts of its runs.
         var counters = RunCounters()
-        /// How far the run under way has come, or the last one came.
+        /// The progress of the run in progress, or of the last run.
         var progress = RunProgress()
-        /// What is the matter with its branches.
+        /// The failing branches.
         var branches = BranchStatusTable()
-        /// Its sets of pages that may be continued, as the last run left them.
+        /// The sets of pages that may be continued after the last run.
         var pages: [PagesState]
 
         var lastRequest: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<RefreshAnswer, Never>] = [:]
-        /// Who waits until it is over.
+        /// The callers that wait for the end of the runner.
         var closers: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
 
-        /// What the store is still to be told, one after the other.
-        var notes: [Note] = []
+        /// Records that are still to be written to the store, in order.
+        var records: [Record] = []
         var isWriting = false
 
-        /// Notes what readers see, unless something newer is known already.
-        mutating func offer(_ new: CurrentGeneration?) {
-            if let new, new.turn >= generation?.turn ?? 0 { generation = new }
-            // By whatever way it became the copy.
-            if let digest = new?.digest, digest == refused?.digest { refused = nil }
+        /// Sets the current generation, unless a newer one is known already.
+        mutating func recordGeneration(_ new: CurrentGeneration?) {
+            if let new, new.revision >= generation?.revision ?? 0 { generation = new }
+            // The candidate has become the copy, in whatever way.
+            if let digest = new?.digest, digest == rejected?.digest { rejected = nil }
         }
     }
 
-    /// Something for the store to remember.
-    enum Note: Sendable {
+    /// A record for the store.
+    enum Record: Sendable {
         case run(RunRecord)
         case retryAfter(Int64?)
         case requests([RequestBurst])
@@ -103,9 +103,9 @@ package final class PipelineRunner: Sendable {
         let parameters = ParameterSettings(remembered: remembered.parameters, for: definition)
         let values = parameters.values(for: definition)
         if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
-            known.isOfAnother = true
+            known.isOfOtherConfiguration = true
         }
-        // The machine has it.
+        // The machine has the record.
         known.lastRunRecord = nil
         self.remembered = known
         let memory = StoredRefreshState(
@@ -121,14 +121,14 @@ package final class PipelineRunner: Sendable {
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
                 generation: remembered.generation,
-                toldCopy: machine.withdrawal == nil ? nil : ReportedCopy(remembered.generation),
+                notifiedCopy: machine.withdrawal == nil ? nil : ReportedCopy(remembered.generation),
                 lastCheck: remembered.lastCheck,
-                refused: remembered.refused, signed: remembered.signed, heldSince: remembered.heldSince,
+                rejected: remembered.rejected, signed: remembered.signed, heldSince: remembered.heldSince,
                 pages: remembered.generation == nil
                     ? [] : PartCache.pages(remembered.pages, of: definition, with: values)))
     }
 
-    /// Takes what has come and does what follows from it.
+    /// Takes all events and performs the resulting actions.
     func step(in group: inout DiscardingTaskGroup) {
         let dropped = state.withLock { state in
             defer { state.droppedParameters = [] }
@@ -136,53 +136,53 @@ package final class PipelineRunner: Sendable {
         }
         if !dropped.isEmpty {
             report(.parametersDropped(dropped))
-            note(.parameters, in: &group)
+            enqueue(.parameters, in: &group)
         }
         var events = mailbox.take()
-        let heard = state.withLock { $0.subscription }.take()
-        if !heard.isEmpty { events.append(.heard(heard.map(RunCause.init))) }
-        // The run that takes a slot goes by all that is known by now.
+        let received = state.withLock { $0.subscription }.take()
+        if !received.isEmpty { events.append(.received(received.map(RunCause.init))) }
+        // All other events come before the grant of a slot, so that the run that takes the slot considers them.
         if let grant = events.firstIndex(where: \.isGrant), grant < events.endIndex - 1 {
             events = events.filter { !$0.isGrant } + events.filter(\.isGrant)
         }
         perform(events, in: &group)
     }
 
-    /// Hears another signal from now on, and forgets nothing of what it has heard.
-    func listen(to subscription: CauseSubscription) {
+    /// Replaces the subscription. Signals that the old subscription has received are kept.
+    func subscribe(to subscription: CauseSubscription) {
         let before = state.withLock { state in
             defer { state.subscription = subscription }
             return state.subscription
         }
-        let heard = before.take()
-        if !heard.isEmpty { mailbox.post(.heard(heard.map(RunCause.init))) }
+        let received = before.take()
+        if !received.isEmpty { mailbox.post(.received(received.map(RunCause.init))) }
     }
 
-    /// The wall clock was stepped: instants that came from it, and those that are shown by it, are others now.
+    /// The wall clock was stepped: converts the stored times again.
     func clockStepped() {
         let now = world.clock.now
         let wallNow = world.clock.wallNow
         let memory = state.withLock { state in
             if state.machine.memory == nil, let success = state.machine.lastSuccess { state.lastCheck = wall(success) }
-            // What was refused for its time may be right by this one.
-            state.refusal = nil
+            // Content that was rejected because of its time may pass now.
+            state.rejection = nil
             return StoredRefreshState(
                 remembered, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
         }
         mailbox.post(.clockStepped(memory))
     }
 
-    /// Begins to end: after that only the end of a run is awaited.
+    /// Begins the stop: after that, only the end of a run is awaited.
     func beginStop(in group: inout DiscardingTaskGroup) {
         perform(mailbox.take() + [.stopped], in: &group)
     }
 
-    /// It was stopped, and nothing of it goes on.
+    /// Whether the runner has stopped completely.
     var isOver: Bool {
         state.withLock { $0.machine.isStopped && $0.machine.run == nil && !$0.isWriting }
     }
 
-    /// Ends it and awaits that.
+    /// Stops the runner and awaits its end.
     func stop() async {
         mailbox.post(.stopped)
         await withCheckedContinuation { closer in
@@ -194,7 +194,7 @@ package final class PipelineRunner: Sendable {
         }
     }
 
-    /// It is over: answers all who wait still.
+    /// The runner has stopped: answers all remaining requests.
     func close() {
         timer.disarm()
         mailbox.close()
@@ -210,14 +210,14 @@ package final class PipelineRunner: Sendable {
         for closer in closers { closer.resume() }
     }
 
-    /// Gives events to the machine and does what it says, and what comes of that at once.
+    /// Passes events to the machine and performs its actions, and those of the events that follow immediately.
     private func perform(_ events: [RefreshMachine.Event], in group: inout DiscardingTaskGroup) {
         var events = events
         repeat {
             let now = world.clock.now
             let actions = state.withLock { state in
-                let news = copyNews(&state, now) + expiryNews(&state, now)
-                return state.machine.handle(news + events, now: now)
+                let copyChanges = copyEvents(&state, now) + expiryEvents(&state, now)
+                return state.machine.handle(copyChanges + events, now: now)
             }
             events = []
             for action in actions { perform(action, in: &group, &events) }
@@ -229,14 +229,14 @@ package final class PipelineRunner: Sendable {
     ) {
         switch action {
         case .requestSlot(let number):
-            // Without one, the machine is asked once more, so that it can say that it waits.
+            // Without a slot, the machine gets one more event, so that it can report the wait.
             events.append(requestSlot(number) ? .slotGranted(number) : .timer)
         case .releaseSlot(let number):
             releaseSlot(number)
-        case .prove(let wish?):
-            probes.want(wish, mailbox.key) { [mailbox] in mailbox.post(.proof($0)) }
+        case .prove(let request?):
+            probes.subscribe(request, mailbox.key) { [mailbox] in mailbox.post(.proof($0)) }
         case .prove(nil):
-            probes.wantNothing(mailbox.key)
+            probes.unsubscribe(mailbox.key)
         case .start(let order):
             start(order, in: &group)
         case .withdraw, .putBack:
@@ -250,17 +250,17 @@ package final class PipelineRunner: Sendable {
         case .answer(let request, let answer):
             state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: answer)
         case .rememberRetryAfter(let instant):
-            note(.retryAfter(instant.map(wall)), in: &group)
+            enqueue(.retryAfter(instant.map(wall)), in: &group)
         case .rememberRequests(let spent):
             let requests = spent.map { RequestBurst(first: wall($0.first), last: wall($0.last), count: $0.count) }
-            note(.requests(requests), in: &group)
+            enqueue(.requests(requests), in: &group)
         case .report(let event):
             if case .runEnded(let summary, _) = event {
                 state.withLock { state in
                     state.interruption = nil
-                    state.counters.note(summary, state.progress)
+                    state.counters.record(summary, state.progress)
                 }
-                note(.run(record(of: summary)), in: &group)
+                enqueue(.run(record(of: summary)), in: &group)
             }
             report(detailed(event))
         }
@@ -269,48 +269,50 @@ package final class PipelineRunner: Sendable {
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
         let progress = RunProgress(allowance: order.allowance)
-        let (definition, isTruncated, places, refusal) = state.withLock { state in
+        let (definition, isTruncated, permits, rejection) = state.withLock { state in
             state.interruption = interruption
             state.progress = progress
-            // From now on it is the run's, which may need it no longer than for its first request.
+            // The slot becomes the run's first permit, which may be needed only for its first request.
             let slot = state.slot
             state.slot = nil
-            let places = RunPermits(
+            let permits = RunPermits(
                 world.slots, for: mailbox.key, beginningWith: slot?.ticket, at: slot?.origin,
                 stalls: { [mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
-            state.places = places
-            return (state.definition, state.generation?.truncated ?? false, places, state.refusal)
+            state.permits = permits
+            return (state.definition, state.generation?.truncated ?? false, permits, state.rejection)
         }
         var more: RunExecutor.More?
         if case .loadMore(let place) = order.reason { more = RunExecutor.More(place: place, isTruncated: isTruncated) }
         var body = RunExecutor(
-            definition: definition, world: world.with(places), parameters: order.parameters, epoch: order.epoch,
+            definition: definition, world: world.with(permits), parameters: order.parameters, epoch: order.epoch,
             progress: progress, seed: seed &+ order.run, more: more,
             publication: more == nil ? publication : nil)
-        body.refusal = refusal
+        body.rejection = rejection
         body.isUnconditional = order.isUnconditional
         group.addTask { [self, body] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) {
                 await self.result(of: body, order.run)
             }
-            // What it committed has the rights of its own configuration: of one that was replaced meanwhile.
+            // If the configuration was replaced during the run, the committed file gets the new mode and group.
             let definition = self.definition
             if definition.cache != body.definition.cache { await world.store.setAccess(definition) }
-            places.close()
+            // One that succeeded has looked.
+            if case .succeeded = result {} else { await restoreCopy() }
+            permits.close()
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
         }
     }
 
-    /// For a run that shows readers what it has before it is over.
+    /// The publication of partial results.
     private var publication: RunExecutor.Publication {
         RunExecutor.Publication(
-            isWanted: { [self] in
-                // A copy that was rolled back to or is pinned is not replaced by a part of another one.
+            isAllowed: { [self] in
+                // A partial result does not replace a copy that is pinned, withdrawn or rolled back to.
                 state.withLock {
                     $0.generation.map { !$0.isBehind && $0.pinnedSince == nil && $0.withdrawnSince == nil } ?? true
                 }
             },
-            published: { [self] generation in state.withLock { $0.offer(generation) } })
+            published: { [self] generation in state.withLock { $0.recordGeneration(generation) } })
     }
 
     private func result(of body: RunExecutor, _ run: UInt64) async -> RunResult {
@@ -321,13 +323,13 @@ package final class PipelineRunner: Sendable {
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)
             let (generation, flaw) = state.withLock { state in
-                // What is there now is other content; a further page says nothing of it.
-                if body.more == nil { state.refusal = nil }
-                state.offer(success.generation)
+                // The source has other content now; a further page says nothing about that.
+                if body.more == nil { state.rejection = nil }
+                state.recordGeneration(success.generation)
                 state.pages = success.pages
-                // Nothing else was asked for.
+                // A run for a further page makes no other request.
                 guard body.more == nil else { return (state.generation?.number, RunFailure?.none) }
-                state.branches.note(failures, of: body.progress.loaded.branches, at: now)
+                state.branches.record(failures, of: body.progress.loaded.branches, at: now)
                 let flaw = state.branches.flaw
                 if flaw == nil { state.lastCheck = wallNow }
                 return (state.generation?.number, flaw)
@@ -335,35 +337,35 @@ package final class PipelineRunner: Sendable {
             return .succeeded(
                 changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
-            if let refused = body.progress.refused {
+            if let rejected = body.progress.rejected {
                 state.withLock { state in
-                    if let snapshot = refused.snapshot {
-                        (state.refused, state.refusedRun) = (refused.isGone ? nil : snapshot, run)
+                    if let snapshot = rejected.snapshot {
+                        (state.rejected, state.rejectedRun) = (rejected.isGone ? nil : snapshot, run)
                     }
-                    state.refusal = refused.known
+                    state.rejection = rejected.known
                 }
             }
             switch error {
             case .cancelled: return .cancelled
             case .failed(var failure):
                 failure.message = world.redact(failure.message)
-                if body.progress.publications > 0 { failure.message += "; what was in by then is published" }
+                if body.progress.publications > 0 { failure.message += "; the partial result is published" }
                 return .failed(failure)
             }
         }
     }
 
-    /// Keeps what the publisher says of what has become the copy, or is it.
+    /// Stores the publisher's trusted comment about the copy.
     private func signed(_ comment: String, _ success: RunExecutor.Success) async {
         if success.changed { report(.signed(comment: comment)) }
-        // One that is held back is of other content.
+        // If other content is held back, the comment is about that content.
         guard let generation = success.generation, success.changed || !generation.isBehind else { return }
         let signed = SignedComment(digest: generation.digest, comment: comment)
-        let isNews = state.withLock { state in
+        let isNew = state.withLock { state in
             defer { state.signed = signed }
             return state.signed != signed
         }
-        if isNews { await world.store.rememberSigned(name, signed) }
+        if isNew { await world.store.rememberSigned(name, signed) }
     }
 
     private func redacted(_ branch: BranchFailure) -> BranchFailure {
@@ -374,9 +376,9 @@ package final class PipelineRunner: Sendable {
 
     // MARK: Slots
 
-    /// Whether there is one at once.
+    /// Requests a slot; whether it was granted immediately.
     private func requestSlot(_ number: UInt64) -> Bool {
-        // For the first request of the run; the others take places of their own.
+        // The slot is for the run's first request; the other requests have their own permits.
         let origin = state.withLock { $0.definition }.source.origin
         let reply = world.slots.request(for: mailbox.key, at: origin) { [mailbox] in
             mailbox.post(.slotGranted(number))
@@ -391,7 +393,7 @@ package final class PipelineRunner: Sendable {
         }
     }
 
-    /// The wait with what it waits for, where only the desk knows that.
+    /// The wait with the limiter's description of the queue.
     func detailed(_ wait: Wait, _ ticket: RequestLimiter.Ticket?) -> Wait {
         guard wait.reason == .slot, let ticket, let queue = world.slots.queue(of: ticket) else { return wait }
         var wait = wait
@@ -417,12 +419,12 @@ package final class PipelineRunner: Sendable {
         if let ticket { world.slots.release(ticket) }
     }
 
-    // MARK: Notes for the store
+    // MARK: Records for the store
 
-    /// Has the store remember something after what it is to remember already; the pipeline does not wait for the disk.
-    private func note(_ note: Note, in group: inout DiscardingTaskGroup) {
+    /// Appends a record to the queue for the store; the pipeline does not wait for the disk.
+    private func enqueue(_ record: Record, in group: inout DiscardingTaskGroup) {
         let isIdle = state.withLock { state in
-            state.notes.append(note)
+            state.records.append(record)
             defer { state.isWriting = true }
             return !state.isWriting
         }
@@ -431,8 +433,8 @@ package final class PipelineRunner: Sendable {
     }
 
     private func write() async {
-        while let note = nextNote() {
-            switch note {
+        while let record = nextRecord() {
+            switch record {
             case .run(let record): await world.store.record(record)
             case .retryAfter(let until): await world.store.rememberRetryAfter(name, until: until)
             case .requests(let requests): await world.store.rememberRequests(name, requests)
@@ -441,35 +443,35 @@ package final class PipelineRunner: Sendable {
         }
     }
 
-    private func nextNote() -> Note? {
+    private func nextRecord() -> Record? {
         state.withLock { state in
-            if state.notes.isEmpty {
+            if state.records.isEmpty {
                 state.isWriting = false
-                // Who waits for the end may wait for this.
+                // A caller that waits for the end may wait for this write.
                 if state.machine.isStopped { mailbox.post(.timer) }
                 return nil
             }
-            return state.notes.removeFirst()
+            return state.records.removeFirst()
         }
     }
 
     private func record(of summary: RunSummary) -> RunRecord {
         let started = wall(summary.started)
-        // By the same look at the clocks: they are read one after the other, and with another one it took another time.
+        // Computed from the start, since a second reading of the clocks would give another duration.
         let ended = started + summary.duration.microseconds
         return RunRecord(
             pipeline: name, run: summary.run, causes: summary.causes.summary, started: started, ended: ended,
             outcome: summary.outcome.rawValue, error: summary.failure?.message, generation: summary.generation)
     }
 
-    /// An instant by the wall clock as it is now: microseconds since 1970.
+    /// An instant by the current wall clock: microseconds since 1970.
     package func wall(_ instant: ContinuousClock.Instant) -> Int64 {
         world.clock.wallNow + world.clock.now.duration(to: instant).microseconds
     }
 }
 
 extension RunCause {
-    /// What the engine keeps of a cause.
+    /// Converts a cause.
     fileprivate init(_ cause: Cause) {
         self.init(
             cause.first.signal, count: cause.count, first: cause.first.instant, last: cause.last.instant,

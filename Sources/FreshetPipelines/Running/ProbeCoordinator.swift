@@ -1,93 +1,101 @@
 internal import FreshetSignals
 
-/// Where pipelines ask for proofs of the network: one machine for each probe, and what performs what the machines say.
+/// Obtains proofs of the network for pipelines: it runs one ``ProbeMachine`` for each probe and performs the machine's
+/// actions.
 ///
-/// Wishes come from any thread; the engine's task takes the steps. While nobody wants a proof there is no task and no
-/// timer that is armed.
+/// Requests come from any thread; the engine's task performs the steps. While no pipeline needs a proof, there is no
+/// task and no armed timer.
 final class ProbeCoordinator: Sendable {
-    /// Somebody who may want a proof, one at a time: a key of the engine's inbox.
-    typealias Seat = CauseInbox.Key
-    /// Is told of a verdict, from the engine's task; it must not block.
-    typealias Listener = @Sendable (ProofResult) -> Void
+    /// Identifies a subscriber, which has at most one request: a key of the engine's inbox.
+    typealias Subscriber = CauseInbox.Key
+    /// Receives results, from the engine's task; it must not block.
+    typealias Handler = @Sendable (ProofResult) -> Void
 
     enum Event: Sendable {
-        case wants(ProofRequest, Seat, Listener)
-        case wantsNothing(Seat)
+        case subscribe(ProofRequest, Subscriber, Handler)
+        case unsubscribe(Subscriber)
         case ended(NetworkProbe, attempt: UInt64, ProbeMachine.Outcome)
         case timer(NetworkProbe)
     }
 
-    private struct Place {
+    private struct Entry {
         var machine: ProbeMachine
         let timer: any EngineTimer
-        /// Set to end the attempt under way.
+        /// Set to true to end the attempt in progress.
         var interruption: CurrentValue<Bool>?
     }
 
     private struct State {
-        var wants: [Seat: (probe: NetworkProbe, listener: Listener)] = [:]
-        var places: [NetworkProbe: Place] = [:]
-        /// Who waits for one verdict.
-        var askers: [Seat: CheckedContinuation<String?, Never>] = [:]
+        var subscriptions: [Subscriber: (probe: NetworkProbe, handler: Handler)] = [:]
+        var entries: [NetworkProbe: Entry] = [:]
+        /// Callers that wait for the first result.
+        var callers: [Subscriber: CheckedContinuation<String?, Never>] = [:]
         var isClosed = false
     }
 
     private let world: EngineDependencies
     private let mailbox: Mailbox<Event>
-    private let tell: @Sendable (ProbeEvent) -> Void
+    private let notify: @Sendable (ProbeEvent) -> Void
     private let state = Lock(State())
 
-    init(_ world: EngineDependencies, _ mailbox: Mailbox<Event>, tell: @escaping @Sendable (ProbeEvent) -> Void) {
+    init(_ world: EngineDependencies, _ mailbox: Mailbox<Event>, notify: @escaping @Sendable (ProbeEvent) -> Void) {
         self.world = world
         self.mailbox = mailbox
-        self.tell = tell
+        self.notify = notify
     }
 
-    /// Wants a proof instead of the one before. The listener is told each verdict, until it is the proof.
-    func want(_ wish: ProofRequest, _ seat: Seat, _ listener: @escaping Listener) {
-        mailbox.post(.wants(wish, seat, listener))
+    /// Requests a proof; it replaces the subscriber's previous request. The handler receives every result until the
+    /// proof.
+    func subscribe(_ request: ProofRequest, _ subscriber: Subscriber, _ handler: @escaping Handler) {
+        mailbox.post(.subscribe(request, subscriber, handler))
     }
 
-    /// Wants no proof any more.
-    func wantNothing(_ seat: Seat) {
-        mailbox.post(.wantsNothing(seat))
+    /// Withdraws the subscriber's request.
+    func unsubscribe(_ subscriber: Subscriber) {
+        mailbox.post(.unsubscribe(subscriber))
     }
 
-    /// The first verdict: nil if there is a proof, else a sentence that says why not.
-    func refusal(of wish: ProofRequest, _ seat: Seat) async -> String? {
-        await withCheckedContinuation { asker in
+    /// Requests a proof and awaits the first result: nil if there is a proof, otherwise a sentence that says why not.
+    func refusal(of request: ProofRequest, _ subscriber: Subscriber) async -> String? {
+        await withCheckedContinuation { caller in
             let isClosed = state.withLock { state in
-                if !state.isClosed { state.askers[seat] = asker }
+                if !state.isClosed { state.callers[subscriber] = caller }
                 return state.isClosed
             }
-            guard !isClosed else { return asker.resume(returning: Self.isOver) }
-            want(wish, seat) { [weak self] in self?.answer(seat, $0) }
+            guard !isClosed else { return caller.resume(returning: Self.closedMessage) }
+            subscribe(request, subscriber) { [weak self] in self?.answer(subscriber, $0) }
         }
     }
 
-    private static let isOver = "nobody asks any more"
+    private static let closedMessage = "the daemon is stopping"
 
-    private func answer(_ seat: Seat, _ verdict: ProofResult) {
-        guard let asker = state.withLock({ $0.askers.removeValue(forKey: seat) }) else { return }
-        switch verdict {
-        case .proven: asker.resume(returning: nil)
+    private func answer(_ subscriber: Subscriber, _ result: ProofResult) {
+        guard let caller = state.withLock({ $0.callers.removeValue(forKey: subscriber) }) else { return }
+        switch result {
+        case .proven: caller.resume(returning: nil)
         case .refused(let sentence):
-            wantNothing(seat)
-            asker.resume(returning: sentence)
+            unsubscribe(subscriber)
+            caller.resume(returning: sentence)
         }
     }
 
-    /// Takes what has come and does what follows from it.
+    /// Takes all events and performs the resulting actions.
     func step(in group: inout DiscardingTaskGroup) {
         for event in mailbox.take() {
             switch event {
-            case .wants(let wish, let seat, let listener):
-                let before = state.withLock { $0.wants.updateValue((wish.probe, listener), forKey: seat)?.probe }
-                if let before, before != wish.probe { handle(.released(seat), of: before, in: &group) }
-                handle(.wanted(by: seat, epoch: wish.epoch, since: wish.since), of: wish.probe, in: &group)
-            case .wantsNothing(let seat):
-                guard let probe = state.withLock({ $0.wants.removeValue(forKey: seat)?.probe }) else { continue }
-                handle(.released(seat), of: probe, in: &group)
+            case .subscribe(let request, let subscriber, let handler):
+                let before = state.withLock {
+                    $0.subscriptions.updateValue((request.probe, handler), forKey: subscriber)?.probe
+                }
+                if let before, before != request.probe { handle(.released(subscriber), of: before, in: &group) }
+                handle(
+                    .requested(by: subscriber, epoch: request.epoch, since: request.since), of: request.probe,
+                    in: &group)
+            case .unsubscribe(let subscriber):
+                guard let probe = state.withLock({ $0.subscriptions.removeValue(forKey: subscriber)?.probe }) else {
+                    continue
+                }
+                handle(.released(subscriber), of: probe, in: &group)
             case .ended(let probe, let attempt, let outcome):
                 handle(.ended(attempt: attempt, outcome), of: probe, in: &group)
             case .timer(let probe):
@@ -96,36 +104,36 @@ final class ProbeCoordinator: Sendable {
         }
     }
 
-    /// The service is over, and no attempt goes on: answers all who wait still.
+    /// The service has ended, and no attempt is in progress: answers all remaining callers.
     func close() {
         mailbox.close()
-        let (askers, places) = state.withLock { state in
+        let (callers, entries) = state.withLock { state in
             defer { state = State(isClosed: true) }
-            return (state.askers.values, state.places.values)
+            return (state.callers.values, state.entries.values)
         }
-        for place in places { place.timer.disarm() }
-        for asker in askers { asker.resume(returning: Self.isOver) }
+        for entry in entries { entry.timer.disarm() }
+        for caller in callers { caller.resume(returning: Self.closedMessage) }
     }
 
     private func handle(_ event: ProbeMachine.Event, of probe: NetworkProbe, in group: inout DiscardingTaskGroup) {
         let now = world.clock.now
         let actions = state.withLock { state in
-            var place =
-                state.places[probe]
-                ?? Place(
+            var entry =
+                state.entries[probe]
+                ?? Entry(
                     machine: ProbeMachine(probe),
                     timer: world.clock.makeTimer { [mailbox] in mailbox.post(.timer(probe)) })
-            defer { state.places[probe] = place.machine.isSpent(at: now) ? nil : place }
-            return place.machine.handle(event, now: now)
+            defer { state.entries[probe] = entry.machine.isIdle(at: now) ? nil : entry }
+            return entry.machine.handle(event, now: now)
         }
         for action in actions { perform(action, of: probe, in: &group) }
     }
 
     private func perform(_ action: ProbeMachine.Action, of probe: NetworkProbe, in group: inout DiscardingTaskGroup) {
         switch action {
-        case .ask(let attempt, let epoch):
+        case .start(let attempt, let epoch):
             let interruption = CurrentValue(false)
-            state.withLock { $0.places[probe]?.interruption = interruption }
+            state.withLock { $0.entries[probe]?.interruption = interruption }
             group.addTask { [self] in
                 let outcome = await interruptible(by: interruption, otherwise: .cancelled) {
                     await self.outcome(of: probe, epoch: epoch)
@@ -133,27 +141,29 @@ final class ProbeCoordinator: Sendable {
                 mailbox.post(.ended(probe, attempt: attempt, outcome))
             }
         case .cancel:
-            state.withLock { $0.places[probe]?.interruption }?.value = true
-        case .tell(let seats, let verdict):
+            state.withLock { $0.entries[probe]?.interruption }?.value = true
+        case .notify(let subscribers, let result):
             var isProven = false
-            if case .proven = verdict { isProven = true }
-            let listeners = state.withLock { state in
-                seats.compactMap { seat in
-                    isProven ? state.wants.removeValue(forKey: seat)?.listener : state.wants[seat]?.listener
+            if case .proven = result { isProven = true }
+            let handlers = state.withLock { state in
+                subscribers.compactMap { subscriber in
+                    isProven
+                        ? state.subscriptions.removeValue(forKey: subscriber)?.handler
+                        : state.subscriptions[subscriber]?.handler
                 }
             }
-            for listener in listeners { listener(verdict) }
+            for handler in handlers { handler(result) }
         case .wake(at: let instant?):
-            state.withLock { $0.places[probe]?.timer }?.arm(at: instant)
+            state.withLock { $0.entries[probe]?.timer }?.arm(at: instant)
         case .wake(at: nil):
-            state.withLock { $0.places[probe]?.timer }?.disarm()
-        case .report(let news):
-            tell(news)
+            state.withLock { $0.entries[probe]?.timer }?.disarm()
+        case .report(let event):
+            notify(event)
         }
     }
 
     private func outcome(of probe: NetworkProbe, epoch: UInt64) async -> ProbeMachine.Outcome {
-        guard let prober = world.prober else { return .failed(RunFailure(.local, "nobody can ask it")) }
+        guard let prober = world.prober else { return .failed(RunFailure(.local, "probes are not available")) }
         do throws(FetchError) {
             try await prober.probe(probe, epoch: epoch)
             return .proven

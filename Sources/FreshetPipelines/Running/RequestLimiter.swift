@@ -1,17 +1,17 @@
 internal import FreshetSignals
 
-/// The places for requests that go on at once: so many of all pipelines together, and so many at one origin. A command
-/// and a file have no origin, and the first limit alone.
+/// Limits the number of concurrent requests, in total and per origin. A command and a file have no origin, so only the
+/// total limit applies to them.
 ///
-/// Who has waited longest is served first, but for those whose origin is full: they hold up nobody behind them. A
-/// pipeline with several wishes at an origin is served one, and is then behind all who wait at that moment; so none gets
-/// more than its turn, however often it asks.
+/// The longest waiting request gets the next permit. Requests for an origin at its limit are passed by, so that they do
+/// not block others. If a pipeline has several waiting requests for an origin, one is granted, and the others go behind
+/// all requests that wait at that moment; so a pipeline with many requests has no advantage.
 package final class RequestLimiter: Sendable {
-    /// How many requests may go on at once.
+    /// The most concurrent requests.
     package struct Limits: Hashable, Sendable {
-        /// Of all pipelines; at least 1.
+        /// In total, over all pipelines; at least 1.
         package var total: Int
-        /// At one origin; at least 1.
+        /// Per origin; at least 1.
         package var perOrigin: Int
 
         package init(total: Int, perOrigin: Int) {
@@ -20,30 +20,30 @@ package final class RequestLimiter: Sendable {
         }
     }
 
-    /// A place for one request, or the wish for one.
+    /// A permit for one request, or the request for a permit.
     package struct Ticket: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
-    /// What a wish for a place came to.
+    /// The reply to a request for a permit.
     package enum Reply: Hashable, Sendable {
         case granted(Ticket)
         /// The handler will be called.
         case queued(Ticket)
     }
 
-    /// What stands between a wish and its place.
+    /// Why a request waits for its permit.
     package struct Queue: Hashable, Sendable, CustomStringConvertible {
-        /// The origin whose limit it is; nil: that of all requests.
+        /// The origin whose limit applies; nil: the total limit.
         package var origin: HTTPOrigin?
-        /// How many places there are.
+        /// The limit.
         package var limit: Int
-        /// How many pipelines have waited longer: at the origin, or for any place at all.
+        /// The number of queues that have waited longer: at the origin, or in total.
         package var ahead: Int
 
-        /// A sentence without its end, such as `6 requests are under way at https://example.com, 2 others wait longer`.
+        /// Text such as `6 requests are in progress at https://example.com, 2 others wait longer`.
         package var description: String {
-            var text = limit == 1 ? "1 request is under way" : "\(limit) requests are under way"
+            var text = limit == 1 ? "1 request is in progress" : "\(limit) requests are in progress"
             if let origin { text += " at \(origin)" }
             switch ahead {
             case 0: return text
@@ -59,13 +59,14 @@ package final class RequestLimiter: Sendable {
         state = Lock(RequestLimiterMachine(limits))
     }
 
-    /// Asks for a place for one request.
+    /// Requests a permit for one request.
     ///
     /// - Parameters:
-    ///   - pipeline: who asks; wishes of one pipeline take turns with those of others.
-    ///   - origin: whom the request goes to; nil: it is no request over HTTP.
-    ///   - granted: called once when the place is there, from the thread that gave it back, unless there is one now or
-    ///     the ticket is given back before. It must not block.
+    ///   - pipeline: the pipeline of the request; requests of different pipelines are granted alternately.
+    ///   - origin: the origin of the request; nil: the request is not over HTTP.
+    ///   - - granted: called once when the permit is granted, from the thread that released it, unless the permit is
+    ///     granted
+    ///     immediately or the ticket is released before. It must not block.
     package func request(
         for pipeline: UInt64, at origin: HTTPOrigin?, _ granted: @escaping @Sendable () -> Void
     ) -> Reply {
@@ -73,22 +74,22 @@ package final class RequestLimiter: Sendable {
         return isGranted ? .granted(Ticket(number: ticket)) : .queued(Ticket(number: ticket))
     }
 
-    /// Gives a place back, or the wish for one. A second time has no effect.
+    /// Releases a permit, or withdraws the request for one. A second call has no effect.
     package func release(_ ticket: Ticket) {
         state.withLock { $0.release(ticket.number) }?()
     }
 
-    /// Other limits from now on. With lower ones, places that are taken beyond them are not given out again.
+    /// Sets other limits. Permits above a lower limit are not granted again when they are released.
     package func change(_ limits: Limits) {
         for grant in state.withLock({ $0.change(limits) }) { grant() }
     }
 
-    /// What a wish waits for; nil: nothing, or not any more.
+    /// Why a request waits; nil: it does not wait.
     package func queue(of ticket: Ticket) -> Queue? {
         state.withLock { $0.queue(of: ticket.number) }
     }
 
-    /// How many places are taken, and how many wishes wait for one.
+    /// The number of permits in use, and the number of waiting requests.
     package var counts: (taken: Int, waiting: Int) {
         state.withLock { ($0.takenCount, $0.waitingCount) }
     }

@@ -1,44 +1,45 @@
-/// Who has a place for a request and who waits for one.
+/// Decides which requests have a permit and which wait.
 ///
-/// The wishes of one pipeline at one origin are a *line*; a line has a *turn*, a number that grows with the time at which
-/// the line began to wait or was last served. The least turn goes first, of those whose origin has room.
+/// The waiting requests of one pipeline at one origin are a *queue*. A queue has a *position*, a number that grows with
+/// the time at which the queue began to wait or last got a permit. Of the queues whose origin is below its limit, the
+/// one with the least position is next.
 ///
-/// Between two calls it holds: if there is room in all, no line waits at an origin that has room.
+/// An invariant holds between two calls: if the total is below its limit, no queue waits at an origin below its limit.
 struct RequestLimiterMachine<Grant> {
     typealias Limits = RequestLimiter.Limits
 
-    private struct LineKey: Hashable {
+    private struct QueueKey: Hashable {
         var pipeline: UInt64
         var origin: HTTPOrigin?
     }
 
-    private struct Line {
-        var turn: UInt64
-        /// In the order of the wishes.
+    private struct WaitQueue {
+        var position: UInt64
+        /// In the order of the requests.
         var tickets: ArraySlice<UInt64>
     }
 
-    private struct Place {
+    private struct OriginState {
         var taken = 0
-        /// The turns of the lines that wait here.
-        var turns = TurnList()
-        /// The turn that stands in ``open`` for this place; nil: none does.
+        /// The positions of the queues at this origin.
+        var positions = PositionList()
+        /// The position of this origin in the machine's `open` list; nil: it has none.
         var open: UInt64?
     }
 
     private var limits: Limits
     private var lastTicket: UInt64 = 0
-    private var lastTurn: UInt64 = 0
+    private var lastPosition: UInt64 = 0
     private var taken: [UInt64: HTTPOrigin?] = [:]
-    private var waiting: [UInt64: (line: LineKey, grant: Grant)] = [:]
-    private var lines: [LineKey: Line] = [:]
-    private var lineOfTurn: [UInt64: LineKey] = [:]
-    /// Those with somebody at work or waiting; that of nil has no limit of its own.
-    private var places: [HTTPOrigin?: Place] = [:]
-    /// All turns.
-    private var turns = TurnList()
-    /// The least turn of each place that has room.
-    private var open = TurnList()
+    private var waiting: [UInt64: (queue: QueueKey, grant: Grant)] = [:]
+    private var queues: [QueueKey: WaitQueue] = [:]
+    private var queueAtPosition: [UInt64: QueueKey] = [:]
+    /// The origins with requests in progress or waiting. The entry for nil has no own limit.
+    private var origins: [HTTPOrigin?: OriginState] = [:]
+    /// The positions of all queues.
+    private var positions = PositionList()
+    /// The least position of each origin that is below its limit.
+    private var open = PositionList()
 
     init(_ limits: Limits) {
         self.limits = Self.sound(limits)
@@ -46,106 +47,109 @@ struct RequestLimiterMachine<Grant> {
 
     var takenCount: Int { taken.count }
     var waitingCount: Int { waiting.count }
-    /// Nothing is kept of anybody.
+    /// Whether the machine has no state at all.
     var isEmpty: Bool {
-        taken.isEmpty && waiting.isEmpty && lines.isEmpty && lineOfTurn.isEmpty && places.isEmpty && turns.first == nil
-            && open.first == nil
+        taken.isEmpty && waiting.isEmpty && queues.isEmpty && queueAtPosition.isEmpty && origins.isEmpty
+            && positions.first == nil && open.first == nil
     }
 
     mutating func request(
         for pipeline: UInt64, at origin: HTTPOrigin?, _ grant: Grant
     ) -> (ticket: UInt64, isGranted: Bool) {
         lastTicket += 1
-        if taken.count < limits.total, hasRoom(origin) {
+        if taken.count < limits.total, isBelowLimit(origin) {
             take(lastTicket, at: origin)
             return (lastTicket, true)
         }
-        let key = LineKey(pipeline: pipeline, origin: origin)
+        let key = QueueKey(pipeline: pipeline, origin: origin)
         waiting[lastTicket] = (key, grant)
-        if lines[key]?.tickets.append(lastTicket) == nil { beginToWait(key, [lastTicket]) }
+        if queues[key]?.tickets.append(lastTicket) == nil { beginToWait(key, [lastTicket]) }
         update(origin)
         return (lastTicket, false)
     }
 
-    /// Returns whom to tell that it has a place now: a place that was given back is a place for one.
+    /// Returns the handler of the request that gets the released permit.
     mutating func release(_ ticket: UInt64) -> Grant? {
         if let origin = taken.removeValue(forKey: ticket) {
-            places[origin]?.taken -= 1
+            origins[origin]?.taken -= 1
             update(origin)
             return next()
         }
-        guard let (key, _) = waiting.removeValue(forKey: ticket), var line = lines[key] else { return nil }
-        line.tickets.removeAll { $0 == ticket }
-        if line.tickets.isEmpty { endToWait(key, line.turn) } else { lines[key] = line }
+        guard let (key, _) = waiting.removeValue(forKey: ticket), var queue = queues[key] else { return nil }
+        queue.tickets.removeAll { $0 == ticket }
+        if queue.tickets.isEmpty { endToWait(key, queue.position) } else { queues[key] = queue }
         update(key.origin)
         return nil
     }
 
-    /// Returns those who have a place now.
+    /// Returns the handlers of the requests that get a permit now.
     mutating func change(_ new: Limits) -> [Grant] {
         limits = Self.sound(new)
-        for origin in places.keys { update(origin) }
+        for origin in origins.keys { update(origin) }
         var granted: [Grant] = []
         while let grant = next() { granted.append(grant) }
         return granted
     }
 
     func queue(of ticket: UInt64) -> RequestLimiter.Queue? {
-        guard let key = waiting[ticket]?.line, let line = lines[key], let place = places[key.origin] else { return nil }
-        if hasRoom(key.origin) {
-            return RequestLimiter.Queue(limit: limits.total, ahead: turns.count(before: line.turn))
+        guard let key = waiting[ticket]?.queue, let queue = queues[key], let state = origins[key.origin] else {
+            return nil
+        }
+        if isBelowLimit(key.origin) {
+            return RequestLimiter.Queue(limit: limits.total, ahead: positions.count(before: queue.position))
         }
         return RequestLimiter.Queue(
-            origin: key.origin, limit: limits.perOrigin, ahead: place.turns.count(before: line.turn))
+            origin: key.origin, limit: limits.perOrigin, ahead: state.positions.count(before: queue.position))
     }
 
-    /// Gives a free place to the line whose turn it is, if there is one.
+    /// Grants a free permit to the next queue, if there is one.
     private mutating func next() -> Grant? {
-        guard taken.count < limits.total, let turn = open.first, let key = lineOfTurn[turn], var line = lines[key],
-            let ticket = line.tickets.popFirst(), let (_, grant) = waiting.removeValue(forKey: ticket)
+        guard taken.count < limits.total, let position = open.first, let key = queueAtPosition[position],
+            var queue = queues[key],
+            let ticket = queue.tickets.popFirst(), let (_, grant) = waiting.removeValue(forKey: ticket)
         else { return nil }
-        endToWait(key, turn)
-        // What else it wishes for is behind all who wait now.
-        if !line.tickets.isEmpty { beginToWait(key, line.tickets) }
+        endToWait(key, position)
+        // The queue's other requests go behind all queues that wait now.
+        if !queue.tickets.isEmpty { beginToWait(key, queue.tickets) }
         take(ticket, at: key.origin)
         return grant
     }
 
-    private mutating func beginToWait(_ key: LineKey, _ tickets: ArraySlice<UInt64>) {
-        lastTurn += 1
-        lines[key] = Line(turn: lastTurn, tickets: tickets)
-        lineOfTurn[lastTurn] = key
-        turns.insert(lastTurn)
-        places[key.origin, default: Place()].turns.insert(lastTurn)
+    private mutating func beginToWait(_ key: QueueKey, _ tickets: ArraySlice<UInt64>) {
+        lastPosition += 1
+        queues[key] = WaitQueue(position: lastPosition, tickets: tickets)
+        queueAtPosition[lastPosition] = key
+        positions.insert(lastPosition)
+        origins[key.origin, default: OriginState()].positions.insert(lastPosition)
     }
 
-    private mutating func endToWait(_ key: LineKey, _ turn: UInt64) {
-        lines[key] = nil
-        lineOfTurn[turn] = nil
-        turns.remove(turn)
-        places[key.origin]?.turns.remove(turn)
+    private mutating func endToWait(_ key: QueueKey, _ position: UInt64) {
+        queues[key] = nil
+        queueAtPosition[position] = nil
+        positions.remove(position)
+        origins[key.origin]?.positions.remove(position)
     }
 
     private mutating func take(_ ticket: UInt64, at origin: HTTPOrigin?) {
         taken[ticket] = .some(origin)
-        places[origin, default: Place()].taken += 1
+        origins[origin, default: OriginState()].taken += 1
         update(origin)
     }
 
-    private func hasRoom(_ origin: HTTPOrigin?) -> Bool {
-        origin == nil || (places[origin]?.taken ?? 0) < limits.perOrigin
+    private func isBelowLimit(_ origin: HTTPOrigin?) -> Bool {
+        origin == nil || (origins[origin]?.taken ?? 0) < limits.perOrigin
     }
 
-    /// A place has another room or other lines: whether it is open, and for whom.
+    /// Updates the `open` list after a change of an origin's permits or queues.
     private mutating func update(_ origin: HTTPOrigin?) {
-        guard var place = places[origin] else { return }
-        let now = hasRoom(origin) ? place.turns.first : nil
-        if now != place.open {
-            if let before = place.open { open.remove(before) }
+        guard var state = origins[origin] else { return }
+        let now = isBelowLimit(origin) ? state.positions.first : nil
+        if now != state.open {
+            if let before = state.open { open.remove(before) }
             if let now { open.insert(now) }
-            place.open = now
+            state.open = now
         }
-        places[origin] = place.taken == 0 && place.turns.first == nil ? nil : place
+        origins[origin] = state.taken == 0 && state.positions.first == nil ? nil : state
     }
 
     private static func sound(_ limits: Limits) -> Limits {
@@ -153,32 +157,36 @@ struct RequestLimiterMachine<Grant> {
     }
 }
 
-/// Turns in their order. New ones are the greatest, and the least go first: both cost nothing; others are found by
-/// halves.
-private struct TurnList {
-    private var turns: ArraySlice<UInt64> = []
+/// A sorted list of positions. New positions are the greatest, and the least are removed first: both are cheap. Other
+/// positions are found by binary search.
+private struct PositionList {
+    private var positions: ArraySlice<UInt64> = []
 
-    var first: UInt64? { turns.first }
+    var first: UInt64? { positions.first }
 
-    func count(before turn: UInt64) -> Int { index(of: turn) - turns.startIndex }
+    func count(before position: UInt64) -> Int { index(of: position) - positions.startIndex }
 
-    mutating func insert(_ turn: UInt64) {
-        if let last = turns.last, turn < last { turns.insert(turn, at: index(of: turn)) } else { turns.append(turn) }
+    mutating func insert(_ position: UInt64) {
+        if let last = positions.last, position < last {
+            positions.insert(position, at: index(of: position))
+        } else {
+            positions.append(position)
+        }
     }
 
-    mutating func remove(_ turn: UInt64) {
-        let index = index(of: turn)
-        guard index < turns.endIndex, turns[index] == turn else { return }
-        if index == turns.startIndex { turns.removeFirst() } else { turns.remove(at: index) }
+    mutating func remove(_ position: UInt64) {
+        let index = index(of: position)
+        guard index < positions.endIndex, positions[index] == position else { return }
+        if index == positions.startIndex { positions.removeFirst() } else { positions.remove(at: index) }
     }
 
-    /// Where it is, or would be.
-    private func index(of turn: UInt64) -> Int {
-        var low = turns.startIndex
-        var high = turns.endIndex
+    /// The index of the position, or where it would be inserted.
+    private func index(of position: UInt64) -> Int {
+        var low = positions.startIndex
+        var high = positions.endIndex
         while low < high {
             let middle = (low + high) / 2
-            if turns[middle] < turn { low = middle + 1 } else { high = middle }
+            if positions[middle] < position { low = middle + 1 } else { high = middle }
         }
         return low
     }

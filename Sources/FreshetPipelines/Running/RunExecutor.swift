@@ -1,4 +1,4 @@
-/// What a run does: ask the sources, transform, check, commit.
+/// Executes one run: it fetches the sources, transforms, checks and commits.
 struct RunExecutor: Sendable {
     let definition: PipelineDefinition
     var world: EngineDependencies
@@ -6,41 +6,41 @@ struct RunExecutor: Sendable {
     let parameters: ParameterValues
     /// The network epoch of the run.
     let epoch: UInt64
-    /// Told how far it has come.
+    /// Gets the progress.
     let progress: RunProgress
-    /// For what is left to chance.
+    /// The seed of random delays.
     let seed: UInt64
-    /// One further page is asked for, instead of everything.
+    /// Set if the run loads one further page instead of everything.
     var more: More?
-    /// What is to become of a copy that is not whole yet; nil: nothing is shown before it is.
+    /// How partial results are published; nil: only the complete result is published.
     var publication: Publication?
-    /// What the snapshot is compared with; nil: the copy as it is then.
+    /// The copy that the snapshot is compared with; nil: the copy at the time of the check.
     var before: SnapshotChecks.Before?
-    /// What a check refused in the run before.
-    var refusal: KnownRejection?
-    /// No request is conditional.
+    /// The rejection of the previous run.
+    var rejection: KnownRejection?
+    /// Whether all requests are unconditional.
     var isUnconditional = false
 
     struct Publication: Sendable {
-        /// Whether readers may be given something new: not while the operator keeps them at what they have.
-        var isWanted: @Sendable () -> Bool
+        /// Whether new content may be published: not while the operator keeps the current copy.
+        var isAllowed: @Sendable () -> Bool
         var published: @Sendable (CurrentGeneration) -> Void
     }
 
     struct More: Hashable, Sendable {
-        /// Where.
+        /// The place of the set of pages.
         var place: [String]
-        /// The copy as it is lacks something.
+        /// Whether the current copy is truncated.
         var isTruncated: Bool
     }
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
         var changed: Bool
-        /// What readers see now; nil: what they saw before.
+        /// The generation that is published now; nil: it did not change.
         var generation: CurrentGeneration?
         var expiry: DataExpiry?
-        /// Its sets of pages that may be continued.
+        /// The sets of pages that may be continued.
         var pages: [PagesState] = []
 
         init(changed: Bool, generation: CurrentGeneration? = nil, expiry: DataExpiry? = nil) {
@@ -57,7 +57,7 @@ struct RunExecutor: Sendable {
         }
     }
 
-    /// Runs until it has an outcome. A commit that has begun is not cancelled.
+    /// Runs until there is an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
         guard definition.stage.isSingle else { return try await runOnTree() }
         guard let pages = definition.stage.pages, case .http(let source) = try filledSource() else {
@@ -66,11 +66,11 @@ struct RunExecutor: Sendable {
         return try await runOnPages(pages, of: source)
     }
 
-    /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
-    /// come to is compared when it is committed.
+    /// A run whose snapshot consists of the answers to several requests. Each request is conditional by itself; the
+    /// commit compares the result.
     private func runOnTree() async throws(FetchError) -> Success {
         var run = self
-        // What is shown on the way becomes the copy, and nobody has judged it as a whole.
+        // Partial results replace the copy, so the copy for the comparison is measured before.
         if publication != nil, definition.stage.each?.publish == .progressive {
             run.before = .measured(try await checks(definition.check).measure(copy))
         }
@@ -80,24 +80,25 @@ struct RunExecutor: Sendable {
     private func runOnMeasuredTree() async throws(FetchError) -> Success {
         let stages = stages
         var success = try await conclude(try await transformed(try await stages.value()), of: stages)
-        // Nothing may be left to change at the end, and the run has changed what readers see all the same.
+        // The final commit may be unchanged although the run has published a partial result.
         if progress.publications > 0 { success.changed = true }
         return success
     }
 
-    /// Shows readers what there is so far. What the transform or the checks refuse is not shown: the whole may pass.
+    /// Publishes a partial result. A result that the transform or the checks reject is not published: the whole may
+    /// still pass.
     ///
-    /// - Returns: whether they see it.
+    /// - Returns: whether readers see it.
     private func show(_ value: [UInt8], _ publication: Publication) async -> Bool {
-        guard publication.isWanted(), let bytes = try? await transformed(value),
-            case .success(let contentExpires) = await judged(.bytes(bytes)), !Task.isCancelled
+        guard publication.isAllowed(), let bytes = try? await transformed(value),
+            case .success(let contentExpires) = await checkPartial(.bytes(bytes)), !Task.isCancelled
         else { return false }
         let snapshot = Snapshot(
             .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated, contentExpires: contentExpires, isCheck: false)
         switch try? await world.store.commit(snapshot, of: definition) {
         case .changed(let generation):
-            progress.notePublication()
+            progress.recordPublication()
             publication.published(generation)
             return true
         case .unchanged(let generation): return !generation.isBehind
@@ -105,8 +106,8 @@ struct RunExecutor: Sendable {
         }
     }
 
-    /// What the checks say of a copy that is not whole yet.
-    private func judged(_ snapshot: FetchedBody) async -> Result<Int64?, FetchError> {
+    /// Checks a partial result.
+    private func checkPartial(_ snapshot: FetchedBody) async -> Result<Int64?, FetchError> {
         do throws(FetchError) {
             return .success(try await pass(snapshot, isWhole: false))
         } catch {
@@ -127,74 +128,78 @@ struct RunExecutor: Sendable {
 
     private func conclude(_ bytes: [UInt8], of stages: StageEvaluator) async throws(FetchError) -> Success {
         var success = try await conclude(.bytes(bytes), Validators())
-        // Only what became a copy: a run that was refused asks for everything again.
+        // Parts are kept only after a commit: after a rejection the next run requests everything again.
         await stages.parts.keep()
         success.pages = stages.parts.pages
         return success
     }
 
-    /// The snapshot is made of a set of pages. It has no validators as a whole: all of it is asked for, and compared when
-    /// it is committed.
+    /// A run whose snapshot is a set of pages. A set has no validators: all pages are requested, and the commit
+    /// compares the result.
     private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
         let stages = stages
         return try await conclude(try await transformed(try await stages.items(of: pages, source)), of: stages)
     }
 
-    /// The snapshot is made of one answer. If that is still the one before, nothing is made.
+    /// A run whose snapshot is one answer. An unchanged answer makes no snapshot.
     private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding(with: parameters)
-        let refusal = isUnconditional ? nil : await standingRefusal(of: binding)
+        let rejection = isUnconditional ? nil : await currentRejection(of: binding)
         let validators =
-            if isUnconditional { Validators?.none } else if let refusal { refusal.validators } else {
+            if isUnconditional { Validators?.none } else if let rejection { rejection.validators } else {
                 await store.validators(definition.name, binding: binding)
             }
         var result = try await fetch(validators)
-        if case .notModified(let newer, _) = result, var refusal {
-            // Else it was accepted meanwhile.
-            if await standingRefusal(of: binding) != nil {
-                if let newer { refusal.validators = newer }
-                refusal.isConfirmed(at: world.clock.wallNow)
-                progress.noteRefused(refusal)
-                throw .failed(refusal.failure)
+        if case .notModified(let newer, _) = result, var rejection {
+            // Otherwise the operator has accepted the content meanwhile.
+            if await currentRejection(of: binding) != nil {
+                if let newer { rejection.validators = newer }
+                rejection.isConfirmed(at: world.clock.wallNow)
+                progress.recordRejected(rejection)
+                throw .failed(rejection.failure)
             }
             result = try await fetch(nil)
         } else if case .notModified(let newer, let freshFor) = result, let validators {
             let expiry = expiry(in: freshFor)
-            progress.noteConclusion()
+            progress.recordConclusion()
             if await store.recordUnchanged(
                 definition.name, binding: binding, asked: validators, validators: newer, expires: expiry?.wall)
             {
                 guard definition.cache.withdraws else { return Success(changed: false, expiry: expiry) }
                 switch await store.putBack(definition) {
                 case .done(let shown): return Success(changed: false, generation: shown, expiry: expiry)
-                // The check has succeeded; what keeps the copy from readers is tried again by itself.
+                // The check has succeeded; publishing the copy again is retried separately.
                 case .failed: return Success(changed: false, expiry: expiry)
                 case .nothing, .damaged, .left: break
                 }
             }
-            // Somebody removed the copy while the origin confirmed it, or rolled it back; or it could not be put back.
+            // The copy was removed or rolled back while the origin confirmed it, or it cannot be published again.
             result = try await fetch(nil)
         }
         switch result {
         case .notModified:
-            throw .failed(.unaskedNotModified)
+            throw .failed(.unexpectedNotModified)
         case .content(let content):
             let expiry = expiry(in: content.freshFor)
             do throws(FetchError) {
-                // Before any program sees it.
-                let doubt = try await doubt(about: content.body)
+                // Verified before any program processes it.
+                let proofRejection = try await proofRejection(about: content.body)
                 guard isRead else {
                     return try await conclude(
-                        try await snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
+                        try await snapshot(of: content, despite: proofRejection), content.validators, expiry,
+                        despite: proofRejection)
                 }
-                if let refusal = definition.check.refusal(of: content) { throw .failed(doubt ?? refusal) }
+                if let rejection = definition.check.rejection(of: content) {
+                    throw .failed(proofRejection ?? rejection)
+                }
                 return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
                     var (run, content) = (self, content)
                     run.world = world
                     content.body = .bytes(bytes)
                     return try await run.conclude(
-                        try await run.snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
+                        try await run.snapshot(of: content, despite: proofRejection), content.validators, expiry,
+                        despite: proofRejection)
                 }
             } catch {
                 await content.body.discard()
@@ -203,7 +208,7 @@ struct RunExecutor: Sendable {
         }
     }
 
-    /// A program may look at the time, and say something else of the same content later.
+    /// Whether a program may depend on the time, and give another result for the same content later.
     private var dependsOnTime: Bool {
         let programs =
             [definition.transform, definition.stage.transform].compactMap(\.self)
@@ -211,30 +216,31 @@ struct RunExecutor: Sendable {
         return programs.contains { $0.contains("now") }
     }
 
-    /// What was refused, if it is asked for with the same words now, and is there still.
-    private func standingRefusal(of binding: String) async -> KnownRejection? {
-        guard let refusal, refusal.binding == binding, await refusal.isKept(of: definition.name, in: world.store)
+    /// The rejection, if the binding is still the same and the content is still kept.
+    private func currentRejection(of binding: String) async -> KnownRejection? {
+        guard let rejection, rejection.binding == binding, await rejection.isKept(of: definition.name, in: world.store)
         else { return nil }
-        return refusal
+        return rejection
     }
 
-    /// Checks the snapshot and makes it the copy, or keeps it aside for a look.
+    /// Checks the snapshot and commits it, or keeps it as the rejected candidate.
     ///
-    /// - Parameter doubt: why it is refused already.
+    /// - Parameter proofRejection: why the verification has rejected it already.
     private func conclude(
-        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil, despite doubt: RunFailure? = nil
+        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil,
+        despite proofRejection: RunFailure? = nil
     ) async throws(FetchError) -> Success {
         var snapshot = Snapshot(
             body, validators: validators, binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do throws(FetchError) {
-            if let doubt { throw .failed(doubt) }
+            if let proofRejection { throw .failed(proofRejection) }
             snapshot.contentExpires = try await pass(body)
         } catch {
             return Success(try await settle(snapshot, error), expiry)
         }
         if Task.isCancelled { throw .cancelled }
-        progress.noteConclusion()
+        progress.recordConclusion()
         do throws(RunFailure) {
             return Success(try await world.store.commit(snapshot, of: definition), expiry)
         } catch {
@@ -242,33 +248,33 @@ struct RunExecutor: Sendable {
         }
     }
 
-    /// What becomes of a snapshot that was refused: it fails the run, unless the operator has accepted it before.
+    /// Handles a rejected snapshot: it fails the run, unless the operator has accepted this content before.
     private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitResult {
-        // With one further page it is no state of the source that anybody could accept.
+        // A result with one further page is not a state of the source, so it cannot be accepted.
         guard case .failed(var failure) = error, failure.kind == .content, !failure.lacksMemory, snapshot.isCheck,
             !Task.isCancelled
         else {
             throw error
         }
-        failure.refusal = failure.refusal ?? .passing
+        failure.rejection = failure.rejection ?? .passing
         let reason = world.redact(failure.message)
-        progress.noteConclusion()
-        let place: KnownRejection.Place
-        switch await world.store.setAside(snapshot, of: definition, because: reason) {
+        progress.recordConclusion()
+        let location: KnownRejection.Location
+        switch await world.store.storeRejected(snapshot, of: definition, because: reason) {
         case .committed(let result): return result
-        case .kept(let refused): place = .aside(refused)
-        case .isCopy(let digest): place = .copy(digest: digest)
+        case .kept(let rejected): location = .aside(rejected)
+        case .isCopy(let digest): location = .copy(digest: digest)
         case .dropped: throw .failed(failure)
         }
-        let refusal = KnownRejection(
-            place: place, failure: failure, validators: snapshot.validators, binding: snapshot.binding)
-        // A date is none of what was refused alone: an older file in its place has an older one.
-        let isKnown = failure.refusal == .lasting && snapshot.validators.entityTag != nil && !dependsOnTime
-        progress.noteRefused(refusal, isKnown: isKnown)
+        let rejection = KnownRejection(
+            location: location, failure: failure, validators: snapshot.validators, binding: snapshot.binding)
+        // `Last-Modified` does not identify the rejected content: an older file in its place has an older date.
+        let isKnown = failure.rejection == .lasting && snapshot.validators.entityTag != nil && !dependsOnTime
+        progress.recordRejected(rejection, isKnown: isKnown)
         throw .failed(failure)
     }
 
-    /// When the data stops being fresh by its origin's word, if the configuration listens to that.
+    /// When the data stops being fresh, as its origin states, if the configuration honours that.
     private func expiry(in freshFor: Duration?) -> DataExpiry? {
         guard definition.refresh.honoursOrigin, let freshFor else { return nil }
         return DataExpiry(in: freshFor, world.clock)
@@ -280,18 +286,18 @@ struct RunExecutor: Sendable {
         var request = FetchRequest(
             source: try filledSource(), validators: validators, maxBytes: rules.maxBytes, epoch: epoch,
             progress: progress.track(), announced: { [progress] in progress.announce($0) },
-            asked: { [progress] in progress.countRequest() }, keeper: keeper)
+            asked: { [progress] in progress.countRequest() }, bodyStore: bodyStore)
         request.isProven = rules.hasProofs
-        if !rules.types.isEmpty { request.refusal = { rules.refusal(ofType: $0) } }
+        if !rules.types.isEmpty { request.rejection = { rules.rejection(ofType: $0) } }
         return try await world.fetcher.fetch(request)
     }
 
-    /// Where the answer goes if it is long. If nobody has to look at its bytes, it becomes the snapshot as it is.
-    private var keeper: (any BodyStoring)? {
-        isRead ? reader.keeper : world.store.keeper(of: definition)
+    /// The store for a long answer. If no program reads its bytes, the answer becomes the snapshot unchanged.
+    private var bodyStore: (any BodyStoring)? {
+        isRead ? reader.bodyStore : world.store.bodyStore(of: definition)
     }
 
-    /// Programs look at the answer, so that its bytes are needed in memory.
+    /// Whether programs read the answer, so that its bytes must be in memory.
     private var isRead: Bool {
         definition.transform != nil || !definition.cache.files.isEmpty || definition.check.readsContent
     }
@@ -310,21 +316,21 @@ struct RunExecutor: Sendable {
         }
     }
 
-    /// The snapshot that the answer becomes. Of one that is refused already nothing else is told.
+    /// Makes the snapshot from the answer. If the verification has rejected the answer, that is the reported failure.
     private func snapshot(
-        of content: FetchedContent, despite doubt: RunFailure?
+        of content: FetchedContent, despite proofRejection: RunFailure?
     ) async throws(FetchError) -> FetchedBody {
         do throws(FetchError) {
             return try await snapshot(of: content)
         } catch {
-            guard let doubt, error != .cancelled else { throw error }
-            throw .failed(doubt)
+            guard let proofRejection, error != .cancelled else { throw error }
+            throw .failed(proofRejection)
         }
     }
 
     private func snapshot(of content: FetchedContent) async throws(FetchError) -> FetchedBody {
         let rules = definition.check
-        if let refusal = rules.refusal(of: content) { throw .failed(refusal) }
+        if let rejection = rules.rejection(of: content) { throw .failed(rejection) }
         switch content.body {
         case .bytes(let bytes):
             return .bytes(try await transformed(bytes, from: definition.stage.format))
@@ -332,10 +338,10 @@ struct RunExecutor: Sendable {
         }
     }
 
-    /// The snapshot that the data becomes. Without a program nobody reads it, and it stays as it is.
+    /// Makes the snapshot from the data. Without a program the data stays unchanged.
     private func transformed(_ data: [UInt8], from form: ContentFormat = .json) async throws(FetchError) -> [UInt8] {
         var bytes = data
-        // What was put together is JSON, whatever it is to become.
+        // Data from several requests is JSON, whatever the cache's format is.
         let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
         let format = definition.cache.format
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
@@ -346,10 +352,12 @@ struct RunExecutor: Sendable {
         return try await world.transformer.split(bytes, in: definition.transform == nil ? form : .json, into: files)
     }
 
-    /// - Parameter isWhole: not all of it is in if not. Such a list may not be smaller than the copy at all: what the rest of
-    ///   it will be is not known, and what is shown is what the next run is compared with if this one comes to nothing.
+    /// Runs all checks.
     ///
-    /// - Returns: as of ``SnapshotChecks/pass(_:instead:)``.
+    /// - - Parameter isWhole: false for a partial result. A partial list must not be smaller than the copy at all: the
+    ///   size of the rest is not known, and if this run fails, the next run is compared with the partial list.
+    ///
+    /// - Returns: as ``SnapshotChecks/pass(_:instead:)``.
     private func pass(_ snapshot: FetchedBody, isWhole: Bool = true) async throws(FetchError) -> Int64? {
         var rules = definition.check
         if !isWhole, rules.shrink != nil { rules.shrink = 0 }
@@ -382,11 +390,11 @@ struct RunExecutor: Sendable {
 }
 
 extension FetchedContent {
-    /// The body of an answer that was not to be kept aside.
+    /// The body of an answer that must be in memory.
     var bytes: [UInt8] {
         get throws(FetchError) {
             guard case .bytes(let bytes) = body else {
-                throw .failed(RunFailure(.local, "the answer was kept aside, and is needed in memory"))
+                throw .failed(RunFailure(.local, "the answer was stored on disk, but is needed in memory"))
             }
             return bytes
         }
@@ -394,7 +402,7 @@ extension FetchedContent {
 }
 
 extension RunFailure {
-    /// An answer that makes no sense without the question.
-    static let unaskedNotModified = RunFailure(
-        .content, "the origin says that nothing changed (304), but was not asked whether")
+    /// A 304 answer to an unconditional request.
+    static let unexpectedNotModified = RunFailure(
+        .content, "the origin answered 304 (Not Modified) to an unconditional request")
 }

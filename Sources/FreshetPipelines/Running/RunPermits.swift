@@ -1,63 +1,64 @@
 internal import FreshetSignals
 
-/// The places of one run among the ``RequestLimiter``: each of its requests has one while it goes on.
+/// The permits of one run from the ``RequestLimiter``: each of its requests holds a permit while it is in progress.
 ///
-/// *Nobody who waits for a place holds one.* Before a request of the run waits, what the run holds and no request of it
-/// uses is given back, and nothing is kept as long as one waits. So whoever has a place is at work with it and comes to an
-/// end by itself, and no two runs wait for each other.
+/// *A waiting request never holds a permit.* Before a request of the run waits, the run releases the permit that none
+/// of its requests uses, and it keeps no permit while a request waits. So each holder of a permit makes progress and
+/// ends by itself, and no two runs wait for each other.
 ///
-/// When a request has succeeded, and no other one of the run is under way or waits, its place is kept while the run works
-/// on what it loaded: others are not to load more than can be dealt with. The next request of the run gives it back and
-/// waits for its turn as everybody does; so a run of many requests is ahead of nobody.
+/// When a request has succeeded, and no other request of the run is in progress or waits, the run keeps the permit
+/// while it processes the answer: other runs must not load more than can be processed. The next request of the run
+/// releases the permit and waits like every other request; so a run with many requests has no advantage.
 final class RunPermits: Sendable {
-    private struct Place {
+    private struct Permit {
         var ticket: RequestLimiter.Ticket
         var origin: HTTPOrigin?
-        /// It has been waited for, and nothing asked with it yet.
+        /// Whether no request has used the permit yet.
         var isUnused: Bool
     }
 
     private struct State {
-        /// No request of the run uses it; nil while one is under way or waits.
-        var kept: Place?
-        /// In the order in which they began to wait.
+        /// The permit that no request uses; nil while a request is in progress or waits.
+        var kept: Permit?
+        /// The waiting requests, in the order in which they began to wait.
         var waiting: [RequestLimiter.Ticket] = []
-        var underWay = 0
-        /// So many of the run let time go by.
-        var resting = 0
+        var inProgress = 0
+        /// The number of pauses in progress, in which the run keeps no permit.
+        var pauses = 0
         /// Paths for which the file system does not answer.
         var files: [String] = []
-        /// What those wait for that wait for memory, by their numbers.
+        /// The descriptions of the waits for memory, by their numbers.
         var memoryWaits: [UInt64: String] = [:]
         var lastWait: UInt64 = 0
         var isClosed = false
         var isStalled = false
 
-        mutating func takeKept() -> Place? {
+        mutating func takeKept() -> Permit? {
             defer { kept = nil }
             return kept
         }
 
-        /// Whether that is news.
-        mutating func noteStall() -> Bool {
+        /// Updates whether the run is stalled; returns whether that changed.
+        mutating func recordStall() -> Bool {
             let before = isStalled
-            isStalled = (!waiting.isEmpty || !memoryWaits.isEmpty) && underWay == 0
+            isStalled = (!waiting.isEmpty || !memoryWaits.isEmpty) && inProgress == 0
             return isStalled != before
         }
     }
 
     private let slots: RequestLimiter
-    /// Who asks.
+    /// The pipeline of the run.
     let pipeline: UInt64
     private let state: Lock<State>
     private let stalls: @Sendable (Bool) -> Void
 
     /// - Parameters:
-    ///   - pipeline: who asks: wishes of one pipeline take turns with those of others.
-    ///   - ticket: the place with which the run begins; nil: it begins without one.
-    ///   - origin: whom that is for.
-    ///   - stalls: is told when all that the run asks for waits for places, and when that is over. From any thread, in
-    ///     order; it must not block, nor call this.
+    ///   - pipeline: the pipeline of the run; requests of different pipelines are granted alternately.
+    ///   - ticket: the permit with which the run begins; nil: it begins without one.
+    ///   - origin: the origin of that permit.
+    ///   - - stalls: called with true when all requests of the run wait for permits or memory, and with false when that
+    ///     ends. From
+    ///     any thread, in order; it must not block or call this object.
     init(
         _ slots: RequestLimiter, for pipeline: UInt64, beginningWith ticket: RequestLimiter.Ticket? = nil,
         at origin: HTTPOrigin? = nil, stalls: @escaping @Sendable (Bool) -> Void = { _ in }
@@ -65,40 +66,40 @@ final class RunPermits: Sendable {
         self.slots = slots
         self.pipeline = pipeline
         self.stalls = stalls
-        state = Lock(State(kept: ticket.map { Place(ticket: $0, origin: origin, isUnused: true) }))
+        state = Lock(State(kept: ticket.map { Permit(ticket: $0, origin: origin, isUnused: true) }))
     }
 
-    /// Makes a request when there is a place for it.
+    /// Makes a request when it gets a permit.
     ///
-    /// - Parameter origin: whom it goes to; nil: it is none over HTTP.
+    /// - Parameter origin: the origin of the request; nil: the request is not over HTTP.
     /// - Throws: ``FetchError/cancelled`` if the task is cancelled while it waits; the request's errors.
     func pass<Result: Sendable>(
         at origin: HTTPOrigin?, _ request: () async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
-        let place = try await take(at: origin)
+        let permit = try await take(at: origin)
         do throws(FetchError) {
             let result = try await request()
-            giveBack(place, mayKeep: true)
+            giveBack(permit, mayKeep: true)
             return result
         } catch {
-            // There is nothing to work on, and it may be long until the next one.
-            giveBack(place, mayKeep: false)
+            // There is no answer to process, and the next request may come much later.
+            giveBack(permit, mayKeep: false)
             throw error
         }
     }
 
-    /// Lets time go by, for which nothing is kept.
-    func rest(_ body: () async -> Void) async {
+    /// Runs a pause, in which the run keeps no permit.
+    func pause(_ body: () async -> Void) async {
         let idle = state.withLock { state in
-            state.resting += 1
+            state.pauses += 1
             return state.takeKept()
         }
         if let idle { slots.release(idle.ticket) }
         await body()
-        state.withLock { $0.resting -= 1 }
+        state.withLock { $0.pauses -= 1 }
     }
 
-    /// The run is over, and keeps nothing.
+    /// The run has ended and keeps no permit.
     func close() {
         let idle = state.withLock { state in
             state.isClosed = true
@@ -107,31 +108,31 @@ final class RunPermits: Sendable {
         if let idle { slots.release(idle.ticket) }
     }
 
-    /// What the run waits for, if there is nothing else that it could go on with.
+    /// The queue in which the run waits, if the run is stalled.
     var queue: RequestLimiter.Queue? {
         state.withLock { $0.isStalled ? $0.waiting.first : nil }.flatMap(slots.queue)
     }
 
-    /// The path for which the run waits, since the file system does not answer; nil: none.
+    /// The path for which the file system does not answer; nil: none.
     var hungFile: String? { state.withLock { $0.files.first } }
 
-    /// Notes that a read of a file hangs, or that it has ended. As long as one hangs the run keeps no place.
-    func note(_ path: String, isWaiting: Bool) {
-        let idle = state.withLock { state -> Place? in
+    /// Records that a read of a file hangs, or that it has ended. While a read hangs, the run keeps no permit.
+    func recordFileWait(_ path: String, isWaiting: Bool) {
+        let idle = state.withLock { state -> Permit? in
             if isWaiting {
                 state.files.append(path)
-                state.resting += 1
+                state.pauses += 1
                 return state.takeKept()
             }
             guard let index = state.files.firstIndex(of: path) else { return nil }
             state.files.remove(at: index)
-            state.resting -= 1
+            state.pauses -= 1
             return nil
         }
         if let idle { slots.release(idle.ticket) }
     }
 
-    /// A number for a wait for memory, higher than those before.
+    /// The number of a new wait for memory; it grows.
     func nextWait() -> UInt64 {
         state.withLock { state in
             state.lastWait += 1
@@ -139,23 +140,23 @@ final class RunPermits: Sendable {
         }
     }
 
-    /// Notes that something of the run waits for memory, for which no place is kept; or, with nil, that it does no more.
-    func noteMemoryWait(_ number: UInt64, _ detail: String?) {
+    /// Records that a part of the run waits for memory; meanwhile the run keeps no permit. Nil: the wait has ended.
+    func recordMemoryWait(_ number: UInt64, _ detail: String?) {
         let idle = state.withLock { state in
             state.memoryWaits[number] = detail
-            if state.noteStall() { stalls(state.isStalled) }
+            if state.recordStall() { stalls(state.isStalled) }
             return detail == nil ? nil : state.takeKept()
         }
         if let idle { slots.release(idle.ticket) }
     }
 
-    /// The memory that the run waits for, if there is nothing else that it could go on with.
+    /// The memory that the run waits for, if the run is stalled.
     var memoryWait: String? {
         state.withLock { $0.isStalled ? $0.memoryWaits.min { $0.key < $1.key }?.value : nil }
     }
 
-    private func take(at origin: HTTPOrigin?) async throws(FetchError) -> Place {
-        let (own, idle) = state.withLock { state -> (Place?, Place?) in
+    private func take(at origin: HTTPOrigin?) async throws(FetchError) -> Permit {
+        let (own, idle) = state.withLock { state -> (Permit?, Permit?) in
             guard let kept = state.takeKept() else { return (nil, nil) }
             guard kept.isUnused, kept.origin == origin else { return (nil, kept) }
             begin(&state)
@@ -163,84 +164,84 @@ final class RunPermits: Sendable {
         }
         if let own { return own }
         if let idle { slots.release(idle.ticket) }
-        let isThere = CurrentValue(false)
-        switch slots.request(for: pipeline, at: origin, { isThere.value = true }) {
+        let isGranted = CurrentValue(false)
+        switch slots.request(for: pipeline, at: origin, { isGranted.value = true }) {
         case .granted(let ticket):
-            // What another request of the run kept since this one looked.
+            // Another request of the run may have kept a permit meanwhile.
             let idle = state.withLock { state in
                 begin(&state)
                 return state.takeKept()
             }
             if let idle { slots.release(idle.ticket) }
-            return Place(ticket: ticket, origin: origin, isUnused: false)
+            return Permit(ticket: ticket, origin: origin, isUnused: false)
         case .queued(let ticket):
-            try await wait(for: ticket, isThere)
-            return Place(ticket: ticket, origin: origin, isUnused: false)
+            try await wait(for: ticket, isGranted)
+            return Permit(ticket: ticket, origin: origin, isUnused: false)
         }
     }
 
-    private func wait(for ticket: RequestLimiter.Ticket, _ isThere: CurrentValue<Bool>) async throws(FetchError) {
-        // The same; and from now on none keeps anything.
+    private func wait(for ticket: RequestLimiter.Ticket, _ isGranted: CurrentValue<Bool>) async throws(FetchError) {
+        // The same; from now on no request keeps a permit.
         let idle = state.withLock { state in
             state.waiting.append(ticket)
-            if state.noteStall() { stalls(true) }
+            if state.recordStall() { stalls(true) }
             return state.takeKept()
         }
         if let idle { slots.release(idle.ticket) }
-        for await isThere in isThere where isThere { break }
+        for await isGranted in isGranted where isGranted { break }
         let isCancelled = Task.isCancelled
         state.withLock { state in
             state.waiting.removeAll { $0 == ticket }
-            if !isCancelled { state.underWay += 1 }
-            if state.noteStall() { stalls(state.isStalled) }
+            if !isCancelled { state.inProgress += 1 }
+            if state.recordStall() { stalls(state.isStalled) }
         }
         guard isCancelled else { return }
-        // The wish, or the place that came at the same moment.
+        // Withdraws the request, or releases the permit that came at the same moment.
         slots.release(ticket)
         throw .cancelled
     }
 
     private func begin(_ state: inout State) {
-        state.underWay += 1
-        if state.noteStall() { stalls(false) }
+        state.inProgress += 1
+        if state.recordStall() { stalls(false) }
     }
 
-    private func giveBack(_ place: Place, mayKeep: Bool) {
+    private func giveBack(_ permit: Permit, mayKeep: Bool) {
         let isKept = state.withLock { state in
-            state.underWay -= 1
-            if state.noteStall() { stalls(true) }
-            guard mayKeep, state.underWay == 0, state.waiting.isEmpty, state.memoryWaits.isEmpty, state.resting == 0,
+            state.inProgress -= 1
+            if state.recordStall() { stalls(true) }
+            guard mayKeep, state.inProgress == 0, state.waiting.isEmpty, state.memoryWaits.isEmpty, state.pauses == 0,
                 !state.isClosed
             else {
                 return false
             }
-            state.kept = Place(ticket: place.ticket, origin: place.origin, isUnused: false)
+            state.kept = Permit(ticket: permit.ticket, origin: permit.origin, isUnused: false)
             return true
         }
-        if !isKept { slots.release(place.ticket) }
+        if !isKept { slots.release(permit.ticket) }
     }
 }
 
-/// Asks when there is a place for it among those of a run.
+/// A fetcher that waits for a permit of the run before each request.
 struct LimitedFetcher: Fetching {
     let fetcher: any Fetching
-    let places: RunPermits
+    let permits: RunPermits
 
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
         switch request.source {
         case .http, .command:
-            try await places.pass(at: request.source.origin) { () throws(FetchError) in
+            try await permits.pass(at: request.source.origin) { () throws(FetchError) in
                 try await fetcher.fetch(request)
             }
-        // A read of a file needs no place.
+        // A read of a file needs no permit.
         case .file, .copy, .joined: try await fetcher.fetch(tracked(request))
         }
     }
 
     private func tracked(_ request: FetchRequest) -> FetchRequest {
         var request = request
-        request.pipeline = places.pipeline
-        request.waitsForFile = { [places] path, isWaiting in places.note(path, isWaiting: isWaiting) }
+        request.pipeline = permits.pipeline
+        request.waitsForFile = { [permits] path, isWaiting in permits.recordFileWait(path, isWaiting: isWaiting) }
         return request
     }
 

@@ -1,44 +1,44 @@
 internal import FreshetSignals
 
-/// How far a run has come. Told by whatever works for the run, from any thread.
+/// The progress of a run, updated from any thread.
 final class RunProgress: Sendable {
     private struct State {
         var loaded = LoadProgress()
         var requests = 0
-        /// Requests that were allowed, made yet or not.
+        /// The number of allowed requests, made or not.
         var allowed = 0
         var failures: [BranchFailure] = []
         var truncated = false
         var publications = 0
-        var refused: Refused?
+        var rejected: Rejected?
         var signedComment: String?
         var concludes = false
     }
 
     private let state = Lock(State())
-    /// How many requests there may be; nil: any number.
+    /// The most requests; nil: any number.
     private let allowance: Int?
 
     init(allowance: Int? = nil) {
         self.allowance = allowance
     }
 
-    /// What people are shown.
+    /// The progress for people.
     var loaded: LoadProgress { state.withLock { $0.loaded } }
-    /// How many requests were made.
+    /// The number of requests made.
     var requests: Int { state.withLock { $0.requests } }
     /// The branches that failed while the run did not.
     var failures: [BranchFailure] { state.withLock { $0.failures } }
 
-    /// Somewhere there are more pages than the limit on them allows.
+    /// Whether a set of pages was ended by the limit on pages.
     var isTruncated: Bool { state.withLock { $0.truncated } }
 
-    /// What is told of one request's bytes: so many so far.
+    /// A handler for the bytes of one request: it gets the number of bytes so far.
     func track() -> @Sendable (UInt64) -> Void {
         let counted = Lock<UInt64>(0)
         let box = Box(counted)
         return { [self] bytes in
-            // A redirect begins anew.
+            // After a redirect the count begins again.
             let more = box.counted.withLock { counted in
                 defer { counted = bytes }
                 return bytes > counted ? bytes - counted : 0
@@ -47,7 +47,7 @@ final class RunProgress: Sendable {
         }
     }
 
-    /// An answer says how many bytes it has.
+    /// Adds the announced size of an answer.
     func announce(_ bytes: UInt64) {
         state.withLock { state in
             let (sum, overflow) = state.loaded.announcedBytes.addingReportingOverflow(bytes)
@@ -55,7 +55,7 @@ final class RunProgress: Sendable {
         }
     }
 
-    /// What is told of one set's pages: so many so far, and fewer than before when it is begun anew.
+    /// A handler for the pages of one set: it gets the number of pages so far, which falls when the set is restarted.
     func trackPages() -> @Sendable (Int) -> Void {
         let box = Box(Lock<UInt64>(0))
         return { [self] count in
@@ -67,48 +67,48 @@ final class RunProgress: Sendable {
         }
     }
 
-    /// How often readers were given something that was not whole yet.
+    /// The number of published partial results.
     var publications: Int { state.withLock { $0.publications } }
 
-    func notePublication() { state.withLock { $0.publications += 1 } }
+    func recordPublication() { state.withLock { $0.publications += 1 } }
 
-    /// What a check refused.
-    struct Refused: Hashable, Sendable {
-        /// What is kept aside of it; nil: nothing, it is the copy.
+    /// The content that a check rejected.
+    struct Rejected: Hashable, Sendable {
+        /// The rejected candidate; nil: the content is the copy.
         var snapshot: RejectedSnapshot?
-        /// That has gone for room already.
+        /// Whether the candidate was removed already to free space.
         var isGone = false
-        /// What the next run may ask of it; nil: nothing.
+        /// The rejection for conditional requests of the next run; nil: the next request is unconditional.
         var known: KnownRejection?
     }
 
-    /// Nil: nothing that is there still.
-    var refused: Refused? { state.withLock { $0.refused } }
+    /// The rejected content; nil: none.
+    var rejected: Rejected? { state.withLock { $0.rejected } }
 
-    /// - Parameter isKnown: the next run may ask whether it is there still.
-    func noteRefused(_ refusal: KnownRejection, isKnown: Bool = true) {
-        state.withLock { $0.refused = Refused(snapshot: refusal.snapshot, known: isKnown ? refusal : nil) }
+    /// - Parameter isKnown: whether the next run's request may be conditional.
+    func recordRejected(_ rejection: KnownRejection, isKnown: Bool = true) {
+        state.withLock { $0.rejected = Rejected(snapshot: rejection.snapshot, known: isKnown ? rejection : nil) }
     }
 
-    /// What it refused has gone for room already.
-    func forgetRefused(_ digest: String) {
-        state.withLock { if $0.refused?.snapshot?.digest == digest { $0.refused?.isGone = true } }
+    /// The rejected candidate was removed to free space.
+    func forgetRejected(_ digest: String) {
+        state.withLock { if $0.rejected?.snapshot?.digest == digest { $0.rejected?.isGone = true } }
     }
 
-    /// What the publisher says of the content in its signature, which is verified.
+    /// The publisher's trusted comment in the verified signature.
     var signedComment: String? { state.withLock { $0.signedComment } }
 
-    func noteSigned(_ comment: String) { state.withLock { $0.signedComment = comment } }
+    func recordSigned(_ comment: String) { state.withLock { $0.signedComment = comment } }
 
-    /// What has come of it is being committed: whether the copy is too old is not known before that is done.
+    /// Whether the result is being committed: until then it is not known whether the copy has expired.
     var concludes: Bool { state.withLock { $0.concludes } }
 
-    func noteConclusion() { state.withLock { $0.concludes = true } }
+    func recordConclusion() { state.withLock { $0.concludes = true } }
 
-    func noteTruncation() { state.withLock { $0.truncated = true } }
+    func recordTruncation() { state.withLock { $0.truncated = true } }
 
-    /// Takes one of the requests that the budget has left. Those that an answer leads to by itself, to the target of a
-    /// redirect for instance, are counted and not asked about.
+    /// Takes one of the requests that the budget still allows. Requests that follow from an answer, such as to the
+    /// target of a redirect, are counted but need no permission.
     func allowRequest() throws(FetchError) {
         let isAllowed = state.withLock { state in
             state.allowed = max(state.allowed, state.requests) + 1
@@ -118,7 +118,9 @@ final class RunProgress: Sendable {
         throw .failed(
             RunFailure(
                 .budget,
-                "refresh.budget had \(allowance ?? 0) requests left, and the run needs more; raise it, or ask for less")
+                "refresh.budget had \(allowance ?? 0) requests left, and the run needs more; "
+                    + "raise the budget, or fetch less"
+            )
         )
     }
 
@@ -126,9 +128,9 @@ final class RunProgress: Sendable {
 
     func expect(branches: Int) { state.withLock { $0.loaded.branches += branches } }
     func endBranch() { state.withLock { $0.loaded.endedBranches += 1 } }
-    func note(_ failures: [BranchFailure]) { state.withLock { $0.failures += failures } }
+    func record(_ failures: [BranchFailure]) { state.withLock { $0.failures += failures } }
 
-    /// What is below a path is walked again: so many branches are to be counted anew, and their failures too.
+    /// The tree below a path is evaluated again: subtracts its branches, and drops its failures.
     func restart(below path: [String], expected: Int, ended: Int) {
         state.withLock { state in
             state.loaded.branches -= expected
@@ -146,10 +148,10 @@ final class RunProgress: Sendable {
 
 /// A branch that failed in a run that did not.
 package struct BranchFailure: Hashable, Sendable {
-    /// The keys that lead to it.
+    /// The keys on the path to the branch.
     package var path: [String]
     package var failure: RunFailure
-    /// The configuration says what stands in its place, and another attempt at once would change nothing.
+    /// Whether the configured replacement is good until the next check, so that an immediate retry is useless.
     package var isAccepted: Bool
 
     package init(path: [String], failure: RunFailure, isAccepted: Bool = false) {
@@ -158,6 +160,6 @@ package struct BranchFailure: Hashable, Sendable {
         self.isAccepted = isAccepted
     }
 
-    /// A branch for people.
+    /// The path of a branch for people.
     package static func text(_ path: [String]) -> String { path.joined(separator: "/") }
 }

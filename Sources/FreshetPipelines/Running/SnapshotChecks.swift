@@ -1,14 +1,14 @@
-/// Looks whether a snapshot may replace the copy (``CheckRules``). What has to be read of it is read by programs, in a
-/// process of their own.
+/// Checks whether a snapshot may replace the copy (``CheckRules``). Only programs in a separate process read its
+/// content.
 struct SnapshotChecks: Sendable {
     let rules: CheckRules
-    /// What the programs of ``CheckRules`` are given.
+    /// The format of the input of the programs of ``CheckRules``.
     let format: ContentFormat
     let transformer: any Transforming
     /// The time of the check: wall-clock microseconds since 1970.
     let now: Int64
 
-    /// - Parameter format: how the copy is written.
+    /// - Parameter format: the format of the copy.
     init(_ rules: CheckRules, of format: ContentFormat, _ transformer: any Transforming, at now: Int64) {
         self.rules = rules
         self.format = rules.form == .text ? .text : format
@@ -16,22 +16,22 @@ struct SnapshotChecks: Sendable {
         self.now = now
     }
 
-    /// What the snapshot would replace. Nil: there is no such thing.
+    /// The copy that the snapshot would replace. Its closures return nil if there is no copy.
     struct Copy: Sendable {
-        /// Bytes.
+        /// The size in bytes.
         var size: @Sendable () async -> Int?
         var content: @Sendable () async throws(FetchError) -> [UInt8]?
     }
 
-    /// What the snapshot is compared with.
+    /// The reference for the comparison.
     enum Before: Sendable {
-        /// It is asked for if that matters.
+        /// The copy, which is read only if a check needs it.
         case copy(Copy)
-        /// What ``measure(_:)`` said of a copy.
+        /// The result of ``measure(_:)``.
         case measured(Int?)
     }
 
-    /// How many items a copy has, or how many bytes if those are what counts; nil: there is none, or nobody compares.
+    /// The number of items of a copy, or of bytes if no items are defined; nil: there is no copy, or no comparison.
     func measure(_ copy: Copy) async throws(FetchError) -> Int? {
         guard rules.shrink != nil else { return nil }
         guard rules.countsItems else { return await copy.size() }
@@ -39,23 +39,23 @@ struct SnapshotChecks: Sendable {
         return await items(ofCopy: content)
     }
 
-    /// A copy from before the checks were what they are now says nothing.
+    /// The number of items of the copy; nil if the current checks do not fit its content.
     private func items(ofCopy content: [UInt8]) async -> Int? {
         try? await Contents(content, self).items()
     }
 
-    /// Passes, or throws why not.
+    /// Runs the checks; throws if one rejects the snapshot.
     ///
-    /// - Returns: when the content expires by ``CheckRules/validUntil`` and ``CheckRules/madeWithin``: wall-clock microseconds
-    ///   since 1970; nil: by neither.
+    /// - - Returns: when the content expires by ``CheckRules/validUntil`` and ``CheckRules/madeWithin``: wall-clock
+    ///   microseconds since 1970; nil: neither states an expiry.
     @discardableResult
     func pass(_ snapshot: FetchedBody, instead before: Before) async throws(FetchError) -> Int64? {
         var expiry: Int64?
-        if let refusal = rules.refusal(ofSnapshot: snapshot.size) { throw .failed(refusal) }
+        if let rejection = rules.rejection(ofSnapshot: snapshot.size) { throw .failed(rejection) }
         if rules.readsContent, let bytes = snapshot.bytes {
             let contents = try await Contents(bytes, self)
             if let predicate = rules.jq, try await !transformer.holds(predicate, for: bytes, in: format) {
-                throw refused("does not satisfy check.jq (\(predicate))")
+                throw rejected("rejected by check.jq: `\(predicate)` is false")
             }
             try await passByCount(contents, instead: before)
             expiry = try await passByTime(contents)
@@ -66,22 +66,25 @@ struct SnapshotChecks: Sendable {
             case .copy(let copy): await copy.size()
             case .measured(let size): size
             }
-        if let size { try pass(shrinking: size, to: snapshot.size, "bytes", share) }
+        if let size { try pass(shrinking: size, to: snapshot.size, "byte", share) }
         return expiry
     }
 
-    /// - Parameter refusal: most checks look at nothing but the content.
-    private func refused(_ why: String, _ refusal: RunFailure.Refusal = .lasting) -> FetchError {
-        .failed(RunFailure(.content, "the snapshot \(why)", refusal: refusal))
+    /// - Parameter rejection: lasting by default, since most checks depend on the content alone.
+    private func rejected(_ why: String, _ rejection: RunFailure.Rejection = .lasting) -> FetchError {
+        .failed(RunFailure(.content, why, rejection: rejection))
     }
 
-    // MARK: How many
+    /// Text such as `1 item`, `2 items`.
+    private static func count(_ number: Int, _ unit: String) -> String { "\(number) \(unit)\(number == 1 ? "" : "s")" }
+
+    // MARK: Number of items
 
     private func passByCount(_ snapshot: Contents, instead before: Before) async throws(FetchError) {
         guard rules.countsItems, rules.minItems != nil || rules.shrink != nil else { return }
         guard let count = try await snapshot.items() else { return }
         if let least = rules.minItems, count < least {
-            throw refused("has \(count) items, fewer than check.min-items wants (\(least))")
+            throw rejected("rejected by check.min-items: \(Self.count(count, "item")), at least \(least) required")
         }
         guard let share = rules.shrink else { return }
         let items: Int?
@@ -91,47 +94,52 @@ struct SnapshotChecks: Sendable {
             guard let content = try await copy.content(), content != snapshot.bytes else { return }
             items = await self.items(ofCopy: content)
         }
-        if let items { try pass(shrinking: items, to: count, "items", share) }
+        if let items { try pass(shrinking: items, to: count, "item", share) }
     }
 
     private func pass(shrinking before: Int, to now: Int, _ unit: String, _ share: Int) throws(FetchError) {
         guard before > now, Double(before - now) * 100 > Double(before) * Double(share) else { return }
-        throw refused("has \(now) \(unit) after \(before): it lost more than check.shrink allows (\(share)%)", .passing)
+        // Rounded up, so that the message never shows an allowed percentage.
+        let lost = Int((Double(before - now) * 100 / Double(before)).rounded(.up))
+        throw rejected(
+            "\(Self.count(now, unit)), was \(before) (−\(lost) %); check.shrink allows −\(share) %", .passing)
     }
 
-    // MARK: How old
+    // MARK: Age
 
-    /// - Returns: the earlier of the two times at which it would not pass any more.
+    /// - Returns: the earlier of the two times at which the content expires.
     private func passByTime(_ snapshot: Contents) async throws(FetchError) -> Int64? {
         var expiry: Int64?
         if let program = rules.validUntil {
             let (time, text) = try await snapshot.time(program, "check.valid-until")
             if time <= now {
-                throw refused("was valid until \(text), which is over; see check.valid-until", .passing)
+                throw rejected("rejected by check.valid-until: the content was valid until \(text)", .passing)
             }
             expiry = time
         }
         guard let program = rules.madeAt else { return expiry }
         let (time, text) = try await snapshot.time(program, "check.made-at")
         if time - now > Int64(CheckRules.clockTolerance / .microseconds(1)) {
-            throw refused("says that it will be made at \(text); see check.made-at, and this machine's clock", .passing)
+            throw rejected(
+                "rejected by check.made-at: the content is dated \(text), in the future; check this machine's clock",
+                .passing)
         }
         guard let within = rules.madeWithin else { return expiry }
         let span = Int64(within / .microseconds(1))
         if now - time > span {
-            throw refused("was made at \(text), longer ago than check.made-within allows", .passing)
+            throw rejected("rejected by check.made-within: the content is of \(text), which is too old", .passing)
         }
         let (end, overflow) = time.addingReportingOverflow(span)
         return overflow ? expiry : min(end, expiry ?? end)
     }
 
-    // MARK: What it holds
+    // MARK: Content
 
-    /// A content that has the form that is wanted.
+    /// A content that has the required format.
     private struct Contents {
         let bytes: [UInt8]
         private let checks: SnapshotChecks
-        /// Of a form that is none of jq's.
+        /// The number of items of a format that jq cannot read.
         private let counted: Int?
 
         init(_ bytes: [UInt8], _ checks: SnapshotChecks) async throws(FetchError) {
@@ -151,30 +159,30 @@ struct SnapshotChecks: Sendable {
             }
         }
 
-        /// How many items it has; nil: there is no such thing as an item of it.
+        /// The number of items; nil: the format has no items.
         func items() async throws(FetchError) -> Int? {
             if checks.rules.form?.foreign != nil { return counted }
             let whole = checks.format == .text ? CheckProgram.countOfLines : CheckProgram.countOfList
             let program = checks.rules.items.map(CheckProgram.count) ?? whole
             guard let count = try await outputs(program, "check.items").last.flatMap(Int.init) else {
-                throw checks.refused("has no JSON in which items could be counted; see check.items")
+                throw checks.rejected("rejected by check.items: the items of the content cannot be counted")
             }
             return count
         }
 
-        /// The time that a program finds: wall-clock microseconds since 1970, and as people read it.
+        /// The time that a program gives: wall-clock microseconds since 1970, and as text for people.
         func time(_ program: String, _ key: String) async throws(FetchError) -> (Int64, String) {
             let outputs = try await outputs(CheckProgram.time(of: program), key).suffix(2)
-            // The program lets no time pass whose microseconds would be too many.
+            // The program rejects times whose microseconds do not fit.
             guard outputs.count == 2, let first = outputs.first, let text = outputs.last, let seconds = Double(first),
                 let microseconds = Int64(exactly: (seconds * 1_000_000).rounded())
             else {
-                throw checks.refused("has no time where \(key) looks for it")
+                throw checks.rejected("rejected by \(key): its program finds no time in the content")
             }
             return (microseconds, text)
         }
 
-        /// What a program puts out. Of several JSON texts the last one's is last, and that is what counts, as with
+        /// The outputs of a program. With several JSON texts, the outputs of the last text are last and count, as with
         /// ``CheckRules/jq``.
         private func outputs(_ program: String, _ key: String) async throws(FetchError) -> [String] {
             do throws(FetchError) {
@@ -188,7 +196,7 @@ struct SnapshotChecks: Sendable {
 }
 
 extension FetchError {
-    /// The same, told with the name of what was looked at.
+    /// The same error with a prefix before its message.
     fileprivate func prefixed(_ prefix: String) -> FetchError {
         guard case .failed(var failure) = self else { return self }
         failure.message = prefix + failure.message
@@ -197,10 +205,10 @@ extension FetchError {
 }
 
 extension Transforming {
-    /// Passes what holds one JSON text or more.
+    /// Throws unless the content has at least one JSON text.
     fileprivate func requireJSON(_ bytes: [UInt8]) async throws(FetchError) {
         guard try await holds("true", for: bytes) else {
-            throw .failed(RunFailure(.content, "there is no JSON in it"))
+            throw .failed(RunFailure(.content, "the content has no JSON text"))
         }
     }
 }

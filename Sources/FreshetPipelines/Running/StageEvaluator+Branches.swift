@@ -1,32 +1,32 @@
 internal import FreshetSignals
 
-/// The fan-out of a stage: something for each item of its list.
+/// Evaluates the fan-out of a stage: one branch for each item of its list.
 extension StageEvaluator {
-    /// What came of a branch.
+    /// The outcome of a branch.
     enum Outcome: Sendable {
         case value([UInt8])
         case previous([UInt8], RunFailure)
         case failed(RunFailure)
-        /// It is not in yet; with what stands in its place.
+        /// The branch has not ended yet; the value that is shown until then.
         case awaited([UInt8]?)
     }
 
     /// The branches' values in the order of their items, as one JSON text.
     ///
-    /// - Parameter list: the request that gave the items; nil: they are from no origin.
+    /// - Parameter list: the request for the list; nil: the list came from no origin.
     func branches(
         _ items: [BranchItem], of each: EachDefinition, from list: HTTPSource?, in scope: EvaluationContext
     ) async throws(FetchError) -> [UInt8] {
         progress.expect(branches: items.count)
         scope.reading?.expect(branches: items.count)
-        let turnstile = AsyncSemaphore(limit: each.concurrency)
-        let room = ByteBudget(definition.check.maxBytes, of: "the branches together have")
+        let semaphore = AsyncSemaphore(limit: each.concurrency)
+        let budget = ByteBudget(definition.check.maxBytes, of: "the branches together have")
         let branches = items.map { item in
             Emitter<Outcome, FetchError>.once { () throws(FetchError) in
-                try await turnstile.pass { () throws(FetchError) in
+                try await semaphore.pass { () throws(FetchError) in
                     let outcome = try await self.outcome(
                         of: each, in: scope.entering(item, of: each, from: list))
-                    try room.take(outcome.json?.count ?? 0)
+                    try budget.take(outcome.json?.count ?? 0)
                     progress.endBranch()
                     scope.reading?.endBranch()
                     return outcome
@@ -35,16 +35,16 @@ extension StageEvaluator {
         }
         var outcomes: [Outcome]?
         if each.publish == .progressive, let publish, scope.path.isEmpty {
-            let awaited = await placeholders(for: items, in: scope)
+            let awaited = await interimOutcomes(for: items, in: scope)
             outcomes = try await latest(of: branches, until: awaited) { row in
                 guard await publish(join(row, each.onError)) else { return }
-                // Should the run come to nothing, what readers have seen of it is what stands in the next one's places.
+                // If the run fails, the next run shows the values that were published until their branches end.
                 await parts.keep(awaiting: Set(zip(items, row).lazy.filter { !$1.isIn }.map(\.0.key)))
             }
         } else {
             for try await row in accumulateLatestMany(branches) { outcomes = row }
         }
-        // A branch that was cancelled ends without a row.
+        // A cancelled branch ends without an outcome.
         guard let outcomes, outcomes.count == items.count, outcomes.allSatisfy(\.isIn), !Task.isCancelled
         else { throw .cancelled }
         let failures = zip(items, outcomes).compactMap { item, outcome in
@@ -54,10 +54,10 @@ extension StageEvaluator {
         }
         if let first = failures.first, failures.count == items.count {
             if place != nil { throw .failed(.noPart) }
-            // Nothing is new: that is a run that failed, whatever its copy would look like.
+            // No branch has a new value: the run fails, whatever the list would look like.
             throw .failed(first.failure.ofAll(items.count, first: first.path))
         }
-        progress.note(failures)
+        progress.record(failures)
         return join(outcomes, each.onError)
     }
 
@@ -67,7 +67,7 @@ extension StageEvaluator {
             return value.staleness.map { .previous(value.json, $0) } ?? .value(value.json)
         } catch {
             guard case .failed(let failure) = error, failure.isOfOneBranch, each.onError != .fail,
-                // Where one page is asked for, a branch is as it was: without anything, or with all that it had.
+                // In a run for a further page, the other branches keep their state: no value, or the earlier one.
                 place == nil || failure.kind == .absent
             else {
                 throw error.of("branch '\(BranchFailure.text(scope.path))'")
@@ -113,8 +113,8 @@ extension StageEvaluator.Outcome {
 }
 
 extension EachDefinition.OnError {
-    /// Whether what stands in a failing branch's place is good until the next check: what the origin refuses, or what it
-    /// sends, will be the same in a minute.
+    /// Whether the replacement of a failing branch is good until the next check: a refusal of the origin, or its
+    /// content, will be the same in a minute.
     fileprivate func accepts(_ failure: RunFailure) -> Bool {
         guard self == .null || self == .omit else { return false }
         return switch failure.kind {
@@ -130,7 +130,7 @@ extension RunFailure {
         failure.message =
             (count == 1 ? "the branch" : "all \(count) branches failed, of which")
             + " '\(BranchFailure.text(path))': \(message)"
-        // The key is content.
+        // The key is part of the content.
         failure.quotesContent = true
         return failure
     }

@@ -1,23 +1,23 @@
 internal import FreshetSignals
 
-/// Branches whose list is shown before all of them are in.
+/// Publishes the list of branches before all branches have ended.
 extension StageEvaluator {
-    /// So long after one list was shown the next one is: enough for people, and few enough generations.
+    /// The pause between two published lists: short enough for people, with few enough generations.
     static let publishingPause: Duration = .seconds(1)
 
-    /// What stands in the place of each branch until it is in: what it delivered last, whatever a failing one shows.
-    /// Readers who had it are to miss nothing because it is being looked at.
-    func placeholders(for items: [BranchItem], in scope: EvaluationContext) async -> [Outcome] {
-        var placeholders: [Outcome] = []
-        placeholders.reserveCapacity(items.count)
+    /// The value that is shown for each branch until the branch has ended: its last value, whatever `on-error` says.
+    /// Readers who had that value must not lose it while the branch runs.
+    func interimOutcomes(for items: [BranchItem], in scope: EvaluationContext) async -> [Outcome] {
+        var interimOutcomes: [Outcome] = []
+        interimOutcomes.reserveCapacity(items.count)
         for item in items {
-            placeholders.append(.awaited(await parts.part(at: scope.path + [item.key])?.value))
+            interimOutcomes.append(.awaited(await parts.part(at: scope.path + [item.key])?.value))
         }
-        return placeholders
+        return interimOutcomes
     }
 
-    /// The outcomes of branches when all are in; meanwhile what there is of them is shown, at once when the first is in
-    /// and then after each pause. What is shown last is not awaited for the branches' sake: they go on.
+    /// The outcomes of all branches. Meanwhile partial lists are published, first when the first branch has ended and
+    /// then after each pause. The branches do not wait for a publication.
     func latest(
         of branches: [Emitter<Outcome, FetchError>], until awaited: [Outcome],
         show: @escaping @Sendable ([Outcome]) async -> Void
@@ -27,14 +27,14 @@ extension StageEvaluator {
         let result: Result<[Outcome]?, FetchError> = await withTaskGroup { group in
             group.addTask {
                 for await row in newest {
-                    // The whole list is not a part of it: who awaits that commits it as what it is. A list in which
-                    // nothing is new is worse than what readers have: its origin may be down.
+                    // The complete list is not a partial one: the caller commits it. A list without a new value is
+                    // worse than the published one: its origin may be down.
                     guard row.contains(where: \.isNew), !row.allSatisfy(\.isIn) else { continue }
                     await show(row)
                     await pause()
                 }
             }
-            // A commit that is under way ends first.
+            // A commit in progress is finished first.
             defer { group.cancelAll() }
             var outcomes: [Outcome]?
             do throws(FetchError) {

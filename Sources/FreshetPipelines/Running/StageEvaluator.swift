@@ -1,9 +1,9 @@
 internal import FreshetSignals
 
-/// Evaluates the tree of a pipeline's stages: asks the source of each, once for every item of the fan-outs around it,
-/// and puts the answers together as one JSON text.
+/// Evaluates the tree of a pipeline's stages: fetches the source of each stage, once for every item of the fan-outs
+/// around it, and assembles the answers to one JSON text.
 ///
-/// Bodies are untrusted and stay bytes here; what has to be known of them the jq helper says.
+/// Bodies are untrusted and are handled as bytes; only the jq helper parses them.
 struct StageEvaluator: Sendable {
     let definition: PipelineDefinition
     let world: EngineDependencies
@@ -11,19 +11,19 @@ struct StageEvaluator: Sendable {
     /// The network epoch of the run.
     let epoch: UInt64
     let progress: RunProgress
-    /// For what is left to chance.
+    /// The seed of random delays.
     let seed: UInt64
-    /// Where one further page is asked for; all else is as it was. Nil: everything is asked for.
+    /// The place where one further page is loaded; all other parts keep their values. Nil: everything is fetched.
     let place: [String]?
     let parts: PartCache
-    /// What the items of pages that are kept have together.
+    /// The limit on the total size of the kept pages.
     private let keptItems: ByteBudget
-    /// Shows readers what the tree would come to if it ended now; nil: they see it when it is whole.
+    /// Publishes partial results; nil: only the complete result is published.
     let publish: Publisher?
-    /// No request to an origin is conditional, and no set of pages goes on from what is there.
+    /// Whether all requests are unconditional and all sets of pages begin with the first page.
     let isUnconditional: Bool
 
-    /// Takes what readers are to see. Returns whether they see it.
+    /// Publishes a value. Returns whether readers see it.
     typealias Publisher = @Sendable ([UInt8]) async -> Bool
 
     init(
@@ -50,14 +50,14 @@ struct StageEvaluator: Sendable {
         try await value(of: definition.stage, in: EvaluationContext()).json
     }
 
-    /// A stage's value, where it is from, and why it is not all new.
+    /// A stage's value, its request, and why it is not new.
     struct Value: Hashable, Sendable {
         var json: [UInt8]
-        /// The request that it answers; nil: it is from no origin, or from before, and the request was another one then.
+        /// The request that the value answers; nil: it is from no origin, or an earlier value of another request.
         var origin: HTTPSource?
-        /// What the next run is to find of it.
+        /// The part that is stored for the next run.
         var part: PartCache.Use?
-        /// The value is from before, since the source failed.
+        /// The failure of the source, if this is the earlier value.
         var staleness: RunFailure?
     }
 
@@ -81,15 +81,15 @@ struct StageEvaluator: Sendable {
 
     // MARK: Several sources
 
-    /// So often sources are read again because a copy among them was replaced meanwhile.
+    /// The most reads of joined sources until their copies are consistent.
     private static let readings = 5
 
-    /// The data of sources that are asked together. The copies of other pipelines among them are those of one moment: none
-    /// was replaced while another one was read.
+    /// The data of joined sources. The copies of other pipelines among them are consistent: none was replaced while
+    /// another one was read.
     private func joined(
         _ sources: [JoinedSource], by program: String?, in scope: EvaluationContext
     ) async throws(FetchError) -> Value {
-        // One copy alone is of one moment, and nothing has to be known again.
+        // One copy alone is always consistent.
         guard scope.reading != nil || sources.reduce(0, { $0 + $1.stage.copyReadings }) > 1 else {
             return try await joinedOnce(sources, by: program, in: scope)
         }
@@ -120,15 +120,15 @@ struct StageEvaluator: Sendable {
         return true
     }
 
-    /// What the source of a stage came to, whatever it was, when a joined stage around it has read it already. A copy is
-    /// read each time.
+    /// The result of a stage's source, success or failure, reused if a joined stage around it has read it already. A
+    /// copy is read each time.
     private func once(
-        _ stage: StageDefinition, in scope: EvaluationContext, _ ask: () async throws(FetchError) -> Value
+        _ stage: StageDefinition, in scope: EvaluationContext, _ load: () async throws(FetchError) -> Value
     ) async throws(FetchError) -> Value {
         guard let reading = scope.reading, let source = try? filled(stage.source, in: scope) else {
-            return try await ask()
+            return try await load()
         }
-        if case .copy = source { return try await ask() }
+        if case .copy = source { return try await load() }
         let question = "\(scope.path) \(binding(of: stage, asking: source, in: scope))"
         switch reading.answer(to: question) {
         case .value(let value): return value
@@ -136,7 +136,7 @@ struct StageEvaluator: Sendable {
         case nil: break
         }
         do throws(FetchError) {
-            let value = try await ask()
+            let value = try await load()
             reading.remember(.value(value), to: question)
             return value
         } catch {
@@ -145,7 +145,7 @@ struct StageEvaluator: Sendable {
         }
     }
 
-    /// An object with a member for each.
+    /// Reads the sources once: an object with a member for each source.
     private func joinedOnce(
         _ sources: [JoinedSource], by program: String?, in scope: EvaluationContext
     ) async throws(FetchError) -> Value {
@@ -175,7 +175,7 @@ struct StageEvaluator: Sendable {
 
     // MARK: One source
 
-    /// What a stage's source delivers, after its transform.
+    /// The data of a stage's source, after its transform.
     private func data(
         of stage: StageDefinition, in scope: EvaluationContext, onError: EachDefinition.OnError
     ) async throws(FetchError) -> Value {
@@ -193,13 +193,13 @@ struct StageEvaluator: Sendable {
             let known = isUnconditional ? nil : before.flatMap { $0.binding == binding ? $0 : nil }
             switch try await fetch(source, known?.validators) {
             case .notModified(let newer, _):
-                guard var part = known else { throw .failed(RunFailure.unaskedNotModified) }
+                guard var part = known else { throw .failed(RunFailure.unexpectedNotModified) }
                 let isNewer = newer.map { $0 != part.validators } ?? false
                 if let newer { part.validators = newer }
-                note(source, part.validators, in: scope)
+                recordCopy(source, part.validators, in: scope)
                 return Value(json: part.value, origin: source.request, part: .init(part, isNew: isNewer))
             case .content(let content):
-                note(source, content.validators, in: scope)
+                recordCopy(source, content.validators, in: scope)
                 let part = StoredPart(
                     binding: binding, validators: content.validators,
                     value: try await json(of: content, by: stage, in: scope))
@@ -209,7 +209,7 @@ struct StageEvaluator: Sendable {
             guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, var before else {
                 throw error
             }
-            // The next attempt asks for it without conditions, too.
+            // The next attempt must be unconditional too.
             let forgets = isUnconditional && !before.validators.isEmpty
             if forgets { before.validators = Validators() }
             var value = kept(before, of: stage, in: scope, isNew: forgets)
@@ -218,7 +218,7 @@ struct StageEvaluator: Sendable {
         }
     }
 
-    /// What the source delivered last, and at the place with one page more.
+    /// The earlier value of the source; at the requested place, with one further page.
     private func data(
         of stage: StageDefinition, in scope: EvaluationContext, at place: [String], _ before: StoredPart?
     ) async throws(FetchError) -> Value {
@@ -232,7 +232,7 @@ struct StageEvaluator: Sendable {
         return try await value(of: set, of: pages, stage, asking: source, binding, in: scope)
     }
 
-    /// What the source delivered last. From where is known only if the same is asked of it now.
+    /// The earlier value of the source. Its origin is known only if the request is still the same.
     private func kept(
         _ part: StoredPart, of stage: StageDefinition, in scope: EvaluationContext, isNew: Bool = false
     ) -> Value {
@@ -245,20 +245,20 @@ struct StageEvaluator: Sendable {
         return value
     }
 
-    /// Goes on with a set by one page.
+    /// Loads one further page of a set.
     private func continued(
         _ part: StoredPart, _ pages: PagesDefinition, of source: SourceDefinition, _ binding: String,
         in scope: EvaluationContext
     ) async throws(FetchError) -> PageSet {
         guard part.binding == binding, case .http(let source) = source else {
             throw .failed(
-                RunFailure(.local, "the pages that are there were loaded with another configuration; refresh it first"))
+                RunFailure(.local, "the loaded pages are of another configuration; refresh the pipeline first"))
         }
         return try await loadPages(
             pages, of: source, with: scope.variables, after: part.pages, seed: scope.seed(from: seed))
     }
 
-    /// What a set of pages became.
+    /// The value of a set of pages.
     private func value(
         of set: PageSet, of pages: PagesDefinition, _ stage: StageDefinition, asking source: SourceDefinition,
         _ binding: String, in scope: EvaluationContext
@@ -274,7 +274,7 @@ struct StageEvaluator: Sendable {
         return StoredPages(items: set.items, count: set.pages, next: set.next, token: set.token)
     }
 
-    /// What a check goes on from that asks for changes alone; nil: it asks for everything.
+    /// The pages to which a check adds only the changes; nil: the check requests everything.
     private func synchronized(_ part: StoredPart?, _ binding: String) -> StoredPages? {
         guard !isUnconditional, let part, part.binding == binding, var pages = part.pages, pages.token != nil else {
             return nil
@@ -283,7 +283,7 @@ struct StageEvaluator: Sendable {
         return pages
     }
 
-    /// The items of the pipeline's own pages, where its stage is nothing else.
+    /// The items of the pipeline's own pages, if its stage has nothing else.
     func items(of pages: PagesDefinition, _ source: HTTPSource) async throws(FetchError) -> [UInt8] {
         let scope = EvaluationContext()
         let binding = binding(of: definition.stage, asking: .http(source), in: scope)
@@ -306,32 +306,34 @@ struct StageEvaluator: Sendable {
                 )
             }
         if let kept = try kept(set, of: pages) {
-            // The items are the value.
+            // The items themselves are the value.
             let part = StoredPart(binding: binding, validators: Validators(), value: [], pages: kept)
             parts.use(.init(part, isNew: true), at: scope.path)
         }
         return set.items
     }
 
-    private func note(_ source: SourceDefinition, _ validators: Validators, in scope: EvaluationContext) {
+    private func recordCopy(_ source: SourceDefinition, _ validators: Validators, in scope: EvaluationContext) {
         guard case .copy = source else { return }
-        scope.reading?.note(ConsistentRead.Copy(source: source, validators: validators))
+        scope.reading?.record(ConsistentRead.Copy(source: source, validators: validators))
     }
 
     private func filled(_ source: SourceDefinition, in scope: EvaluationContext) throws(FetchError) -> SourceDefinition
     {
         let names = Set(scope.variables.map(\.name))
-        for place in source.places where scope.places[place] == nil && names.contains(JQVariable.name(place.name)) {
-            throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
+        for placeholder in source.placeholders
+        where scope.placeholders[placeholder] == nil && names.contains(JQVariable.name(placeholder.name)) {
+            throw .failed(RunFailure(.content, "the item has no text or number at '\(placeholder)'"))
         }
         do throws(RunFailure) {
-            let filled = try source.filled { scope.places[$0] ?? parameters.value($0) }
-            guard case .http(let template) = source, let place = template.placeOfURL, case .http(let request) = filled
+            let filled = try source.filled { scope.placeholders[$0] ?? parameters.value($0) }
+            guard case .http(let template) = source, let placeholder = template.urlPlaceholder,
+                case .http(let request) = filled
             else { return filled }
             return .http(
                 try request.following(
-                    request.url, at: place, from: scope.lists[place.name]?.source,
-                    sameOrigin: scope.lists[place.name]?.sameOrigin ?? true, resolve: world.fetcher.resolve))
+                    request.url, at: placeholder, from: scope.lists[placeholder.name]?.source,
+                    sameOrigin: scope.lists[placeholder.name]?.sameOrigin ?? true, resolve: world.fetcher.resolve))
         } catch {
             throw .failed(error)
         }
@@ -340,7 +342,7 @@ struct StageEvaluator: Sendable {
     private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: EvaluationContext)
         -> String
     {
-        var binding = BindingNumber()
+        var binding = BindingHash()
         binding.add(source)
         binding.add(stage.pages?.summary ?? "")
         binding.add(stage.transform ?? "")
@@ -362,7 +364,7 @@ struct StageEvaluator: Sendable {
             FetchRequest(
                 source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
                 progress: progress.track(), announced: { [progress] in progress.announce($0) },
-                asked: { [progress] in progress.countRequest() }, keeper: reader.keeper))
+                asked: { [progress] in progress.countRequest() }, bodyStore: reader.bodyStore))
     }
 
     private var reader: ContentReader { ContentReader(world: world, definition: definition) }
@@ -371,12 +373,12 @@ struct StageEvaluator: Sendable {
         of content: FetchedContent, by stage: StageDefinition, in scope: EvaluationContext
     ) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
-        // A file and a program state no type.
-        var refusal = rules.refusal(ofAnswer: content.body.size)
-        if case .http = stage.source { refusal = rules.refusal(ofType: content.mediaType) ?? refusal }
-        if let refusal {
+        // A file and a command have no media type.
+        var rejection = rules.rejection(ofAnswer: content.body.size)
+        if case .http = stage.source { rejection = rules.rejection(ofType: content.mediaType) ?? rejection }
+        if let rejection {
             await content.body.discard()
-            throw .failed(refusal)
+            throw .failed(rejection)
         }
         return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
             try await evaluate(
@@ -384,9 +386,9 @@ struct StageEvaluator: Sendable {
         }
     }
 
-    /// The one JSON text that a program makes.
+    /// The single JSON text that a program gives.
     ///
-    /// - Parameter transformer: nil: that of the run.
+    /// - Parameter transformer: nil: the transformer of the run.
     private func evaluate(
         _ program: String, over input: [UInt8], written format: ContentFormat = .json, in scope: EvaluationContext,
         by transformer: (any Transforming)? = nil
@@ -400,7 +402,7 @@ struct StageEvaluator: Sendable {
         return value
     }
 
-    /// The pages of a stage that has some.
+    /// Loads the pages of a paginated stage.
     private func loadPages(
         _ pages: PagesDefinition, of source: HTTPSource, with variables: [JQVariable] = [],
         after earlier: StoredPages? = nil, seed: UInt64
@@ -410,13 +412,13 @@ struct StageEvaluator: Sendable {
             retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress,
             earlier: earlier
         ).load()
-        if set.truncated { progress.noteTruncation() }
+        if set.truncated { progress.recordTruncation() }
         return set
     }
 }
 
 extension SourceDefinition {
-    /// The request to an origin; nil: it is asked for in another way.
+    /// The HTTP request; nil: the source is of another kind.
     fileprivate var request: HTTPSource? {
         guard case .http(let request) = self else { return nil }
         return request
@@ -424,21 +426,22 @@ extension SourceDefinition {
 }
 
 extension RunFailure {
-    /// Where one page is asked for, there is nothing from before.
+    /// A further page is requested, but the earlier part is missing.
     static let noPart = RunFailure(
-        .absent, "what was loaded before is not there any more; a refresh loads it")
+        .absent, "the earlier content is missing; a refresh loads it")
 
-    /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them, and so does a
-    /// budget that is spent.
+    /// Whether the failure concerns one branch only: a `Retry-After` of the origin concerns all branches, and so does a
+    /// spent budget.
     var isOfOneBranch: Bool { retryAfter == nil && kind != .budget }
 }
 
 extension FetchError {
-    /// The failure of a part, or of something beside the content, as that of the run. Of parts within each other the innermost is named: its path says all.
+    /// The failure with the name of the failed part before its message. Of nested parts only the innermost is named:
+    /// its path contains the others.
     func of(_ part: String) -> FetchError {
         guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
         failure.message = "\(part): \(failure.message)"
-        // The part's name may be a key.
+        // The part's name may be a key, which is part of the content.
         failure.quotesContent = true
         return .failed(failure)
     }

@@ -1,38 +1,43 @@
-/// What is the matter with a pipeline's branches.
+/// The failing branches of a pipeline.
 package struct BranchReport: Hashable, Sendable {
-    /// How many the last run had.
+    /// The number of branches of the last run.
     package var total: Int
-    /// How many of them failed.
+    /// The number of failed branches.
     package var failed: Int
-    /// The first of those that failed, at most ``mostShown``.
+    /// The first failed branches, at most ``mostShown``.
     package var failing: [FailingBranch]
 
-    /// More is read by nobody.
+    /// The most failed branches in a report.
     package static let mostShown = 16
 }
 
-/// A branch that fails.
+/// A failing branch.
 package struct FailingBranch: Hashable, Sendable {
-    /// The keys that lead to it.
+    /// The keys on the path to the branch.
     package var path: [String]
     package var failure: RunFailure
-    /// When the first of its failures in a row was.
+    /// When the first of its consecutive failures was.
     package var since: ContinuousClock.Instant
     package var attempts: Int
 }
 
-/// Follows the branches of a pipeline from run to run.
+/// Tracks the branches of a pipeline from run to run.
 struct BranchStatusTable {
+    /// How many failing branches are followed, the first ones: each may have a key of a kilobyte.
+    static let mostFollowed = 1_024
+
     private var total = 0
-    private var troubles: [FailingBranch] = []
-    /// Why not all of the copy is new; nil: it is.
+    private var failed = 0
+    private var failing: [FailingBranch] = []
+    /// Why a part of the copy is not new; nil: all of it is new.
     private(set) var flaw: RunFailure?
 
-    /// A run has made a copy.
-    mutating func note(_ failures: [BranchFailure], of total: Int, at now: ContinuousClock.Instant) {
+    /// Records the failures of a run that made a copy.
+    mutating func record(_ failures: [BranchFailure], of total: Int, at now: ContinuousClock.Instant) {
         self.total = total
-        let before = Dictionary(troubles.map { ($0.path, $0) }) { first, _ in first }
-        troubles = failures.map { branch in
+        let before = Dictionary(failing.map { ($0.path, $0) }) { first, _ in first }
+        failed = failures.count
+        failing = failures.prefix(Self.mostFollowed).map { branch in
             let known = before[branch.path]
             return FailingBranch(
                 path: branch.path, failure: branch.failure, since: known?.since ?? now,
@@ -43,22 +48,22 @@ struct BranchStatusTable {
             flaw.message =
                 "\(failures.count) of \(total) branches failed, of which '\(BranchFailure.text(worst.path))': "
                 + worst.failure.message
-            // The key is content.
+            // The key is part of the content.
             flaw.quotesContent = true
             return flaw
         }
     }
 
-    /// Nil if all is well.
+    /// The report; nil if no branch fails.
     var report: BranchReport? {
-        guard !troubles.isEmpty else { return nil }
+        guard !failing.isEmpty else { return nil }
         return BranchReport(
-            total: total, failed: troubles.count, failing: Array(troubles.prefix(BranchReport.mostShown)))
+            total: total, failed: failed, failing: Array(failing.prefix(BranchReport.mostShown)))
     }
 }
 
 extension RunFailure.Kind {
-    /// The sooner another attempt may help, the lower: the branches that it may help decide when it comes.
+    /// Lower for failures that a retry may fix sooner: such branches decide when the retry comes.
     fileprivate var rank: Int {
         switch self {
         case .connection: 0

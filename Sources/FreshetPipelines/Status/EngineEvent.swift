@@ -1,49 +1,49 @@
-/// What the engine tells of a pipeline, for the journal and for those who follow it.
+/// An event of a pipeline, for the journal and for subscribers.
 package enum EngineEvent: Hashable, Sendable {
-    /// A signal was heard: its occurrences since the last time as one cause.
-    case heard(RunCause)
-    /// Signals of the surroundings fetch nothing, because the last successful check is younger than `fresh-for`.
-    case suppressed([RunCause], freshUntil: ContinuousClock.Instant)
+    /// A signal was received: one cause for all occurrences since the last event.
+    case received(RunCause)
+    /// Environment signals were skipped, since the last successful check is more recent than `fresh-for`.
+    case skipped([RunCause], freshUntil: ContinuousClock.Instant)
     case waitingBegan(Wait)
     case waitingEnded(Wait.Reason)
     case runStarted(RunOrder)
-    /// - Parameter next: when the next run is planned, if nothing is heard before.
+    /// - Parameter next: the next planned run, if no signal comes before.
     case runEnded(RunSummary, next: PlannedRun?)
-    /// The content of the run under way has its publisher's signature, with these words in it.
+    /// The content of the run in progress has a verified signature with this trusted comment.
     case signed(comment: String)
-    /// A failed run is tried again.
+    /// A failed run will be retried.
     case retryPlanned(at: ContinuousClock.Instant, failures: Int, after: RunFailure)
     case stateChanged(PipelineActivity)
-    /// What was set of these parameters does not hold with the configuration; they have their defaults.
+    /// The set values of these parameters are not valid with the configuration; they have their defaults.
     case parametersDropped([String])
-    /// The copy that is offered is older than its `max-age`.
+    /// The published copy is older than its `max-age`.
     ///
     /// - Parameter checked: the last check that confirmed it.
     case expired(checked: ContinuousClock.Instant)
-    /// A copy that was too old is not any more: it was checked, or may be older now.
+    /// The copy is not expired any more: it was checked, or `max-age` was changed.
     case expiredNoMore
-    /// The copy has passed the time at which its content expires by what the content itself states.
+    /// The content of the copy has expired by its own statement.
     case contentExpired
-    /// The copy is no longer past that time: it is another one, or states a later time.
+    /// The content is not expired any more: there is another copy, or it states a later time.
     case contentExpiredNoMore
-    /// Readers do not find the copy any more, since it is older than its `max-age`.
+    /// The copy was withdrawn from readers, since it is older than its `max-age`.
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.
     case withdrawn(checked: ContinuousClock.Instant?)
-    /// Readers do not find the copy any more, since it is older than its `max-age`; and since it was not whole, it is not
-    /// kept either.
+    /// The copy was withdrawn from readers, since it is older than its `max-age`; and since it was damaged, it is not
+    /// kept.
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.
     case withdrawnDamaged(CurrentGeneration, checked: ContinuousClock.Instant?)
-    /// Readers find a copy again.
+    /// A copy is published again after a withdrawal.
     ///
     /// - Parameters:
-    ///   - isSame: it is the generation that was withdrawn.
-    ///   - causes: those of the run that has checked it; nil: it may be older now, or somebody chose it.
+    ///   - isSame: whether it is the generation that was withdrawn.
+    ///   - causes: the causes of the run that checked it; nil: `max-age` was changed, or the operator chose the copy.
     case returned(isSame: Bool, causes: [RunCause]?)
 }
 
-/// What came of a request to refresh.
+/// The answer to a request for a run.
 package enum RefreshAnswer: Hashable, Sendable {
     /// The first run that started after the request ended, or the one that superseded it.
     case ended(RunSummary)
@@ -52,26 +52,26 @@ package enum RefreshAnswer: Hashable, Sendable {
     case stopped
 }
 
-/// Why a request to refresh is not followed.
+/// Why a request for a run is refused.
 package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The origin asked to be left alone; only force passes that.
+    /// The origin sent `Retry-After`; only a forced run ignores it.
     case retryAfter(until: ContinuousClock.Instant)
-    /// Its budget of requests is spent; only force passes that.
+    /// The request budget is spent; only a forced run ignores it.
     case budget(until: ContinuousClock.Instant)
     case held
-    /// There is no way to the origin; a sentence says what there is instead. Nothing waits for it: a further page is
-    /// wanted now or not at all.
+    /// The origin is not reachable; a sentence gives the reason. A request for a further page does not wait for the
+    /// network.
     case network(String?)
-    /// Further pages of so many sets are wanted already.
-    case crowded(limit: Int)
+    /// Further pages of this number of sets are requested already.
+    case tooManyRequests(limit: Int)
 
     package var description: String {
         switch self {
-        case .network(let reason): "the network is not there" + (reason.map { ": \($0)" } ?? "")
-        case .crowded(let limit): "further pages at \(limit) places are wanted already"
-        case .retryAfter: "the origin asked to be left alone for a while (Retry-After)"
-        case .budget: "its budget of requests is spent"
-        case .held: "it is held until somebody releases it"
+        case .network(let reason): "the network is not reachable" + (reason.map { ": \($0)" } ?? "")
+        case .tooManyRequests(let limit): "further pages are already requested at \(limit) places"
+        case .retryAfter: "the origin asked for a pause (Retry-After)"
+        case .budget: "its request budget is spent"
+        case .held: "it is held until it is released"
         }
     }
 }

@@ -1,10 +1,10 @@
 /// A set of pages that may be continued.
 package struct PagesState: Hashable, Sendable {
-    /// The keys that lead to its branch; none: it is the pipeline's own.
+    /// The keys on the path to its branch; empty: the set is the pipeline's own.
     package var path: [String]
-    /// How many of its pages are in the copy.
+    /// The number of its pages in the copy.
     package var count: Int
-    /// There is a next one.
+    /// Whether there is a next page.
     package var hasMore: Bool
 
     package init(path: [String], count: Int, hasMore: Bool) {
@@ -18,17 +18,17 @@ extension PagesState: Comparable {
     package static func < (one: Self, other: Self) -> Bool { one.path.lexicographicallyPrecedes(other.path) }
 }
 
-/// Where in a pipeline a further page can be loaded.
+/// The places of a pipeline at which a further page can be loaded.
 package struct PagesReport: Hashable, Sendable {
-    /// At how many places.
+    /// The number of places.
     package var total: Int
-    /// The first of them, at most ``mostShown``.
+    /// The first places, at most ``mostShown``.
     package var places: [PagesState]
 
-    /// More is chosen from by nobody.
+    /// The most places in a report.
     package static let mostShown = 64
 
-    /// Nil: nowhere.
+    /// Nil: no further page can be loaded.
     init?(_ pages: [PagesState]) {
         let more = pages.filter(\.hasMore)
         guard !more.isEmpty else { return nil }

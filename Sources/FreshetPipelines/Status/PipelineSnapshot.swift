@@ -1,23 +1,23 @@
 internal import FreshetSignals
 
-/// The little of a ``PipelineStatus`` that a line about all pipelines needs: so cheap that it may be asked of thousands at
-/// once, on the thread that everything else waits for.
+/// The part of a ``PipelineStatus`` that an overview of all pipelines needs. It is cheap enough to be read for
+/// thousands of pipelines at a time, on the thread that serves everything else.
 package struct PipelineSnapshot: Hashable, Sendable {
-    /// Without the progress of a run, and without what its wait is for in detail.
+    /// The activity, without the progress of a run and the details of a wait.
     package var activity: PipelineActivity
-    /// The copy is older than its `max-age`.
+    /// Whether the copy has expired.
     package var isExpired: Bool
-    /// Readers do not find it for that.
+    /// Whether the copy is withdrawn.
     package var isWithdrawn: Bool
-    /// When the next run is planned; nil: nothing is, or one is under way.
+    /// When the next run is planned; nil: none is planned, or a run is in progress.
     package var next: ContinuousClock.Instant?
 }
 
 extension PipelineRunner {
-    /// What is to be seen of the pipeline at a glance.
-    package var glance: PipelineSnapshot {
+    /// The current snapshot of the pipeline's status.
+    package var snapshot: PipelineSnapshot {
         let now = world.clock.now
-        // In its place: a copy of the machine is what makes the whole status dear.
+        // Read in place: copying the machine is the expensive part of the full status.
         return state.withLock { state in
             PipelineSnapshot(
                 activity: state.machine.activity(at: now), isExpired: state.machine.freshness(at: now) == .expired,

@@ -1,46 +1,46 @@
-/// What a pipeline is doing.
+/// The activity of a pipeline.
 package enum PipelineActivity: Hashable, Sendable {
-    /// It never ran.
+    /// The pipeline has not run yet.
     case idle
     case waiting(Wait)
     case loading(LoadProgress)
     case loaded
-    /// The last run failed. What is offered stays; see ``PipelineStatus/generation``.
+    /// The last run failed. The published copy stays; see ``PipelineStatus/generation``.
     case failed(RunFailure, since: ContinuousClock.Instant, attempts: Int)
-    /// The operator holds it: nothing runs until it is released.
+    /// The operator holds the pipeline: no run starts until it is released.
     case held
 }
 
-/// Something that a run waits for.
+/// A wait before or during a run.
 package struct Wait: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
         case network
-        /// More signals may come: a storm.
+        /// The quiet period of a burst of signals.
         case quiet
-        /// `min-interval` since the last run.
+        /// `min-interval` after the last run.
         case interval
-        /// A failed run's time to wait.
-        case backOff = "back-off"
-        /// The origin asked to be left alone (`Retry-After`).
+        /// The backoff of a failed run.
+        case backoff
+        /// `Retry-After` of the origin.
         case retryAfter = "retry-after"
-        /// Its budget of requests is spent.
+        /// The request budget is spent.
         case budget
         /// This host's share of the splay.
         case splay
-        /// Too many pipelines run at once.
+        /// A limit on concurrent requests is reached.
         case slot
-        /// Others have the memory that programs need to work on its answer.
+        /// Other runs use the memory that the programs need for the answer.
         case memory
-        /// The machine is about to sleep.
+        /// The host is about to sleep.
         case sleep
         /// The file system does not answer for a path of the source.
         case fileSystem = "file-system"
     }
 
     package var reason: Reason
-    /// When it ends at the latest; nil: not known.
+    /// The latest end of the wait; nil: not known.
     package var until: ContinuousClock.Instant?
-    /// A sentence for people, where the reason does not say it all.
+    /// A sentence with details for people.
     package var detail: String?
 
     package init(_ reason: Reason, until: ContinuousClock.Instant? = nil, detail: String? = nil) {
@@ -50,15 +50,15 @@ package struct Wait: Hashable, Sendable {
     }
 }
 
-/// How far a run has come.
+/// The progress of a run.
 package struct LoadProgress: Hashable, Sendable {
     /// Bytes of the answers' bodies received so far.
     package var bytes: UInt64
-    /// Bytes that the answers so far said they have; 0: they did not say.
+    /// The announced bytes of the answers so far; 0: not announced.
     package var announcedBytes: UInt64
-    /// Pages that are loaded; 0 also for sources without pages.
+    /// The loaded pages; also 0 for sources without pages.
     package var pages: Int
-    /// Branches known so far, and those of them that have ended; 0: there are none.
+    /// The number of branches known so far; 0: there are none. `endedBranches` counts those that have ended.
     package var branches: Int
     package var endedBranches: Int
 
@@ -72,30 +72,29 @@ package struct LoadProgress: Hashable, Sendable {
         self.endedBranches = endedBranches
     }
 
-    /// The bytes that the run takes in all; nil: nobody knows. Of pages and branches more may come with each answer.
+    /// The total bytes of the run; nil: not known. With pages or branches, each answer may lead to more requests.
     package var totalBytes: UInt64? {
         announcedBytes >= max(bytes, 1) && pages == 0 && branches == 0 ? announcedBytes : nil
     }
 }
 
-/// How good the offered copy still is.
+/// The freshness of the copy.
 package enum Freshness: String, Hashable, Sendable {
     case fresh
-    /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed. Or past its expiry
-    /// by its origin's word, if that is heard. Or the source is known to have other content, which is held back.
+    /// Older than `fresh-for`, and the next check is overdue or has failed; or past the expiry that the origin states,
+    /// if the configuration honours it; or the source is known to have other content, which is held back.
     case stale
-    /// Older than its `max-age`, and offered still or withdrawn; or past the time at which its content expires by what the
-    /// content itself states.
+    /// Older than its `max-age`, published or withdrawn; or past the expiry that the content itself states.
     case expired
 }
 
-/// The next run that is planned, if nothing is heard before.
+/// The next planned run, if no signal comes before.
 package struct PlannedRun: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
-        /// `every` since the last successful check; sooner since one that found what is refused.
+        /// `every` after the last successful check; sooner after a rejection.
         case timer
         case retry
-        /// Signals were heard and are held for now.
+        /// Received signals, which are held for now.
         case signals
     }
 
@@ -103,77 +102,76 @@ package struct PlannedRun: Hashable, Sendable {
     package var reason: Reason
 }
 
-/// All that is to be known of a pipeline at one moment. What goes on stands apart from what is offered to readers.
+/// The complete status of a pipeline at one moment. The activity is separate from the published copy.
 package struct PipelineStatus: Hashable, Sendable {
     package var name: String
     package var activity: PipelineActivity
-    /// What a run waits for, whatever the activity is called.
+    /// The wait of the next or current run, whatever the activity is.
     package var waitsFor: Wait?
-    /// What readers see; nil: nothing yet, or it is withdrawn.
+    /// The published generation; nil: there is none yet, or it is withdrawn.
     package var generation: CurrentGeneration?
-    /// What readers would see if it were not too old; nil: nothing is withdrawn.
+    /// The withdrawn generation; nil: none is withdrawn.
     package var withdrawn: CurrentGeneration?
-    /// Nil while nothing is offered.
+    /// Nil while there is no copy.
     package var freshness: Freshness?
     /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
     package var lastCheck: Int64?
-    /// When the data stops being fresh by its origin's word; nil: not known, or not asked for.
+    /// When the data stops being fresh, as its origin states; nil: not known, or not configured.
     package var originExpires: ContinuousClock.Instant?
-    /// When the copy is older than its `max-age`, or since when; nil: never.
+    /// When the copy exceeds its `max-age`, in the future or past; nil: never.
     package var expires: ContinuousClock.Instant?
-    /// When its content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states nothing.
+    /// When the content expires by its own statement: wall-clock microseconds since 1970; nil: it states nothing.
     package var contentExpires: Int64?
-    /// The causes of the run under way, else of the last one.
+    /// The causes of the run in progress, otherwise of the last run.
     package var lastCauses: [RunCause]
-    /// The run under way.
+    /// The run in progress.
     package var run: RunOrder?
     package var lastRun: RunSummary?
     package var next: PlannedRun?
-    /// Nil if it has no budget.
+    /// Nil if there is no budget.
     package var budget: BudgetUse?
-    /// Why it fails, also while the next attempt runs or waits; nil: its last run that counts did not fail.
+    /// The ongoing failure, also while the next attempt runs or waits; nil: the last run that counts did not fail.
     package var failing: OngoingFailure?
-    /// What a check refused last, kept aside for a look.
-    package var refused: RejectedSnapshot?
-    /// What is the matter with its branches; nil: it has none, or nothing.
+    /// The content that a check rejected last, kept as the candidate.
+    package var rejected: RejectedSnapshot?
+    /// The failing branches; nil: no branch fails.
     package var branches: BranchReport?
-    /// Where a further page can be loaded; nil: nowhere.
+    /// The places at which a further page can be loaded; nil: there are none.
     package var more: PagesReport?
-    /// Since when the operator holds it, also while a run ends: wall-clock microseconds since 1970; nil: nobody does.
+    /// Since when the operator holds the pipeline, also while a run ends: wall-clock microseconds since 1970; nil: it
+    /// is not held.
     package var heldSince: Int64?
 
-    /// What is kept as the copy, whether readers see it or not.
+    /// The current generation, published or withdrawn.
     package var kept: CurrentGeneration? { generation ?? withdrawn }
 }
 
-/// A budget of requests, and what was spent of it within the last period.
+/// A request budget, and its used part within the last period.
 package struct BudgetUse: Hashable, Sendable {
     package var budget: RequestBudget
     package var used: Int
 }
 
-/// What has failed since all was well, each kind counted for itself: how often an origin failed says nothing of how long
-/// what it has is refused.
+/// Counts failures since the last success, each kind by itself: the number of failures of an origin says nothing about
+/// how long its content will be rejected.
 struct FailureCounts: Hashable, Sendable {
     private(set) var failures = 0
-    /// What did not fit what lies beside it.
+    /// Content that did not match the files beside it.
     private(set) var mismatches = 0
-    private(set) var refusals = 0
-    /// Which wait for another content it is, and when that one is over.
+    private(set) var rejections = 0
+    /// The number of the current wait for other content; `due` is its end.
     private(set) var waits = 0
     var due: ContinuousClock.Instant?
 
-    /// What was refused is refused still. A check that came sooner, since somebody asked or a signal fired, tells little of
-    /// how long that will be so, and makes the wait no longer.
-    ///
-    /// - Parameter start: when that check began.
+    /// The content is still rejected. A check that came early, by a request or a signal, does not make the wait longer,
+    /// since it says little about how long the content stays.
     mutating func waitsAgain(since start: ContinuousClock.Instant) {
         if due.map({ start >= $0 }) ?? true { waits += 1 }
     }
 
-    /// - Returns: how many of this kind there were.
-    mutating func note(_ failure: RunFailure) -> Int {
-        switch failure.refusal {
+    /// - Returns: the number of failures of this kind.
+    mutating func record(_ failure: RunFailure) -> Int {
+        switch failure.rejection {
         case nil:
             failures += 1
             return failures
@@ -181,22 +179,22 @@ struct FailureCounts: Hashable, Sendable {
             mismatches += 1
             return mismatches
         case .lasting, .passing:
-            refusals += 1
-            return refusals
+            rejections += 1
+            return rejections
         }
     }
 }
 
-/// Failures in a row.
+/// A series of consecutive failures.
 package struct OngoingFailure: Hashable, Sendable {
-    /// The last one.
+    /// The last failure.
     package var failure: RunFailure
-    /// When the first one was.
+    /// When the first failure was.
     package var since: ContinuousClock.Instant
-    /// How many runs ended like the last one: the origin's failures and what checks refuse are counted apart.
+    /// The number of runs that ended like the last one: failures of the origin and rejections are counted separately.
     package var attempts: Int
     var tally = FailureCounts()
-    /// The last run made a copy, of which only a part is not new.
+    /// Whether the last run made a copy of which only a part is not new.
     package var isPartial: Bool
     /// The number of the last run that failed, and when it ended.
     package var run: UInt64

@@ -1,18 +1,18 @@
-/// What came of a pipeline's runs, counted.
+/// Counts the runs of a pipeline.
 package struct RunCounters: Hashable, Sendable {
-    /// Runs that ended, by outcome.
+    /// The number of ended runs, by outcome.
     package private(set) var outcomes: [RunOutcome: Int] = [:]
-    /// How long all of them took.
+    /// The total duration.
     package private(set) var duration: Duration = .zero
-    /// Requests that they made.
+    /// The total number of requests.
     package private(set) var requests = 0
-    /// Bytes of the answers' bodies.
+    /// The total bytes of the answers' bodies.
     package private(set) var bytes: UInt64 = 0
 
     package init() {}
 
-    /// - Parameter progress: that of the run that ended.
-    mutating func note(_ summary: RunSummary, _ progress: RunProgress) {
+    /// Adds a run that ended.
+    mutating func record(_ summary: RunSummary, _ progress: RunProgress) {
         outcomes[summary.outcome, default: 0] += 1
         duration += summary.duration
         requests += progress.requests

@@ -1,51 +1,51 @@
-/// What a run came to.
+/// The outcome of a run.
 package enum RunOutcome: String, Hashable, Sendable {
     /// A new generation was committed.
     case changed
-    /// The copy at hand is the present one.
+    /// The copy is still current.
     case unchanged
     case failed
-    /// It was ended because another one takes its place.
+    /// The run was ended, and another run replaces it.
     case superseded
     case cancelled
 }
 
-/// Why a run starts when it does.
+/// Why a run starts.
 package enum RunReason: Hashable, Sendable {
-    /// Signals asked for it.
+    /// Signals requested it.
     case signals
-    /// The run before failed; this is the attempt after so many failures in a row.
+    /// The previous run failed; the number of consecutive failures before this attempt.
     case retry(failures: Int)
-    /// The network has just come back and could not carry the run before yet.
+    /// The network has just come back, and the previous run could not connect yet.
     case networkSettling
-    /// The check is overdue, and is attempted although routing says that the target cannot be reached.
-    case routingSaysNo
+    /// The check is overdue, and is attempted although there is no route to the target.
+    case noRoute
     /// The operator forced it.
     case forced
-    /// Somebody wants one further page, at this place. It is no check: all else is as it was.
+    /// One further page was requested, at this place. The run is not a check: all other parts stay.
     case loadMore([String])
 
-    /// It asks for one further page, and for nothing else.
+    /// Whether the run only loads one further page.
     package var isLoadMore: Bool { if case .loadMore = self { true } else { false } }
 }
 
-/// What a run is made with.
+/// The inputs of a run.
 package struct RunOrder: Hashable, Sendable {
     package var run: UInt64
     package var reason: RunReason
-    /// Each signal's share, in the order of their first firing.
+    /// The causes, in the order in which they first fired.
     package var causes: [RunCause]
     package var started: ContinuousClock.Instant
     /// The network epoch whose connections it may use.
     package var epoch: UInt64
-    /// One consistent set.
+    /// One consistent set of values.
     package var parameters = ParameterValues()
-    /// How many requests it may make, at least one; nil: any number.
+    /// The most requests that the run may make, at least one; nil: any number.
     package var allowance: Int?
-    /// It sends no validators, so that each source delivers all that it has.
+    /// Whether the run sends no validators, so that each source sends its whole content.
     package var isUnconditional = false
 
-    /// What the operator's cause says of a run without conditions.
+    /// The detail of the operator's cause for an unconditional run.
     package static let unconditional = "unconditional"
 }
 
@@ -57,22 +57,22 @@ package struct RunSummary: Hashable, Sendable {
     package var started: ContinuousClock.Instant
     package var ended: ContinuousClock.Instant
     package var outcome: RunOutcome
-    /// Why it failed, or what ended it before its time; of one that succeeded, why not all of the copy is new.
+    /// Why the run failed or was ended early; for a run that succeeded, why a part of the copy is not new.
     package var failure: RunFailure?
-    /// Whether the failure counts: one to connect does not while the network is away or settles.
+    /// Whether the failure counts: a failure to connect does not while the network is lost or settles.
     package var counts: Bool
-    /// The generation that it left as the current one.
+    /// The current generation after the run.
     package var generation: UInt64?
 
     package var duration: Duration { started.duration(to: ended) }
 }
 
 extension RunSummary {
-    /// A run from before a restart of the daemon, for people to look at: of its causes the signals are known and how often
-    /// they fired, and of a failure the sentence.
+    /// Restores a run from before a restart of the daemon, for people. The record has the signals of its causes with
+    /// their counts, and the message of a failure.
     init?(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: Int64) {
         guard let outcome = RunOutcome(rawValue: record.outcome) else { return nil }
-        // What lies in the future was before the clock was set back.
+        // A start in the future was before the clock was set back.
         let age = max(.zero, StoredRefreshState.span(from: record.started, to: wallNow))
         let started = now.advanced(by: .zero - age)
         self.init(
@@ -84,14 +84,14 @@ extension RunSummary {
     }
 }
 
-/// What a run's body reports to the machine.
+/// The result of a run for the machine.
 package enum RunResult: Hashable, Sendable {
-    /// The source was asked and the copy is the present one, whether a new generation came of it or not.
+    /// The check succeeded and the copy is current, with or without a new generation.
     ///
-    /// - `at`: when that was, if it is told later; what fired since is not answered by it.
-    /// - `flaw`: why not all of the copy is new: branches failed, and show what they showed before. The run is tried
-    ///   again like one that failed.
-    /// - `expires`: when the data stops being fresh by its origin's word, if that is known and asked for.
+    /// - `at`: when that was, if the event comes later; signals that fired since then are not answered.
+    /// - - `flaw`: why a part of the copy is not new: branches failed and show their earlier values. The run is retried
+    ///   like a failed one.
+    /// - `expires`: when the data stops being fresh, as its origin states, if known and configured.
     case succeeded(
         changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, flaw: RunFailure? = nil,
         expires: ContinuousClock.Instant? = nil)

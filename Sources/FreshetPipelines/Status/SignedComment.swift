@@ -1,4 +1,4 @@
-/// What a publisher says of a content in its signature, which was verified. It is told of that content alone.
+/// The trusted comment of a verified signature, with the content that it belongs to.
 package struct SignedComment: Hashable, Sendable {
     /// SHA-256 of the content that became the copy, in lower-case hexadecimal digits.
     package var digest: String

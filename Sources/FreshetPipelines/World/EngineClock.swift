@@ -1,8 +1,9 @@
-/// The time of the engine, and its timers.
+/// The clock of the engine, and its timers.
 ///
-/// Timers call instead of being slept for, so that a pipeline that waits for its next check costs a timer and no task.
+/// A timer calls a handler instead of suspending a task, so that a pipeline that waits for its next check costs a timer
+/// and no task.
 package protocol EngineClock: Sendable {
-    /// Boot time: goes on while the machine sleeps.
+    /// Boot time, which also advances while the machine sleeps.
     var now: ContinuousClock.Instant { get }
     /// The wall clock: microseconds since 1970-01-01 UTC. It may jump.
     var wallNow: Int64 { get }
@@ -10,16 +11,17 @@ package protocol EngineClock: Sendable {
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer
 }
 
-/// A timer that is armed for one instant and calls its handler once. Released, it is silent.
+/// A timer that is armed for one instant and calls its handler once. A released timer does not call its handler.
 package protocol EngineTimer: Sendable {
-    /// Replaces the instant that it was armed for; one that has passed is due at once. The handler does not run inside.
+    /// Arms the timer, replacing the previous instant; a past instant is due immediately. The handler does not run
+    /// inside this call.
     func arm(at instant: ContinuousClock.Instant)
-    /// Takes the instant back. A call of the handler that is under way may still end.
+    /// Disarms the timer. A call of the handler in progress may still finish.
     func disarm()
 }
 
 extension Duration {
-    /// Whole microseconds, rounded toward zero; what does not fit is the most that does.
+    /// Whole microseconds, rounded toward zero and clamped to the range of `Int64`.
     package var microseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)

@@ -1,22 +1,22 @@
-/// Why a run failed, as far as the refresh machine has to know.
+/// Why a run failed.
 package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of failure it was; it decides when the next attempt comes (design: "When a pipeline runs").
+    /// The kind of failure; it decides when the next attempt comes (design: "When a pipeline runs").
     package enum Kind: String, Hashable, Sendable {
-        /// The name could not be resolved or no connection was made. In the grace after `network` or `resume` it is not
-        /// a failure; an environment signal cuts its back-off.
+        /// The name could not be resolved or no connection was made. In the grace period after `network` or `resume` it
+        /// does not count; an environment signal ends its backoff.
         case connection
-        /// The origin, or what lies between, failed for now: 5xx, 408, 425, 429, a time-out, a body cut short.
+        /// The origin, or a system on the way to it, failed for now: 5xx, 408, 425, 429, a time-out, a truncated body.
         case transient
-        /// The origin's certificate is not valid at the date of this machine: as transient, but a step of the clock ends
-        /// the back-off.
+        /// The origin's certificate is not valid at the date of this machine: like `transient`, but a step of the clock
+        /// ends the backoff.
         case certificateDate
-        /// The origin refused: a 4xx other than those. Backs off to `every`, at least an hour.
+        /// The origin refused the request: another 4xx. The backoff grows to `every`, at least an hour.
         case refused
-        /// The answer came and is not acceptable: a check, a limit, a transform.
+        /// The content is not acceptable: a check, a limit or a transform failed.
         case content
         /// Something on this machine failed: a command, a file, the cache.
         case local
-        /// What it is made of is not there yet: it runs when it is.
+        /// The content that the pipeline is made of does not exist yet; the pipeline runs when it exists.
         case absent
         /// The run needs more requests than its budget has left.
         case budget
@@ -24,42 +24,42 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case deadline
     }
 
-    /// What a check that refused a content says of the same content at another time.
-    package enum Refusal: Hashable, Sendable {
-        /// It is refused again.
+    /// Whether a check that rejected content would reject the same content at another time.
+    package enum Rejection: Hashable, Sendable {
+        /// The content would be rejected again.
         case lasting
-        /// It may pass: the check looks at something else too.
+        /// The content may pass: the check does not depend on the content alone.
         case passing
-        /// It may pass in a moment: what lies beside it at its origin may be about to be replaced.
+        /// The content may pass in a moment: the origin may be replacing the files beside it.
         case brief
     }
 
     package var kind: Kind
-    /// Set if a check refused the content, which had come whole: its origin has not failed.
-    package var refusal: Refusal?
-    /// A sentence for people that names what failed and, where there is one, the remedy. No secrets: no header values,
-    /// no user info, no query.
+    /// Set if a check rejected a complete content: the origin has not failed.
+    package var rejection: Rejection?
+    /// A message for people: what failed and, if there is one, the remedy. It has no secrets: no header values, no user
+    /// information, no query.
     package var message: String
-    /// How long the origin asked not to be asked again (`Retry-After`), from the moment of the answer.
+    /// The origin's `Retry-After`, from the moment of the answer.
     package var retryAfter: Duration?
-    /// Whether the message may quote content: the words of jq and of programs, keys of branches, items. Those who may not
-    /// read the published file are shown ``publicMessage`` instead.
+    /// Whether the message may quote content: messages of jq and of programs, keys of branches, items. Users who may
+    /// not read the published file get ``publicMessage`` instead.
     package var quotesContent: Bool
-    /// The status with which an origin answered over HTTP, if it is one that says that there is no content.
+    /// The HTTP status of an answer without content, such as 404 or 410.
     package var status: Int?
-    /// Of a failure to connect: the kernel had a route to the address of the host.
+    /// For a failure to connect: whether the kernel had a route to the host's address.
     package var isRouted = false
 
-    /// A program ran out of the memory that it was given, and there is more to be given.
+    /// Whether a program ran out of its memory, and a larger share is possible.
     package var lacksMemory = false
 
-    /// It is tried again with the back-off.
-    var isTriedSoon: Bool { refusal == nil || refusal == .brief }
+    /// Whether the run is retried with the backoff.
+    var isTriedSoon: Bool { rejection == nil || rejection == .brief }
 
     package init(
-        _ kind: Kind, _ message: String, retryAfter: Duration? = nil, status: Int? = nil, refusal: Refusal? = nil
+        _ kind: Kind, _ message: String, retryAfter: Duration? = nil, status: Int? = nil, rejection: Rejection? = nil
     ) {
-        self.refusal = refusal
+        self.rejection = rejection
         self.kind = kind
         quotesContent = kind == .content || kind == .local
         self.message = message
@@ -69,7 +69,7 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { message }
 
-    /// The message, if it quotes no content; else what failed, without the reason.
+    /// The message, if it quotes no content; otherwise a message without the reason.
     package var publicMessage: String {
         guard quotesContent else { return message }
         let what =

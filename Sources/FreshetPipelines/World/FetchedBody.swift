@@ -1,9 +1,9 @@
-/// The body of an answer: in memory, or kept aside because it is long.
+/// The body of an answer: in memory, or stored on disk because it is long.
 package enum FetchedBody: Sendable {
     case bytes([UInt8])
     case kept(StoredBody)
 
-    /// Bytes.
+    /// The size in bytes.
     package var size: Int {
         switch self {
         case .bytes(let bytes): bytes.count
@@ -11,7 +11,7 @@ package enum FetchedBody: Sendable {
         }
     }
 
-    /// Nil: it is kept aside.
+    /// Nil: the body is stored on disk.
     package var bytes: [UInt8]? {
         switch self {
         case .bytes(let bytes): bytes
@@ -19,16 +19,16 @@ package enum FetchedBody: Sendable {
         }
     }
 
-    /// It is not wanted after all. Of one that was committed nothing is taken away.
+    /// Discards a stored body. A committed body is not affected.
     package func discard() async {
         if case .kept(let kept) = self { await kept.pending.discard() }
     }
 }
 
-/// A body whose bytes are all there, aside.
+/// A complete stored body.
 package struct StoredBody: Sendable {
     package let pending: any PendingBody
-    /// Bytes.
+    /// The size in bytes.
     package let size: Int
 
     package init(_ pending: any PendingBody, size: Int) {
@@ -37,28 +37,29 @@ package struct StoredBody: Sendable {
     }
 }
 
-/// A body that is kept aside while it comes. It ends by a commit of the store that keeps it, or by ``discard()``.
+/// A body that is stored on disk while it is received. It ends with a commit of its store, or with ``discard()``.
 package protocol PendingBody: AnyObject, Sendable {
-    /// Appends. Of two calls at the same time it is not said which comes first. After an error it is discarded.
+    /// Appends bytes. The order of two concurrent calls is not defined. After an error the body is discarded.
     func append(_ bytes: [UInt8]) async throws(RunFailure)
-    /// Ends it without a trace. Of one that has ended nothing is taken away.
+    /// Removes the body. A body that has ended is not affected.
     func discard() async
-    /// The SHA-256 of what was appended, made on the way: lower-case hexadecimal digits.
+    /// The SHA-256 of the appended bytes, computed while they were received: lower-case hexadecimal digits.
     func digest() async throws(RunFailure) -> String
-    /// Reads what was appended, piece by piece. `next` is called on a thread that may be blocked.
+    /// Reads the appended bytes in pieces. `next` is called on a thread that may be blocked.
     func reduce<Result: Sendable>(
         into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
     ) async throws(RunFailure) -> Result
-    /// Whether what can be read is what was appended: nobody else has written to it. Reads all of it.
+    /// Whether the stored bytes are the appended ones, so that no other process has written to the file. It reads all
+    /// of them.
     func isIntact() async throws(RunFailure) -> Bool
-    /// The file that has it, for programs that read it; nil: it is in none.
+    /// The path of the file, for programs that read it; nil: there is no file.
     var path: String? { get }
 }
 
 extension PendingBody {
-    /// All that was appended.
+    /// All appended bytes.
     ///
-    /// - Parameter size: how many bytes that are; with it nothing is copied while the array grows.
+    /// - Parameter size: the number of bytes, so that the array does not have to grow.
     package func content(of size: Int = 0) async throws(RunFailure) -> [UInt8] {
         try await reduce(into: []) {
             if $0.isEmpty { $0.reserveCapacity(size) }
@@ -67,8 +68,8 @@ extension PendingBody {
     }
 }
 
-/// Keeps long bodies aside for one pipeline, where a commit finds them.
+/// Stores long bodies of one pipeline on disk, where a commit finds them.
 package protocol BodyStoring: Sendable {
-    /// - Parameter size: how many bytes were announced; nil: that is not known.
+    /// - Parameter size: the announced number of bytes; nil: not known.
     func begin(expecting size: UInt64?) async throws(RunFailure) -> any PendingBody
 }

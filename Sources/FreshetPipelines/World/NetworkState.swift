@@ -1,15 +1,15 @@
-/// What is known of the network for one pipeline: whether its target can be reached, and by which path.
+/// The state of the network for one pipeline: whether its target is reachable, and by which path.
 ///
-/// The source of network signals asks the kernel and tells each pipeline; the signal `network` may be heard before or
-/// after the fact.
+/// The network source asks the kernel and notifies each pipeline; the signal `network` may come before or after the new
+/// state.
 package struct NetworkState: Hashable, Sendable {
-    /// The kernel has a usable route to the target.
+    /// Whether the kernel has a usable route to the target.
     package var reachable: Bool
-    /// Begins anew with each `network` and `resume`; a run uses only connections of its own epoch.
+    /// Grows with each `network` and `resume`; a run only uses connections of its epoch.
     package var epoch: UInt64
     /// When this state began.
     package var changedAt: ContinuousClock.Instant
-    /// The path in words, such as `enp3s0 via 192.0.2.1 from 192.0.2.7`. Two equal texts are one path.
+    /// The path as text, such as `enp3s0 via 192.0.2.1 from 192.0.2.7`. Equal texts mean the same path.
     package var path: String
 
     package init(reachable: Bool, epoch: UInt64, changedAt: ContinuousClock.Instant, path: String = "") {

@@ -1,11 +1,11 @@
-/// Asks for the proof that the network leads to where it should.
+/// Makes the request that proves that the network reaches the internet.
 ///
-/// Cancelling the task ends the request: when `probe` has thrown, its socket is closed.
+/// If the task is cancelled, the request ends: when `probe` has thrown, its socket is closed.
 package protocol Probing: Sendable {
-    /// Asks once, on a connection of its own in this network epoch, and sends nothing but what the probe says. It may
-    /// take as long as it likes: who calls it has a deadline.
+    /// Makes one request, on a new connection in this network epoch, and sends nothing but the request. It has no time
+    /// limit; the caller has a deadline.
     ///
-    /// Returns if the answer is what the probe wants; else its failure says in a sentence what came instead. A failure
+    /// It returns if the answer is the expected one; otherwise it throws a failure that describes the answer. A failure
     /// to resolve or connect is of the kind `connection`.
     func probe(_ probe: NetworkProbe, epoch: UInt64) async throws(FetchError)
 }

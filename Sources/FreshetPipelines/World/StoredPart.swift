@@ -1,7 +1,7 @@
-/// What one request of a staged pipeline delivered last: a part of its snapshot.
+/// The last value of one request in a pipeline with several requests: a part of its snapshot.
 package struct StoredPart: Hashable, Sendable {
-    /// What the value depends on: the request, the programs, and what stood around them. Validators are used again only
-    /// while it is the same.
+    /// A hash of everything that the value depends on: the request, the programs, the surrounding items. Validators are
+    /// used again only while it is the same.
     package var binding: String
     package var validators: Validators
     /// One JSON text.
@@ -17,15 +17,15 @@ package struct StoredPart: Hashable, Sendable {
     }
 }
 
-/// A set of pages as it is so far, and where it goes on.
+/// A set of pages so far, and where it continues.
 package struct StoredPages: Hashable, Sendable {
-    /// The items as they came: one JSON array, and a newline.
+    /// The items as received: one JSON array, then a newline.
     package var items: [UInt8]
-    /// How many pages they are of.
+    /// The number of loaded pages.
     package var count: Int
-    /// What the next page is asked for by; nil: there is none.
+    /// Where the next page is; nil: there is none.
     package var next: PageBookmark?
-    /// What asks for the changes since; nil: all of it has to be asked for.
+    /// The token that requests later changes; nil: everything has to be requested.
     package var token: String?
 
     package init(items: [UInt8], count: Int, next: PageBookmark? = nil, token: String? = nil) {
@@ -36,13 +36,13 @@ package struct StoredPages: Hashable, Sendable {
     }
 }
 
-/// What is known of a part that has pages, without looking into it.
+/// The state of a part with pages, without its content.
 package struct StoredPagesState: Hashable, Sendable {
     /// The part's name.
     package var part: String
-    /// How many pages of it are loaded.
+    /// The number of its loaded pages.
     package var count: Int
-    /// There is a next one.
+    /// Whether there is a next page.
     package var hasMore: Bool
 
     package init(part: String, count: Int, hasMore: Bool) {

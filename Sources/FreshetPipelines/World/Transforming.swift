@@ -1,33 +1,33 @@
-/// Runs jq programs over untrusted data, in a process of its own. The daemon itself parses none of it: it asks for what
-/// it wants to know, and handles the answers as bytes.
+/// Runs jq programs over untrusted data, in a separate process. The daemon itself does not parse the data: it gets the
+/// outputs of programs and handles them as bytes.
 ///
-/// A program is given each JSON text of its input, one after the other; or a text once, as one string, without the byte
-/// order mark with which it may begin.
+/// A program gets each JSON text of its input, one after the other; or a text once, as one string, without a byte order
+/// mark at its beginning.
 package protocol Transforming: Sendable {
     /// The outputs of a program, one after the other, each as JSON text followed by a newline.
     ///
-    /// - Parameter format: how the input is written.
+    /// - Parameter format: the format of the input.
     func transform(
         _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8]
-    /// The outputs of a program, each by itself: a string as its content, anything else as compact JSON.
+    /// The outputs of a program as separate values: a string as its content, anything else as compact JSON.
     func values(
         of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]]
     /// Whether the program's last output is neither `false` nor `null`.
     func holds(_ predicate: String, for input: [UInt8], in format: ContentFormat) async throws(FetchError) -> Bool
-    /// Looks whether a content has a form that is none of jq's, and counts its items.
+    /// Validates a content in a format that jq cannot read, and counts its items.
     ///
-    /// - Returns: nil if there is no such thing as an item of it.
-    /// - Throws: what is wrong with it.
+    /// - Returns: nil if the format has no items.
+    /// - Throws: why the content is invalid.
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int?
-    /// The same for the requests of one pipeline: a pipeline whose programs take long holds up no other.
+    /// The same transformer for the requests of one pipeline, so that slow programs of a pipeline do not block others.
     func share(of pipeline: UInt64) -> any Transforming
-    /// The same with the memory of a reservation, which has to hold until the requests have ended.
+    /// The same transformer with the memory of a reservation, which must be held until the requests have ended.
     func using(_ memory: MemoryReservation) -> any Transforming
 }
 
-/// A form of contents that jq cannot read.
+/// A content format that jq cannot read.
 package enum BinaryForm: String, CaseIterable, Hashable, Sendable {
     case xml, pem, gzip
 }
@@ -52,12 +52,12 @@ extension Transforming {
         try await holds(predicate, for: input, in: .json)
     }
 
-    /// The outputs of a program as a content: JSON texts; or as text strings as they are, and all else as JSON. Each has a
-    /// line of its own.
+    /// The outputs of a program as a content, one line each: as JSON texts, or, for a text, strings as their content
+    /// and everything else as JSON.
     ///
     /// - Parameters:
-    ///   - form: how the input is written.
-    ///   - format: how the content is to be.
+    ///   - form: the format of the input.
+    ///   - format: the format of the content.
     func content(
         of input: [UInt8], in form: ContentFormat, by program: String, as format: ContentFormat
     ) async throws(FetchError) -> [UInt8] {
@@ -73,12 +73,11 @@ extension Transforming {
     }
 }
 
-/// What a jq program finds as `$name`.
+/// A variable of a jq program, `$name`.
 package struct JQVariable: Hashable, Sendable {
-    /// Letters, digits and `_`, no digit first. A configuration's name may have `-`, which jq takes for a minus: it
-    /// becomes `_`.
+    /// Letters, digits and `_`, no digit first. A configured name may have `-`, which is a minus in jq: it becomes `_`.
     package let name: String
-    /// One JSON text, of a jq program's making or this program's own.
+    /// One trusted JSON text, made by jq or by Freshet.
     package let json: [UInt8]
 
     package init(_ name: String, json: [UInt8]) {
@@ -86,13 +85,13 @@ package struct JQVariable: Hashable, Sendable {
         self.json = json
     }
 
-    /// As jq can say it.
+    /// The name in jq's syntax.
     package static func name(_ name: String) -> String {
         String(name.map { $0 == "-" ? "_" : $0 })
     }
 
-    /// All of them as the members of one JSON object; nothing for none. Of two with one name the last counts, as the
-    /// innermost does in a program.
+    /// The variables as one JSON object; empty without variables. Of two variables with one name the last is kept, as
+    /// the innermost is in a program.
     package static func object(_ variables: [JQVariable]) -> [UInt8] {
         guard !variables.isEmpty else { return [] }
         var object = Array("{".utf8)

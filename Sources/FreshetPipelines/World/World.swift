@@ -1,8 +1,8 @@
-/// What a conditional request needs of the answer before (RFC 9110, 8.8).
+/// The validators of an answer, for a conditional request (RFC 9110, 8.8).
 package struct Validators: Hashable, Sendable {
-    /// The `ETag` field as it came, with its quotes and `W/`.
+    /// The `ETag` field as received, with its quotes and `W/`.
     package var entityTag: String?
-    /// The `Last-Modified` field as it came.
+    /// The `Last-Modified` field as received.
     package var lastModified: String?
 
     package init(entityTag: String? = nil, lastModified: String? = nil) {
@@ -16,40 +16,40 @@ package struct Validators: Hashable, Sendable {
 /// One request to a source on behalf of a run.
 package struct FetchRequest: Sendable {
     package var source: SourceDefinition
-    /// What the copy at hand was, if it is whole: the request becomes conditional.
+    /// The validators of an intact copy: with them the request is conditional.
     package var validators: Validators?
-    /// The most bytes that are taken.
+    /// The most bytes that are accepted.
     package var maxBytes: UInt64
     /// The network epoch of the run: only connections of this epoch are used.
     package var epoch: UInt64
-    /// Bytes of the body received so far; called often, on the emitter's thread, and must not block.
+    /// Called often with the number of body bytes received so far, on the emitter's thread; must not block.
     package var progress: @Sendable (UInt64) -> Void
-    /// Told once how many bytes the body has, if its source says so; on the emitter's thread, and must not block.
-    package var announced: @Sendable (UInt64) -> Void
-    /// Told of each request that is made on behalf of it, redirects included; on the emitter's thread, and must not
+    /// Called once with the announced size of the body, if the source states it, on the emitter's thread; must not
     /// block.
+    package var announced: @Sendable (UInt64) -> Void
+    /// Called for each request that is made for it, including redirects, on the emitter's thread; must not block.
     package var asked: @Sendable () -> Void
-    /// Says of a media type why no answer of it is acceptable, so that its body need not be taken; nil: any is.
-    package var refusal: (@Sendable (_ mediaType: String?) -> RunFailure?)?
+    /// Why an answer of a media type is rejected, so that its body is not downloaded; nil: any media type is accepted.
+    package var rejection: (@Sendable (_ mediaType: String?) -> RunFailure?)?
     /// Whether a digest or a signature of the content is checked, so that a body that was cut is rejected in any case.
     package var isProven = false
-    /// Where the body may go if it is long; nil: it is wanted in memory.
-    package var keeper: (any BodyStoring)?
-    /// The key of the pipeline whose run asks; nil: none.
+    /// The store for a long body; nil: the body must be in memory.
+    package var bodyStore: (any BodyStoring)?
+    /// The key of the run's pipeline; nil: none.
     package var pipeline: UInt64?
     /// Called with true when the file system does not answer for the path for a while, then with false when the access
-    /// has ended; from any thread, and must not block.
+    /// has ended; from any thread; must not block.
     package var waitsForFile: @Sendable (_ path: String, _ isWaiting: Bool) -> Void = { _, _ in }
 
     package init(
         source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,
         epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in },
         announced: @escaping @Sendable (UInt64) -> Void = { _ in },
-        asked: @escaping @Sendable () -> Void = {}, refusal: (@Sendable (String?) -> RunFailure?)? = nil,
-        keeper: (any BodyStoring)? = nil
+        asked: @escaping @Sendable () -> Void = {}, rejection: (@Sendable (String?) -> RunFailure?)? = nil,
+        bodyStore: (any BodyStoring)? = nil
     ) {
-        self.refusal = refusal
-        self.keeper = keeper
+        self.rejection = rejection
+        self.bodyStore = bodyStore
         self.source = source
         self.validators = validators
         self.maxBytes = maxBytes
@@ -60,27 +60,27 @@ package struct FetchRequest: Sendable {
     }
 }
 
-/// What a source answered.
+/// The answer of a source.
 package enum FetchResult: Sendable {
-    /// The copy at hand is the present one (304). Validators that came along replace the ones before, and so does what
-    /// it says of how much longer the data is fresh.
+    /// The copy is still current (304). New validators replace the previous ones, and a new freshness the previous
+    /// freshness.
     case notModified(Validators?, freshFor: Duration? = nil)
     case content(FetchedContent)
 }
 
-/// A body and what was said about it.
+/// A body and its metadata.
 package struct FetchedContent: Sendable {
-    /// Kept aside only if the request said where. Whoever has it then ends it.
+    /// Stored only if the request had a store. The receiver ends a stored body.
     package var body: FetchedBody
-    /// The media type without parameters, in lower case, such as `application/json`; nil: none was said.
+    /// The media type without parameters, in lower case, such as `application/json`; nil: not stated.
     package var mediaType: String?
     package var validators: Validators
-    /// How much longer it is fresh by its origin's word, from now on; zero: not any more; nil: nothing was said.
+    /// The remaining freshness that the origin states, from now on; zero: not fresh any more; nil: not stated.
     package var freshFor: Duration?
-    /// The values of the `Link` fields of the answer, in their order, as they came (RFC 8288); an emitter hands on a
-    /// bounded number of them.
+    /// The values of the `Link` fields of the answer as received, in order (RFC 8288); an emitter passes on a bounded
+    /// number.
     package var links: [String]
-    /// The URL that answered, after redirects, without user information and fragment; nil: it was no URL.
+    /// The URL that answered, after redirects, without user information and fragment; nil: the source is not a URL.
     package var location: String?
 
     package init(
@@ -105,22 +105,22 @@ package struct FetchedContent: Sendable {
     }
 }
 
-/// Asks sources for data: HTTP, commands, files.
+/// Fetches data from sources: HTTP, commands, files.
 ///
-/// Cancelling the task ends the request: when `fetch` has thrown, its socket is closed, its child process gone.
+/// If the task is cancelled, the request ends: when `fetch` has thrown, its socket is closed, its child process gone.
 package protocol Fetching: Sendable {
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult
-    /// The URL that a reference means which was found at another URL (RFC 3986, 5.2), taken apart as those who ask for it
-    /// do; nil: it is none of HTTP. User information and fragment are left out.
+    /// Resolves a reference against the URL of its document (RFC 3986, 5.2), in the same way as the requests parse
+    /// URLs; nil: the result is not an HTTP URL. User information and fragment are removed.
     func resolve(_ reference: String, against base: String) -> WebAddress?
 }
 
-/// An absolute URL of HTTP, as far as the engine has to know it.
+/// The parts of an absolute HTTP URL that the engine needs.
 package struct WebAddress: Hashable, Sendable {
     package var url: String
-    /// Without port and without the brackets of an IPv6 address.
+    /// The host, without port and without the brackets of an IPv6 address.
     package var host: String
-    /// Scheme, host and port as text, such as `https://example.com:443` (RFC 6454): equal for what is one origin.
+    /// Scheme, host and port as text, such as `https://example.com:443` (RFC 6454): equal for equal origins.
     package var origin: String
 
     package init(url: String, host: String, origin: String) {
@@ -136,35 +136,37 @@ package enum FetchError: Error, Hashable, Sendable {
     case failed(RunFailure)
 }
 
-/// A generation as readers see it.
+/// The current generation of a pipeline.
 package struct CurrentGeneration: Hashable, Sendable {
-    /// Numbered per pipeline from 1.
+    /// The number within the pipeline, from 1.
     package var number: UInt64
-    /// Bytes.
+    /// The size in bytes.
     package var size: UInt64
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
     /// Wall-clock time of the commit: microseconds since 1970-01-01 UTC.
     package var committedAt: Int64
-    /// The path that people read.
+    /// The path of the published file.
     package var path: String
-    /// The source had more than the limit on its pages allowed.
+    /// Whether the limit on pages truncated the content.
     package var truncated: Bool
-    /// The source is known to have other content than this, which stays: it was rolled back to, or is pinned.
+    /// Whether the source is known to have other content, which is held back: the copy was rolled back to, or is
+    /// pinned.
     package var isBehind = false
-    /// Since when it is pinned: wall-clock microseconds since 1970; nil: it is not.
+    /// Since when it is pinned: wall-clock microseconds since 1970; nil: it is not pinned.
     package var pinnedSince: Int64?
-    /// Of two that are told of one pipeline the one with the higher turn is the newer.
-    package var turn: UInt64 = 0
-    /// Of several files: the link to the directory that has them.
+    /// Orders the states of one pipeline: a state with a higher revision is newer.
+    package var revision: UInt64 = 0
+    /// With several files: the link to their directory.
     package var directory: String?
-    /// Since when readers do not find it, since it is too old: wall-clock microseconds since 1970; nil: they do.
+    /// Since when it is withdrawn from readers: wall-clock microseconds since 1970; nil: it is not withdrawn.
     package var withdrawnSince: Int64?
-    /// When its file was written: wall-clock microseconds since 1970. Of one that was rolled back to it is when that was.
+    /// When its file was written: wall-clock microseconds since 1970; after a rollback, the time of the rollback.
     package var writtenAt: Int64?
-    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states nothing.
+    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states
+    /// nothing.
     package var contentExpires: Int64?
-    /// What its publisher says of it in a signature that was verified; nil: nothing that is known.
+    /// The trusted comment of its verified signature; nil: none is known.
     package var comment: String?
 
     package init(
@@ -178,44 +180,45 @@ package struct CurrentGeneration: Hashable, Sendable {
         self.path = path
     }
 
-    /// Nothing keeps it from being replaced any more.
+    /// Allows the generation to be replaced again.
     package mutating func release() {
         isBehind = false
         pinnedSince = nil
     }
 }
 
-/// What is remembered of a pipeline across restarts of the daemon.
+/// The state of a pipeline that is stored across restarts of the daemon.
 package struct PersistentState: Hashable, Sendable {
     package var generation: CurrentGeneration?
     /// The last check that succeeded, a 304 included: wall-clock microseconds since 1970.
     package var lastCheck: Int64?
-    /// When that which was checked stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not
-    /// known, or not asked for.
+    /// When the checked data stops being fresh, as its origin states: wall-clock microseconds since 1970; nil: not
+    /// known, or not configured.
     package var expires: Int64?
-    /// Until when the origin asked to be left alone: wall-clock microseconds since 1970.
+    /// The end of the origin's `Retry-After`: wall-clock microseconds since 1970.
     package var retryAfter: Int64?
     /// The number of the last run.
     package var lastRun: UInt64
-    /// That run; nil: nothing more is known of it.
+    /// The record of that run; nil: there is none.
     package var lastRunRecord: RunRecord?
-    /// The binding (``Snapshot/binding``) of the copy at hand; nil: not known. With another one the last check says
-    /// nothing about what is configured now.
+    /// The binding (``Snapshot/binding``) of the copy; nil: not known. With another binding, the last check says
+    /// nothing about the current configuration.
     package var binding: String?
-    /// What was spent of its budget.
+    /// The used part of its budget.
     package var requests: [RequestBurst]
-    /// What is set of its parameters, by their names.
+    /// The set values of its parameters, by name.
     package var parameters: [String: String]
-    /// Its sets of pages that may be continued.
+    /// The sets of pages that may be continued.
     package var pages: [StoredPagesState]
-    /// What a check refused last, if it is kept aside.
-    package var refused: RejectedSnapshot?
-    /// What the publisher said of the last content that was signed.
+    /// The content that a check rejected last, if it is kept.
+    package var rejected: RejectedSnapshot?
+    /// The trusted comment of the last signed content.
     package var signed: SignedComment?
-    /// Since when the operator holds it: wall-clock microseconds since 1970; nil: nobody does.
+    /// Since when the operator holds the pipeline: wall-clock microseconds since 1970; nil: it is not held.
     package var heldSince: Int64?
-    /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
-    package var isOfAnother = false
+    /// Whether the checks were of another configuration: they give the age of the copy, but do not count for the
+    /// current configuration.
+    package var isOfOtherConfiguration = false
 
     package init(
         generation: CurrentGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
@@ -247,22 +250,23 @@ package struct RequestBurst: Hashable, Sendable {
     }
 }
 
-/// What a run hands to the store.
+/// The content that a run commits to the store.
 package struct Snapshot: Sendable {
     package var body: FetchedBody
-    /// Bound to the URL and to the content: they are used again only while both still hold.
+    /// Bound to the URL and to the content: they are used again only while both are the same.
     package var validators: Validators
-    /// What the validators are bound to besides the content: the URL, and the transform that made the snapshot.
+    /// A hash that the validators are bound to besides the content: of the URL, and the transform that made the
+    /// snapshot.
     package var binding: String
-    /// The source had more than the limit on its pages allowed.
+    /// Whether the limit on pages truncated the content.
     package var truncated: Bool
-    /// When it stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not known, or not asked
-    /// for.
+    /// When it stops being fresh, as its origin states: wall-clock microseconds since 1970; nil: not known, or not
+    /// configured.
     package var expires: Int64?
-    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states nothing.
+    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states
+    /// nothing.
     package var contentExpires: Int64?
-    /// All of the source was asked for. Else it is a check of nothing: when the last one was, and what the origin asked
-    /// for then, stays.
+    /// Whether the run requested the whole source. Otherwise it is not a check, and the results of the last check stay.
     package var isCheck: Bool
 
     package init(
@@ -279,60 +283,60 @@ package struct Snapshot: Sendable {
     }
 }
 
-/// What a commit came to.
+/// The result of a commit.
 package enum CommitResult: Hashable, Sendable {
     case changed(CurrentGeneration)
-    /// The same content as before: no generation, no rename.
+    /// The same content as before: there is no new generation.
     case unchanged(CurrentGeneration)
 }
 
-/// What came of withdrawing a copy from readers, or of putting it back.
+/// The result of withdrawing a copy from readers, or of publishing it again.
 package enum WithdrawalResult: Hashable, Sendable {
     case done(CurrentGeneration)
-    /// Readers do not find it any more, and since it was not whole, nothing of it is kept.
+    /// The copy was withdrawn, and since it was damaged, it is not kept.
     case damaged(CurrentGeneration)
-    /// Nothing is kept that is whole.
+    /// No intact generation is kept.
     case nothing
-    /// It was to be left as it is.
+    /// The copy was left as it is.
     case left
     case failed
 }
 
-/// Content that a check refused, kept aside for a look.
+/// Content that a check rejected, kept as the candidate.
 package struct RejectedSnapshot: Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
-    /// Bytes.
+    /// The size in bytes.
     package var size: UInt64
-    /// When it was refused last: wall-clock microseconds since 1970.
-    package var refusedAt: Int64
-    /// From then on it is not kept any more: wall-clock microseconds since 1970.
+    /// When it was rejected last: wall-clock microseconds since 1970.
+    package var rejectedAt: Int64
+    /// When it is removed: wall-clock microseconds since 1970.
     package var keptUntil: Int64
-    /// The check's words.
+    /// The message of the check.
     package var reason: String
 
-    package init(digest: String, size: UInt64, refusedAt: Int64, keptUntil: Int64, reason: String) {
+    package init(digest: String, size: UInt64, rejectedAt: Int64, keptUntil: Int64, reason: String) {
         self.digest = digest
         self.size = size
-        self.refusedAt = refusedAt
+        self.rejectedAt = rejectedAt
         self.keptUntil = keptUntil
         self.reason = reason
     }
 }
 
-/// What became of a snapshot that a check refused.
+/// The result for a snapshot that a check rejected.
 package enum RejectionResult: Hashable, Sendable {
-    /// It is kept aside, instead of what was refused before.
+    /// It is kept as the candidate, instead of the previous one.
     case kept(RejectedSnapshot)
-    /// The operator has accepted this very content before: it was committed, whatever the check says.
+    /// The operator has accepted the same content before: it was committed in spite of the check.
     case committed(CommitResult)
-    /// Nothing is kept of it: it is the copy that is there, of this digest.
+    /// It is not kept as a candidate, since it is the current copy, with this digest.
     case isCopy(digest: String)
-    /// It could not be kept.
+    /// It is not kept.
     case dropped
 }
 
-/// A line of a pipeline's memory: one run.
+/// The record of one run in a pipeline's history.
 package struct RunRecord: Hashable, Sendable {
     package var pipeline: String
     package var run: UInt64
@@ -362,71 +366,77 @@ package struct RunRecord: Hashable, Sendable {
     }
 }
 
-/// The local cache, as the engine sees it. Its methods may take as long as a disk does; they suspend and never block.
+/// The interface of the local cache for the engine. The methods may wait for a disk; they suspend and never block.
 package protocol SnapshotStore: Sendable {
     func remembered(_ pipeline: String) async -> PersistentState
-    /// The validators for a conditional request, if the copy at hand is whole and belongs to this binding.
+    /// The validators for a conditional request, if the copy is intact and has this binding.
     func validators(_ pipeline: String, binding: String) async -> Validators?
-    /// Keeps long bodies for the snapshots of a pipeline; nil: they are all wanted in memory.
-    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)?
-    /// The copy that readers see, whole; nil: there is none. For what is compared with it: one that has more than
-    /// ``CheckRules/maxBytes`` is none either.
+    /// The store for long bodies of a pipeline's snapshots; nil: all bodies must be in memory.
+    func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)?
+    /// The content of the published copy, intact; nil: there is none, or it has more than ``CheckRules/maxBytes``. It
+    /// is for comparisons.
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]?
-    /// Makes the snapshot the copy that readers see, or throws and leaves the one before. A body that was kept aside has
-    /// ended then.
+    /// Publishes the snapshot as the copy, or throws and leaves the previous copy. A stored body has ended then.
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
-    /// Keeps a snapshot aside that a check refused, for a look. A body that was kept aside before has ended then.
+    /// Keeps a rejected snapshot as the candidate. A stored body has ended then.
     ///
-    /// - Parameter reason: the check's words, without secrets.
-    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+    /// - Parameter reason: the message of the check, without secrets.
+    func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
         -> RejectionResult
-    /// Whether what was set aside last is this, and is kept still.
-    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
-    /// Keeps what the publisher says of the copy that was just committed, instead of what it said of another one.
+    /// Whether the last rejected content has this digest and is still kept.
+    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool
+    /// Stores the trusted comment of the copy that was just committed, instead of that of another one.
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async
-    /// Whether the copy that readers see is whole and has this digest.
+    /// Whether the published copy is intact and has this digest.
     func isCopy(_ pipeline: String, _ digest: String) async -> Bool
-    /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
+    /// Records a successful check without new content, and new validators of the origin, with the same binding.
     ///
     /// - Parameters:
-    ///   - asked: the validators that the request was made with.
-    ///   - expires: as of a snapshot, instead of what was noted before.
-    /// - Returns: false if the copy has gone since the request was made, or is compared with other content by now: then
-    ///   nothing is noted, and it has to be fetched.
+    ///   - asked: the validators of the request.
+    ///   - expires: as in ``Snapshot/expires``, instead of the previous value.
+    /// - - Returns: false if the copy has gone since the request was made, or is compared with other content by now:
+    ///   then nothing is recorded, and the content has to be fetched.
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool
-    /// Takes the copy away from readers, and keeps its content.
+    /// Withdraws the copy from readers, and keeps its content.
     ///
-    /// - Parameter isMoot: asked when nothing else can happen to the copy before that is done: then it is left.
+    /// - - Parameter isMoot: called when nothing else can happen to the copy before the withdrawal; if it returns true,
+    ///   the copy is left as it is.
     func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult
-    /// Has readers find the copy, if it was withdrawn.
+    /// Publishes the copy again, if it was withdrawn.
     func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult
-    /// Gives the copy at hand the mode and group that this says.
-    func setAccess(_ definition: PipelineDefinition) async
-    /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
-    func rememberRetryAfter(_ pipeline: String, until: Int64?) async
-    /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
-    func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async
-    /// Remembers what is set of a pipeline's parameters, by their names, instead of what was remembered before.
+    /// Verifies after a run without a new copy that readers find the published copy, and publishes it again if not.
     ///
-    /// - Parameter settings: is asked when it is written down, so that of calls at the same time the newest stays.
+    /// - - Returns: `done` if it was published again, `nothing` if it is damaged, `left` if readers find it or it is
+    ///   withdrawn.
+    func restoreCopy(of pipeline: String) async -> WithdrawalResult
+    /// Sets the mode and group of the copy as configured.
+    func setAccess(_ definition: PipelineDefinition) async
+    /// Stores the end of the origin's `Retry-After` (nil: there is none any more): wall-clock microseconds since 1970.
+    func rememberRetryAfter(_ pipeline: String, until: Int64?) async
+    /// Stores the used part of a pipeline's budget, instead of the previous value.
+    func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async
+    /// Stores the set values of a pipeline's parameters, by name, instead of the previous values.
+    ///
+    /// - Parameter settings: called when the values are written, so that of concurrent calls the newest values stay.
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async
     func record(_ run: RunRecord) async
-    /// A part of the snapshots of a pipeline that is put together from many; nil: there is none.
+    /// A stored part of a pipeline's snapshots; nil: there is none.
     func part(_ pipeline: String, _ name: String) async -> StoredPart?
-    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones whose names are
-    /// kept. All others are forgotten.
+    /// Stores new parts of the last committed snapshot, and keeps stored parts with names for which `isKept` returns
+    /// true. All other parts are removed.
     func keepParts(
         _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (_ name: String) -> Bool
     ) async
 }
 
-/// Of a store that nobody reads from nothing can be withdrawn, and nobody has rights.
+/// Defaults for a store without readers: it cannot withdraw a copy, and has no access rights.
 extension SnapshotStore {
     package func setAccess(_ definition: PipelineDefinition) async {}
     package func withdraw(
         _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool
     ) async -> WithdrawalResult { .left }
     package func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult { .nothing }
+    package func restoreCopy(of pipeline: String) async -> WithdrawalResult { .left }
 }

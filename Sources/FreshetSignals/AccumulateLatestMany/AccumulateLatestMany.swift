@@ -7,20 +7,23 @@
 ///                                p: [a, 1], q: [b, 1], r: [b, 2]
 /// ```
 ///
-/// The array has the order in which the sequences were given. To have it before the slowest of them has delivered,
-/// give each a first element with `prepend`; to have it in spite of one that fails, give that a `replaceError`.
+/// The array has the order in which the sequences were given. There is no array until every sequence has delivered an
+/// element. To get one earlier, give each sequence a first element with `prepend`. To get one although a sequence
+/// fails, apply `replaceError` to that sequence.
 ///
-/// - **Start.** All are subscribed when the iterator is made. Until each has delivered, all are read on and only their
-///   latest is kept; one that never suspends starves none. Then there is one array for each element. Of no sequences
-///   there is one array, the empty one, and the end.
-/// - **The end.** It ends when all have ended; one that ends without an element ends it at once.
-/// - **Errors.** A failure of one fails the result at once. In both cases the others are cancelled, and what they
-///   delivered and nobody has taken is dropped.
-/// - **Back-pressure.** A sequence is read on when the array of its last element was taken. Arrays are made when they
-///   are taken, so that one element a sequence is all that waits.
-/// - **Cancellation.** A cancelled `next()` returns nil when all have ended.
-/// - **Cost.** A child task for each sequence. An element costs two switches of tasks and one copy of the array, and
-///   not even that if the consumer has let go of the last one. Memory is linear; 100,000 sequences are no problem.
+/// - **Start.** Making the iterator subscribes to all sequences. Until each sequence has delivered an element, all are
+///   read continuously and only their latest elements are kept. A sequence that never suspends does not starve the
+///   others. After that there is one array for each element. An empty collection of sequences delivers one empty array
+///   and ends.
+/// - **The end.** The result ends when all sequences have ended. It ends immediately if a sequence ends without an
+///   element.
+/// - **Errors.** If one sequence fails, the result fails immediately. The other sequences are cancelled, and elements
+///   that the consumer has not taken are dropped. The same happens when a sequence ends without an element.
+/// - **Back-pressure.** The next element of a sequence is requested when the consumer has taken the array with its last
+///   element. Arrays are made when they are taken, so at most one element of each sequence waits.
+/// - **Cancellation.** A cancelled `next()` returns nil when all sequences have ended.
+/// - **Cost.** One child task for each sequence. An element costs two task switches and one copy of the array. If the
+///   consumer has released the previous array, there is no copy. Memory is linear; it supports 100,000 sequences.
 ///
 /// - Parameter sequences: The branches, in the order of the array.
 public func accumulateLatestMany<S: AsyncSequence & Sendable>(
@@ -54,10 +57,10 @@ private struct AccumulateLatestMany<S: AsyncSequence & Sendable>: AsyncSequence,
 
 /// The latest elements of many branches, as an array that is changed in place.
 struct ArrayRow<Element: Sendable>: LatestRow {
-    /// While some are missing; then empty.
+    /// The elements so far, while some branches have none; then empty.
     private var gathered: [Element?]
     private var missing: Int
-    /// When none is missing; empty before.
+    /// The elements of all branches, once each branch has one; empty before.
     private var latest: [Element] = []
 
     init(count: Int) {

@@ -7,15 +7,16 @@
 ///                       p: a1, q: b1, r: b2
 /// ```
 ///
-/// - **Start.** Both are subscribed when the iterator is made. Until each has delivered, both are read on and only
-///   their latest is kept.
-/// - **The end.** It ends when both have ended; one that ends without an element ends it at once.
-/// - **Errors.** A failure of one fails the result at once; what nobody has taken is dropped. Sequences that fail in
-///   different ways are combined as emitters of one `Failure`.
-/// - **Back-pressure.** One result for each element; a sequence is read on when the result of its last element was
-///   taken.
-/// - **Cancellation.** A cancelled `next()` returns nil when both have ended.
-/// - **Cost.** A child task for each, and two switches of tasks for each element.
+/// - **Start.** Making the iterator subscribes to both sequences. Until each has delivered an element, both are read
+///   continuously and only their latest elements are kept.
+/// - **The end.** The result ends when both sequences have ended. It ends immediately if a sequence ends without an
+///   element.
+/// - **Errors.** If one sequence fails, the result fails immediately, and elements that the consumer has not taken are
+///   dropped. To combine sequences with different failure types, make them emitters of one `Failure` first.
+/// - **Back-pressure.** There is one result for each element. The next element of a sequence is requested when the
+///   consumer has taken the result with its last element.
+/// - **Cancellation.** A cancelled `next()` returns nil when both sequences have ended.
+/// - **Cost.** One child task for each sequence, and two task switches for each element.
 public func combineLatest<A: AsyncSequence & Sendable, B: AsyncSequence & Sendable>(
     _ a: A, _ b: B
 ) -> some AsyncSequence<(A.Element, B.Element), A.Failure> & Sendable
@@ -25,7 +26,7 @@ where A.Failure == B.Failure, A.Element: Sendable, B.Element: Sendable {
 
 /// Delivers the latest elements of three sequences together, whenever one of them delivers.
 ///
-/// As ``combineLatest(_:_:)``.
+/// It behaves like ``combineLatest(_:_:)``.
 public func combineLatest<A: AsyncSequence & Sendable, B: AsyncSequence & Sendable, C: AsyncSequence & Sendable>(
     _ a: A, _ b: B, _ c: C
 ) -> some AsyncSequence<(A.Element, B.Element, C.Element), A.Failure> & Sendable

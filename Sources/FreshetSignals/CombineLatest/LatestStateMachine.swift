@@ -1,30 +1,31 @@
 /// The latest value of each of several branches.
 protocol LatestRow: Sendable {
-    /// What a branch delivers.
+    /// The value that a branch delivers.
     associatedtype Value: Sendable
     /// The latest values of all branches.
     associatedtype Snapshot: Sendable
 
-    /// Keeps the value instead of the one before it. O(1), but for a copy that somebody else still holds.
+    /// Replaces the branch's value. O(1), unless the row has to be copied because somebody else still holds a copy.
     mutating func set(_ value: Value, of branch: Int)
-    /// All of them, once each branch has one. O(1).
+    /// The latest values of all branches, or nil until each branch has one. O(1).
     var snapshot: Snapshot? { get }
 }
 
-/// When the branches of a combination are read, and what is delivered.
+/// Decides when the branches of a combination are read and which snapshot is delivered.
 ///
-/// Until each branch has delivered, all are read on and only their latest is kept. From then on there is one snapshot
-/// for each element, and a branch waits until the one with its last element was taken.
+/// Until each branch has delivered an element, all branches are read continuously and only their latest values are
+/// kept. After that there is one snapshot for each element, and a branch waits until the consumer has taken the
+/// snapshot with its last element.
 ///
-/// Snapshots are made when they are taken, so that those that wait cost one value each, not one row.
+/// A snapshot is made when it is taken. A waiting element therefore costs one value, not a whole row.
 struct LatestStateMachine<Row: LatestRow, Waiter> {
     /// What a branch does with an element that it has delivered.
     enum DeliverAction {
-        /// Rest while it has to, then read on.
+        /// Rest if the machine requires it, then read on.
         case keep
-        /// Offer a snapshot, and read on when it was taken.
+        /// Offer a snapshot, and read on when the consumer has taken it.
         case offer
-        /// The same, but rest first: the first snapshot, without this element, comes before it.
+        /// Rest first, then offer a snapshot: the first snapshot, without this element, comes before it.
         case restAndOffer
     }
 
@@ -37,17 +38,17 @@ struct LatestStateMachine<Row: LatestRow, Waiter> {
     private enum Phase {
         /// A branch has not delivered yet.
         case gathering
-        /// All have; the first snapshot was not taken.
+        /// All branches have delivered; the consumer has not taken the first snapshot yet.
         case complete
-        /// The first snapshot was taken.
+        /// The consumer has taken the first snapshot.
         case flowing
     }
 
     private var phase = Phase.gathering
     private var row: Row
-    /// What was delivered and is not part of a snapshot yet; its branch waits.
+    /// Delivered values that are not part of a snapshot yet; their branches wait.
     private var pending: [Row.Value?]
-    /// Branches that do nothing until the first snapshot was taken.
+    /// Branches that wait until the consumer has taken the first snapshot.
     private var resting: [Int: Waiter] = [:]
 
     init(_ row: Row, branches: Int) {
@@ -89,12 +90,12 @@ struct LatestStateMachine<Row: LatestRow, Waiter> {
         return TakeAction(snapshot: snapshot, wake: wake)
     }
 
-    /// Whether a branch has to rest before it does anything more.
+    /// Whether a branch has to rest before it continues.
     var mustRest: Bool { phase == .complete }
 
-    /// A branch falls asleep until the first snapshot was taken.
+    /// Suspends a branch until the consumer has taken the first snapshot.
     ///
-    /// - Returns: The waiter, if that is so already.
+    /// - Returns: The waiter, if the branch need not rest (any more).
     mutating func rest(_ branch: Int, _ waiter: Waiter, isCancelled: Bool) -> Waiter? {
         guard mustRest, !isCancelled else { return waiter }
         resting[branch] = waiter

@@ -1,4 +1,4 @@
-/// One iteration of a combination: the row, and what each branch's child does.
+/// One iteration of a combination: the row, and the work of each branch's child task.
 final class LatestStorage<Row: LatestRow, Failure: Error>: Sendable {
     typealias Machine = LatestStateMachine<Row, Waiter>
     typealias Owner = Driver<Row.Snapshot, Failure>
@@ -9,9 +9,9 @@ final class LatestStorage<Row: LatestRow, Failure: Error>: Sendable {
         machine = Lock(Machine(row, branches: branches))
     }
 
-    /// A branch's child: reads its upstream to the end.
+    /// Reads the upstream of a branch to its end; runs in the branch's child task.
     ///
-    /// - Parameter value: What an element of the upstream is in the row.
+    /// - Parameter value: Converts an element of the upstream to a value of the row.
     func run<Iterator: AsyncIteratorProtocol>(
         _ branch: Int, _ upstream: UnsafeTransfer<Iterator>, for driver: Owner, in round: Owner.Round,
         value: (Iterator.Element) -> Row.Value
@@ -35,7 +35,7 @@ final class LatestStorage<Row: LatestRow, Failure: Error>: Sendable {
             }
         }
         if hasEnded, !hasDelivered {
-            // There will never be a whole row.
+            // The row can never become complete.
             driver.conclude()
         }
     }

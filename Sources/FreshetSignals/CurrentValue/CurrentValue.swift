@@ -1,7 +1,7 @@
 /// A value that may change, and the asynchronous sequence of its changes.
 ///
-/// A new subscriber gets the present value first, then the changes. One that is slower than they come gets the
-/// newest; values are not queued. Equal values are not filtered: `removeDuplicates()` does that.
+/// A new subscriber gets the current value first, then the changes. A subscriber that is slower than the changes gets
+/// the newest value; values are not queued. Equal values are not filtered; use `removeDuplicates()` for that.
 ///
 /// ```
 /// set            a--b--cde--|
@@ -11,8 +11,8 @@
 /// ```
 ///
 /// After ``finish()`` a reader still gets a value that it has not taken, then the end. Copies of an iterator share the
-/// subscription. Two concurrent calls of `next()` on one subscription trap; a cancelled `next()` returns nil, takes
-/// nothing and does not end the subscription.
+/// subscription. Two concurrent calls of `next()` on one subscription trap. A cancelled `next()` returns nil, takes no
+/// value and does not end the subscription.
 public final class CurrentValue<Value: Sendable>: AsyncSequence, Sendable {
     /// The values.
     public typealias Element = Value
@@ -22,20 +22,20 @@ public final class CurrentValue<Value: Sendable>: AsyncSequence, Sendable {
     fileprivate typealias Machine = CurrentValueStateMachine<Value, Waiter>
     private let machine: Lock<Machine>
 
-    /// Starts with a value, which a subscriber gets first.
+    /// Makes the sequence with its first value.
     public init(_ value: Value) {
         machine = Lock(Machine(value))
     }
 
-    /// The present value.
+    /// The current value.
     ///
-    /// Setting it costs as much as there are subscribers, waits for none and may be done from any thread. After
-    /// ``finish()`` setting has no effect. To change a value by what it was, use ``update(_:)``: reading and then
-    /// setting are two steps.
+    /// Setting it takes time proportional to the number of subscribers, waits for none of them and is allowed on any
+    /// thread. After ``finish()`` setting has no effect. To compute the new value from the old one, use ``update(_:)``:
+    /// reading and then setting are two steps.
     public var value: Value {
         get { machine.withLock { $0.value } }
         set {
-            // The old value is released after the lock: what its deinitializer does is not ours to know.
+            // Release the old value after the lock: its deinitializer may run arbitrary code.
             let old = change { value in
                 let old = value
                 value = newValue
@@ -47,13 +47,13 @@ public final class CurrentValue<Value: Sendable>: AsyncSequence, Sendable {
 
     /// Changes the value in one atomic step.
     ///
-    /// - Parameter body: Gets the present value to change. It runs under a lock: keep it short, and use neither this
+    /// - Parameter body: Changes the current value in place. It runs under a lock: keep it short, and use neither this
     ///   object nor its subscribers in it. It is not called after ``finish()``.
     public func update(_ body: (inout Value) -> Void) {
         _ = change(body)
     }
 
-    /// Ends the sequence: a value that a subscriber has not taken is still delivered to it, later ones are ignored.
+    /// Ends the sequence. A value that a subscriber has not taken is still delivered to it; later values are ignored.
     public func finish() {
         machine.withLock { machine -> Wakes in
             var wakes = Wakes()
@@ -62,12 +62,12 @@ public final class CurrentValue<Value: Sendable>: AsyncSequence, Sendable {
         }.resumeAll()
     }
 
-    /// Subscribes. The present value, or one set before the first `next()`, is the first element.
+    /// Subscribes. The first element is the current value, or the newest one set before the first `next()`.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(reader: Reader(of: self))
     }
 
-    /// How many subscriptions there are, for tests.
+    /// The number of subscriptions, for tests.
     var readerCount: Int { machine.withLock { $0.readerCount } }
 
     private func change<Result>(_ body: (inout Value) -> Result) -> Result? {
@@ -84,7 +84,7 @@ public final class CurrentValue<Value: Sendable>: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let reader: Reader
 
-        /// The newest value, if it has not been taken; else waits for the next one.
+        /// Takes the newest value if this subscription has not taken it yet; otherwise waits for the next one.
         ///
         /// - Returns: `nil` at the end, or if the task is cancelled.
         public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
@@ -92,7 +92,7 @@ public final class CurrentValue<Value: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// The iterators' half of a subscription: with its last copy the subscription ends.
+    /// The part of a subscription that its iterators hold: the subscription ends with the last copy.
     fileprivate final class Reader: Sendable {
         private let current: CurrentValue
         private let key: Machine.Key

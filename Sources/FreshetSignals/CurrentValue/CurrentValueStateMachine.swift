@@ -1,23 +1,23 @@
-/// What a reader of a ``CurrentValue`` has seen of it, and the task that asks.
+/// The state of one reader of a ``CurrentValue``: the version that it has seen, and the task in `next()`.
 ///
-/// It is a version, not a queue of values, so a slow reader finds the newest.
+/// It keeps a version, not a queue of values, so a slow reader gets the newest value.
 struct CurrentValueReader<Waiter> {
-    /// The version that it took last; 0 if none.
+    /// The version that the reader took last; 0 if it took none.
     fileprivate var seen: UInt64 = 0
-    fileprivate var asker = ConsumerStateMachine<Waiter>()
+    fileprivate var consumerState = ConsumerStateMachine<Waiter>()
 }
 
 /// A value, its version, and its readers.
 struct CurrentValueStateMachine<Value, Waiter> {
     typealias Key = OrderedTable<CurrentValueReader<Waiter>>.Key
 
-    /// What a `next()` does with what it found.
+    /// The action of a `next()`.
     enum TakeAction {
         /// Return this.
         case deliver(Value)
         /// Return nil.
         case end
-        /// Sleep, then look again.
+        /// Sleep, then try again.
         case sleep
     }
 
@@ -30,20 +30,20 @@ struct CurrentValueStateMachine<Value, Waiter> {
         self.value = value
     }
 
-    /// How many readers there are.
+    /// The number of readers.
     var readerCount: Int { readers.count }
 
-    /// A reader subscribes. It has seen nothing, so the present value is its first.
+    /// Adds a reader. It has seen no version, so the current value is its first element.
     mutating func subscribe() -> Key {
         readers.append(CurrentValueReader())
     }
 
-    /// A reader went away.
+    /// Removes a reader.
     mutating func unsubscribe(_ key: Key) {
         _ = readers.remove(key)
     }
 
-    /// Changes the value, unless it has finished; `wake` gets those who slept.
+    /// Changes the value, unless the sequence has finished; `wake` gets the sleeping readers.
     ///
     /// - Returns: What `change` returned, or nil if it was not called.
     mutating func set<Result>(_ change: (inout Value) -> Result, wake: (Waiter) -> Void) -> Result? {
@@ -54,7 +54,7 @@ struct CurrentValueStateMachine<Value, Waiter> {
         return result
     }
 
-    /// There will be no further value; `wake` gets those who slept.
+    /// Finishes the sequence: there will be no further value. `wake` gets the sleeping readers.
     mutating func finish(wake: (Waiter) -> Void) {
         guard !isFinished else { return }
         isFinished = true
@@ -63,50 +63,50 @@ struct CurrentValueStateMachine<Value, Waiter> {
 
     /// A `next()` of this reader begins.
     mutating func arrive(_ key: Key) {
-        readers.update(key) { $0.asker.arrive() }
+        readers.update(key) { $0.consumerState.arrive() }
     }
 
-    /// A `next()` takes what there is. Unless the action is ``TakeAction/sleep`` it is over with that.
+    /// Takes the newest value for a `next()`. Every action but ``TakeAction/sleep`` ends that `next()`.
     mutating func take(_ key: Key, isCancelled: Bool) -> TakeAction {
         let action = readers.update(key) { [value, version, isFinished] reader -> TakeAction in
             if isCancelled {
-                reader.asker.leave()
+                reader.consumerState.leave()
                 return .end
             }
             if reader.seen != version {
                 reader.seen = version
-                reader.asker.leave()
+                reader.consumerState.leave()
                 return .deliver(value)
             }
             if isFinished {
-                reader.asker.leave()
+                reader.consumerState.leave()
                 return .end
             }
             return .sleep
         }
-        // A reader asks while its iterator exists, and so is in the table; gone is gone.
+        // A reader is in the table while its iterator exists. Treat a removed reader as ended.
         return action ?? .end
     }
 
     /// The `next()` falls asleep.
     ///
-    /// - Returns: The waiter, if there is something to look at already.
+    /// - Returns: The waiter, if there already is something to take.
     mutating func sleep(_ key: Key, _ waiter: Waiter) -> Waiter? {
         let refused = readers.update(key) { [version, isFinished] reader -> Waiter? in
             guard reader.seen == version, !isFinished else { return waiter }
-            return reader.asker.sleep(waiter)
+            return reader.consumerState.sleep(waiter)
         }
         return refused ?? nil
     }
 
     /// The task in `next()` was cancelled.
     mutating func cancel(_ key: Key) -> Waiter? {
-        readers.update(key) { $0.asker.cancel() } ?? nil
+        readers.update(key) { $0.consumerState.cancel() } ?? nil
     }
 
     private mutating func wakeAll(_ wake: (Waiter) -> Void) {
         readers.updateEach { reader in
-            if let waiter = reader.asker.wake() {
+            if let waiter = reader.consumerState.wake() {
                 wake(waiter)
             }
         }

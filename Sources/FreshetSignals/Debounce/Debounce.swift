@@ -1,5 +1,5 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// The sequence, with many elements in a short time delivered as one.
+    /// The sequence, with the elements of a burst delivered as one.
     ///
     /// ```
     /// upstream                                    a-bc-------d--
@@ -10,30 +10,31 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// debounce(for: 3, atMost: 5)                 -----f----h---
     /// ```
     ///
-    /// **Meaning.** It is calm at the start, and when `quiet` has passed without an element. In calm the first element
-    /// begins a storm: with `leading` it passes at once, else it is held. In a storm the last element is held; for a
-    /// signal, whose firings carry nothing, that is one firing. When `quiet` has passed since the last one it is
-    /// delivered, and it is calm. When `atMost` has passed since the first of those that were held, the last one is
-    /// delivered, and the storm goes on. At one instant elements come before timers. At the upstream's end a held
-    /// element is delivered at once, then the end.
+    /// **Meaning.** A burst is a series of elements with gaps no longer than `quiet`. The first element after a quiet
+    /// period begins a burst; the time before the first element counts as a quiet period. With `leading` that first
+    /// element is delivered immediately, otherwise it is held. During a burst only the last element is held; for a
+    /// signal, whose firings carry no value, that is one firing. When `quiet` has passed since the last element, the
+    /// held element is delivered and the burst has ended. When `atMost` has passed since the first element that was
+    /// held, the last element is delivered and the burst continues. At the same instant elements come before timers.
+    /// When the upstream ends, a held element is delivered immediately, then the result ends.
     ///
-    /// The upstream is subscribed when the iterator is made, and read from the first `next()` on. A time of zero or
-    /// less is no wait at all: each element is due at once.
+    /// Making the iterator subscribes to the upstream; it is read from the first `next()` on. A duration of zero or
+    /// less means no delay: each element is delivered immediately.
     ///
-    /// **Errors.** Those of the upstream, at once; a held element is dropped.
+    /// **Errors.** A failure of the upstream is thrown immediately; a held element is dropped.
     ///
     /// **Cancellation.** `next()` returns nil when the upstream's iteration and the timer have ended.
     ///
-    /// **Back-pressure.** The upstream is read on and on. One element is held; while nobody asks, a newer one takes its
-    /// place, also when it was due already, and its quiet is waited for anew.
+    /// **Back-pressure.** The upstream is read continuously. One element is held. If no `next()` is waiting, a newer
+    /// element replaces it, even if it was already due, and the quiet period starts again.
     ///
-    /// **Cost.** Two tasks an iteration, one lock per element. A storm sets no timer per element; while nothing is held
-    /// or nobody asks there is no timer.
+    /// **Cost.** Two tasks for each iteration, one lock for each element. A burst does not set a timer for each
+    /// element. While no element is held or no `next()` is waiting, there is no timer.
     ///
     /// - Parameters:
-    ///   - quiet: How long no element has to come.
-    ///   - atMost: How long elements may be held during a storm that does not end; nil for as long as it lasts.
-    ///   - leading: The element that begins a storm passes at once.
+    ///   - quiet: How long no element must arrive before the held element is delivered.
+    ///   - atMost: How long elements may be held during a burst; nil for no limit.
+    ///   - leading: Whether the first element of a burst is delivered immediately.
     ///   - clock: Measures both times.
     public func debounce<C: Clock<Duration>>(
         for quiet: Duration, atMost: Duration?, leading: Bool = false, clock: C = ContinuousClock()

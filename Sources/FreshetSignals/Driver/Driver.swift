@@ -1,18 +1,19 @@
-/// One iteration of a concurrent operator: a task that does the operator's work, and the way of its elements to
+/// One iteration of a concurrent operator: a task that does the operator's work, and the hand-over of its elements to
 /// `next()`.
 ///
-/// It makes the only unstructured task of this library. The task starts at the first `next()`, on the executor that
-/// this caller prefers; all else that an operator starts is a child of it. It is cancelled when the task in `next()`
-/// is cancelled, or when the iterator goes away; in the first case `next()` returns when the last child has ended.
+/// It makes the only unstructured task of this library. The task starts at the first `next()`, on the preferred
+/// executor of the calling task. Everything else that an operator starts is a child of this task. It is cancelled when
+/// the task in `next()` is cancelled, or when the iterator is released. In the first case `next()` returns when the
+/// last child has ended.
 ///
-/// Children run ahead of the consumer by one element: an offer waits until it is taken.
+/// Children run ahead of the consumer by one element: an offer waits until the consumer takes it.
 final class Driver<Element: Sendable, Failure: Error>: Sendable {
     typealias Machine = HandoffStateMachine<Offered, Failure, Waiter, Producer>
     typealias Round = Machine.Round
-    /// An operator's work: it offers elements, and returns or throws when it is done and its children have ended.
+    /// An operator's work: it offers elements, and returns or throws when it has finished and its children have ended.
     typealias Operation = @Sendable (Driver) async throws(Failure) -> Void
-    /// Called, without a lock, when a `next()` has found nothing, perhaps more than once for one `next()`: the
-    /// operator may answer then or later.
+    /// Called without a lock when a `next()` finds no element, perhaps more than once for one `next()`. The operator
+    /// may answer immediately or later.
     typealias Demand = @Sendable (Driver) -> Void
 
     /// A child that waits until its element is taken.
@@ -26,10 +27,10 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    /// What waits to be taken.
+    /// An element that waits for the consumer, or a closure that makes it.
     enum Offered: Sendable {
         case element(Element)
-        /// Made when it is taken.
+        /// Called by the `next()` that takes the element.
         case maker(@Sendable () -> Element)
 
         fileprivate var element: Element {
@@ -42,11 +43,11 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     private struct State {
         var machine = Machine()
-        /// Until the iteration has ended.
+        /// Nil after the iteration has ended.
         var demand: Demand?
-        /// Until the task is made.
+        /// Nil after the task was made.
         var operation: Operation?
-        /// From then on until it has ended.
+        /// Nil before the task is made and after it has ended.
         var task: Task<Void, Never>?
     }
 
@@ -64,7 +65,7 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         }
         state.withLock { $0.machine.arrive() }
         while true {
-            switch state.withLock({ $0.machine.ask() }) {
+            switch state.withLock({ $0.machine.request() }) {
             case .start:
                 start()
             case .deliver(let offered, let producer):
@@ -83,18 +84,18 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
                     state.withLock { $0.machine.sleep(waiter) }
                 } onCancel: {
                     cancel()
-                    // Who waits is woken by the driver's end.
+                    // The end of the driver wakes the waiter.
                     return nil
                 }
             }
         }
     }
 
-    /// Starts to end the iteration; from any thread, also more than once.
+    /// Starts to end the iteration. It may be called from any thread and more than once.
     func cancel() {
         let (action, task, released) = state.withLock { state in
             let action = state.machine.cancel()
-            // Released after the lock: they own upstream iterators.
+            // Release these after the lock: they own upstream iterators.
             let released = action.cancelsDriver ? (nil, nil) : (state.operation.take(), state.demand.take())
             return (action, action.cancelsDriver ? state.task : nil, released)
         }
@@ -117,7 +118,7 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             return state.machine.isStopping
         }
         if isStopping {
-            // It was cancelled before there was a task to cancel.
+            // The iteration was cancelled before there was a task to cancel.
             task.cancel()
         }
     }
@@ -131,10 +132,10 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         consumer?.resume()
     }
 
-    /// Does the operator's work. When it returns, what the operator held has been released.
+    /// Does the operator's work. When this returns, everything that the operator held has been released.
     private func operate() async -> Failure? {
         guard let operation = state.withLock({ $0.operation.take() }) else { return nil }
-        // Released after the lock, like the operation: it owns what the operator holds.
+        // Release it after the lock, like the operation: it owns objects of the operator.
         defer { _ = state.withLock { $0.demand.take() } }
         do throws(Failure) {
             try await operation(self)
@@ -146,7 +147,7 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     // MARK: The operator
 
-    /// Begins a round: from now on nothing that was offered before is delivered.
+    /// Begins a round: offers of earlier rounds are no longer delivered.
     @discardableResult
     func beginRound() -> Round {
         let (round, dropped) = state.withLock { $0.machine.beginRound() }
@@ -158,17 +159,18 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     /// Offers an element and waits until the consumer has taken it.
     ///
-    /// It does not look at the cancellation of the child that offers: who cancels a child first begins a new round.
+    /// The cancellation of the offering child has no effect here: an operator begins a new round before it cancels a
+    /// child.
     ///
-    /// - Parameter onTaken: Called by the `next()` that takes the element, before it returns. Without a lock.
-    /// - Returns: False if nothing of this round is wanted any more.
+    /// - Parameter onTaken: Called without a lock by the `next()` that takes the element, before it returns.
+    /// - Returns: False if elements of this round are no longer needed.
     func offer(_ element: Element, in round: Round, onTaken: (@Sendable () -> Void)? = nil) async -> Bool {
         await offer(.element(element), in: round, onTaken: onTaken)
     }
 
-    /// Offers an element that is made by the `next()` that takes it, without a lock.
+    /// Offers an element that the consuming `next()` makes, without a lock.
     ///
-    /// As `offer(_:in:)` otherwise. For elements that are large, or that depend on what was taken before them.
+    /// Otherwise like `offer(_:in:)`. Use it for elements that are large, or that depend on the elements taken before.
     func offer(in round: Round, madeBy make: @escaping @Sendable () -> Element) async -> Bool {
         await offer(.maker(make), in: round, onTaken: nil)
     }
@@ -183,15 +185,15 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    /// Answers the `next()` for which there was demand, once.
+    /// Answers the waiting `next()`, for which the operator got a demand, once.
     func answer(_ element: Element) {
         state.withLock { $0.machine.answer(.element(element)) }?.resume()
     }
 
-    /// Ends the iteration from within: what was offered and not taken is dropped and the children are cancelled, the
-    /// caller's task included. When all have ended the consumer gets the failure, or the end.
+    /// Ends the iteration from within the operator: offers that were not taken are dropped and all children are
+    /// cancelled, the calling task included. When all children have ended, the consumer gets the failure, or the end.
     ///
-    /// The first to say so is right; later words, and those of a cancelled iteration, are no news.
+    /// Only the first call has an effect. Later calls, and calls in a cancelled iteration, are ignored.
     func conclude(_ failure: Failure? = nil) {
         let (action, task) = state.withLock { state in
             let action = state.machine.conclude(failure)
@@ -207,7 +209,7 @@ func startDriverTask(_ operation: @escaping @Sendable () async -> Void) -> Task<
     return Task(executorPreference: executor) { await operation() }
 }
 
-/// The iterators' half of a driver: with its last copy the iteration is cancelled.
+/// The part of a driver that the iterators hold: the iteration is cancelled with the last copy.
 final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
     private let driver: Driver<Element, Failure>
 
@@ -231,8 +233,8 @@ final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
 struct DriverIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol {
     private let owner: DriverOwner<Element, Failure>
 
-    /// - Parameter operation: The operator's work. It starts at the first `next()`, so what it is to have subscribed by
-    ///   then it holds already.
+    /// - Parameter operation: The operator's work. It starts at the first `next()`, so it must already hold the
+    ///   iterators of upstreams that are subscribed earlier.
     init(
         onDemand demand: Driver<Element, Failure>.Demand? = nil,
         _ operation: @escaping Driver<Element, Failure>.Operation
@@ -248,7 +250,7 @@ struct DriverIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol 
 @available(*, unavailable)
 extension DriverIterator: Sendable {}
 
-/// Carries a value that is not Sendable, as iterators are, to the one child that will use it.
+/// Transfers a value that is not Sendable, such as an iterator, to the one child that will use it.
 final class UnsafeTransfer<Value>: Sendable {
     private struct Slot: ~Copyable {
         var value: Value?
@@ -260,7 +262,7 @@ final class UnsafeTransfer<Value>: Sendable {
         slot = Lock(Slot(value: value))
     }
 
-    /// The value, the first time; then nil.
+    /// Returns the value at the first call, then nil.
     func open() -> sending Value? {
         slot.withLock { slot in
             let value = slot.value

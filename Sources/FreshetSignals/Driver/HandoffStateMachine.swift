@@ -1,75 +1,75 @@
-/// How a driver's children hand elements to the task in `next()`: one each, and only as long as they are wanted.
+/// Hands elements from a driver's children to the task in `next()`: one element of each child at a time, and only as
+/// long as the elements are needed.
 ///
-/// Offers belong to a round. To begin a new round is to want nothing of the old one any more: its offers are dropped,
-/// those that wait and those that come late.
+/// Offers belong to a round. A new round invalidates the old one: waiting and late offers of the old round are dropped.
 ///
-/// An operator that decides what to deliver only when it is asked makes no offers. It answers a `next()` that found
-/// nothing with one element, which belongs to no round, waits for nothing, and comes before the end.
+/// An operator that decides what to deliver when an element is requested makes no offers. It answers a `next()` that
+/// found no element with one element. This answer belongs to no round, waits for nothing, and comes before the end.
 struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
-    /// Names a round; never used twice in one iteration.
+    /// Identifies a round; never used twice in one iteration.
     struct Round: Hashable, Sendable {
         fileprivate var number: UInt64 = 0
     }
 
     private enum Phase {
-        /// Nobody has asked yet, so nothing runs.
+        /// No `next()` was called yet, so the driver does not run.
         case idle
         /// The driver runs.
         case running
-        /// The driver is being cancelled, its children still have to end. The iteration will end without an error.
+        /// The driver was cancelled, and its children still have to end. The iteration will end without an error.
         case stopping
-        /// One of the children said how the iteration ends. The driver is being cancelled, its children still have to
-        /// end.
+        /// A child has determined how the iteration ends. The driver was cancelled, and its children still have to end.
         case concluding(Failure?)
-        /// All has ended; a failure waits to be delivered, once.
+        /// The driver and its children have ended; a failure is delivered once.
         case finished(Failure?)
     }
 
-    /// What a `next()` does.
-    enum AskAction {
-        /// Start the driver, then ask again.
+    /// The action of a `next()`.
+    enum RequestAction {
+        /// Start the driver, then request again.
         case start
-        /// Tell the producer `true`, return the element.
+        /// Resume the producer with `true` and return the element.
         case deliver(Element, Producer)
-        /// Return the element, which nobody waits to be rid of.
+        /// Return the element; no producer waits for it.
         case take(Element)
         /// Throw this.
         case fail(Failure)
         /// Return nil.
         case end
-        /// Sleep, then ask again.
+        /// Sleep, then request again.
         case sleep
     }
 
-    /// What is done with an offer.
+    /// The action for an offer.
     enum OfferAction {
-        /// Tell the producer `false` at once.
+        /// Resume the producer with `false` immediately.
         case drop
-        /// Keep the producer waiting; wake the consumer if there is one.
+        /// Let the producer wait; wake the consumer if it sleeps.
         case hold(wake: Consumer?)
     }
 
-    /// What an iteration that is no longer wanted leaves to be done.
+    /// The remaining work when an iteration is no longer needed.
     struct CancelAction {
-        /// Who is to be told `false`.
+        /// The producers to be resumed with `false`.
         var dropped: [Producer] = []
-        /// The driver's task is to be cancelled.
+        /// Whether the driver's task has to be cancelled.
         var cancelsDriver = false
-        /// Who is to be woken.
+        /// The consumer to be woken.
         var wake: Consumer?
-        /// Not wanted any more, to be released when no lock is held.
+        /// An element that is no longer needed, to be released when no lock is held.
         var released: Element?
     }
 
     private var phase = Phase.idle
-    private var asker = ConsumerStateMachine<Consumer>()
+    private var consumerState = ConsumerStateMachine<Consumer>()
     private var round = Round()
-    /// First come, first served. No producer has two offers at once, so there are at most as many as producers.
+    /// First in, first out. No producer has two offers at the same time, so there are at most as many offers as
+    /// producers.
     private var offers = Fifo<(element: Element, producer: Producer)>()
-    /// The answer to the `next()` that is under way.
+    /// The answer to the `next()` that is in progress.
     private var answer: Element?
 
-    /// The iteration was given up or concluded: who runs the driver has to cancel it.
+    /// Whether the iteration was cancelled or concluded: the caller has to cancel the driver.
     var isStopping: Bool {
         switch phase {
         case .stopping, .concluding: true
@@ -81,13 +81,14 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
 
     /// A `next()` begins.
     mutating func arrive() {
-        asker.arrive()
+        consumerState.arrive()
     }
 
-    /// A `next()` asks. Unless the action is ``AskAction/start`` or ``AskAction/sleep`` it is over with that.
-    mutating func ask() -> AskAction {
+    /// Requests an element for a `next()`. Every action but ``RequestAction/start`` and ``RequestAction/sleep`` ends
+    /// that `next()`.
+    mutating func request() -> RequestAction {
         if let element = answer.take() {
-            asker.leave()
+            consumerState.leave()
             return .take(element)
         }
         switch phase {
@@ -96,14 +97,14 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             return .start
         case .running:
             guard let offer = offers.removeFirst() else { return .sleep }
-            asker.leave()
+            consumerState.leave()
             return .deliver(offer.element, offer.producer)
         case .stopping, .concluding:
             // The end is delivered when the last child has ended.
             return .sleep
         case .finished(let failure):
             phase = .finished(nil)
-            asker.leave()
+            consumerState.leave()
             if let failure { return .fail(failure) }
             return .end
         }
@@ -111,30 +112,30 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
 
     /// The `next()` falls asleep.
     ///
-    /// - Returns: The consumer, if there is something to ask for already.
+    /// - Returns: The consumer, if there already is something to request.
     mutating func sleep(_ consumer: Consumer) -> Consumer? {
         switch phase {
-        case .running where offers.isEmpty && answer == nil, .stopping, .concluding: asker.sleep(consumer)
+        case .running where offers.isEmpty && answer == nil, .stopping, .concluding: consumerState.sleep(consumer)
         case .idle, .running, .finished: consumer
         }
     }
 
-    /// The task in `next()` was cancelled, or the iterator went away.
+    /// The task in `next()` was cancelled, or the iterator was released.
     mutating func cancel() -> CancelAction {
         switch phase {
         case .idle:
             phase = .finished(nil)
-            return CancelAction(wake: asker.wake())
+            return CancelAction(wake: consumerState.wake())
         case .running:
             phase = .stopping
-            // The consumer sleeps on, until the children have ended.
+            // The consumer sleeps until the children have ended.
             return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
         case .concluding:
-            // The driver is cancelled already. A failure on its way is dropped.
+            // The driver is already cancelled. A failure that was to be delivered is dropped.
             phase = .stopping
             return CancelAction()
         case .finished:
-            // A failure that nobody has taken is dropped with the rest.
+            // Drop a failure that the consumer has not taken.
             phase = .finished(nil)
             return CancelAction(released: answer.take())
         case .stopping:
@@ -144,9 +145,9 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
 
     // MARK: The driver and its children
 
-    /// Begins a round: from now on nothing of the one before it is delivered.
+    /// Begins a round: offers of the previous round are no longer delivered.
     ///
-    /// - Returns: The round, and the producers that are to be told `false`.
+    /// - Returns: The round, and the producers to be resumed with `false`.
     mutating func beginRound() -> (round: Round, dropped: [Producer]) {
         round.number += 1
         return (round, offers.removeAll().map(\.producer))
@@ -156,37 +157,37 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     mutating func offer(_ element: Element, in round: Round, by producer: Producer) -> OfferAction {
         guard case .running = phase, round == self.round else { return .drop }
         offers.append((element, producer))
-        return .hold(wake: asker.wake())
+        return .hold(wake: consumerState.wake())
     }
 
-    /// The operator answers the `next()` that was said to have found nothing, once. Also when the driver has ended
-    /// meanwhile: the answer comes first.
+    /// The operator answers the `next()` that found no element, once. It may do so after the driver has ended: the
+    /// answer comes before the end.
     ///
     /// - Returns: The consumer, if it sleeps.
     mutating func answer(_ element: Element) -> Consumer? {
         switch phase {
         case .running, .finished:
             answer = element
-            return asker.wake()
+            return consumerState.wake()
         case .stopping, .concluding:
-            // Not wanted any more.
+            // The answer is no longer needed.
             return nil
         case .idle:
-            preconditionFailure("an answer that nobody asked for")  // safe: our own order of calls
+            preconditionFailure("an answer without a request")  // safe: our own order of calls
         }
     }
 
-    /// A child says how the iteration ends, now. What was offered and not taken is dropped.
+    /// A child ends the iteration with this result. Offers that were not taken are dropped.
     mutating func conclude(_ failure: Failure?) -> CancelAction {
         guard case .running = phase else {
-            // It was given up, or another child was first.
+            // The iteration was cancelled, or another child concluded it first.
             return CancelAction()
         }
         phase = .concluding(failure)
         return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
     }
 
-    /// The driver has ended, and so have all its children.
+    /// The driver and all its children have ended.
     mutating func driverEnded(_ failure: Failure?) -> Consumer? {
         switch phase {
         case .running:
@@ -194,11 +195,11 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case .concluding(let conclusion):
             phase = .finished(conclusion)
         case .stopping:
-            // What children say when they are cancelled is no news.
+            // Ignore errors that children throw because they are cancelled.
             phase = .finished(nil)
         case .idle, .finished:
-            preconditionFailure("a driver ended that did not run")  // safe: our own order of calls
+            preconditionFailure("a driver ended that was not running")  // safe: our own order of calls
         }
-        return asker.wake()
+        return consumerState.wake()
     }
 }

@@ -1,69 +1,69 @@
-/// When runs begin and end of which only the latest is wanted: those of a `publish`, and the sequences of a
+/// Decides when runs begin and end if only the latest run is needed: the runs of a `publish`, and the sequences of a
 /// `switchToLatest`.
 ///
-/// The driver asks when to start the next run, then when that is over, and so on. Outputs of the signal, each with what
-/// there is to run, and the ends of runs are reported to it as they come.
+/// The driver requests the next run, then waits until that run is over, and so on. Each output of the signal, with the
+/// work to run, and each end of a run is reported to this machine.
 struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
-    /// Tells a run from those before it.
+    /// Identifies a run; never used twice in one iteration.
     struct RunNumber: Hashable, Sendable {
         fileprivate var number: UInt64 = 0
     }
 
-    /// What the driver does while no run is under way.
+    /// The action of the driver while no run is in progress.
     enum StartAction {
         /// Start a run.
         case start(RunNumber, Work)
         /// End with this failure, or without one.
         case finish(Failure?)
-        /// Sleep, then ask again.
+        /// Sleep, then try again.
         case sleep
     }
 
-    /// What the driver does while a run is under way.
+    /// The action of the driver while a run is in progress.
     enum RunAction {
-        /// Cancel it, unless it has returned, and wait until it has.
+        /// Cancel the run unless it has returned, and wait until it has returned.
         case end
-        /// Sleep, then ask again.
+        /// Sleep, then try again.
         case sleep
     }
 
-    /// What an output of the signal leads to.
+    /// The effects of an output of the signal.
     struct OutputAction {
-        /// Nothing more of the run under way is delivered.
+        /// Whether the run in progress is superseded: its elements are no longer delivered.
         var supersedes = false
-        /// The driver is to be woken.
+        /// The driver, if it has to be woken.
         var wake: Waiter?
-        /// What will never run, to be released when no lock is held.
+        /// Work that will never run, to be released when no lock is held.
         var released: Work?
     }
 
     private enum Run {
         case none
-        /// It was started, and what it emits is wanted.
+        /// The run was started, and its elements are delivered.
         case current
-        /// It has returned, or what it emits is no longer wanted.
+        /// The run has returned, or its elements are no longer delivered.
         case over
     }
 
-    /// What is to run next: that of the latest output since the last start.
+    /// The next work to run: the one of the latest output since the last start.
     private var due: Work?
     private var signalIsOpen = true
     private var run = Run.none
     private var lastRun = RunNumber()
-    /// Of a run whose elements were wanted.
+    /// The failure of a run that was not superseded.
     private var failure: Failure?
     private var driver = ConsumerStateMachine<Waiter>()
 
-    /// - Parameter first: What is to run before the first output.
+    /// - Parameter first: The work to run before the first output.
     init(first: Work? = nil) {
         due = first
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     /// The signal delivered.
     mutating func output(_ work: Work) -> OutputAction {
-        // After a failure the signal is dropped.
+        // After a failure, outputs of the signal are ignored.
         guard failure == nil else { return OutputAction(released: work) }
         let replaced = due
         due = work
@@ -84,7 +84,7 @@ struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
 
     /// A run returned.
     mutating func runEnded(_ number: RunNumber, _ failure: Failure?) -> Waiter? {
-        // A run that was superseded has nothing to say any more.
+        // Ignore the result of a run that was superseded.
         guard case .current = run, number == lastRun else { return nil }
         run = .over
         self.failure = failure
@@ -93,12 +93,13 @@ struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
 
     // MARK: The driver
 
-    /// The driver begins to ask.
+    /// The driver begins to wait for a run, or for the end of a run.
     mutating func driverArrived() {
         driver.arrive()
     }
 
-    /// The driver, without a run, asks. Unless the action is ``StartAction/sleep`` it has its answer with that.
+    /// Requests the next run while no run is in progress. Every action but ``StartAction/sleep`` ends the driver's
+    /// wait.
     mutating func nextRun(isCancelled: Bool) -> StartAction {
         if isCancelled || failure != nil {
             driver.leave()
@@ -117,8 +118,8 @@ struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
         return .sleep
     }
 
-    /// The driver, with a run, asks. Unless the action is ``RunAction/sleep`` it has its answer with that.
-    mutating func presentRun(isCancelled: Bool) -> RunAction {
+    /// Requests the next step while a run is in progress. Every action but ``RunAction/sleep`` ends the driver's wait.
+    mutating func currentRun(isCancelled: Bool) -> RunAction {
         switch run {
         case .current where !isCancelled:
             return .sleep
@@ -131,7 +132,7 @@ struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
 
     /// The driver falls asleep.
     ///
-    /// - Returns: The waiter, if something happened since it asked.
+    /// - Returns: The waiter, if something happened since the last request.
     mutating func driverSleeps(_ waiter: Waiter) -> Waiter? {
         let mayLook =
             switch run {

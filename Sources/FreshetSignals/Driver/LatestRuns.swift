@@ -1,14 +1,14 @@
-/// One iteration of an operator that runs one thing after the other, of which only the latest is wanted.
+/// One iteration of an operator that runs one work item after the other, and of which only the latest is needed.
 ///
-/// From an output on nothing of the run before it is delivered. That run is cancelled, and the next starts when it has
-/// returned.
+/// After an output, no element of the run in progress is delivered. That run is cancelled, and the next run starts when
+/// it has returned.
 final class LatestRuns<Work: Sendable, Element: Sendable, Failure: Error>: Sendable {
     typealias Machine = LatestRunStateMachine<Work, Failure, Waiter>
     typealias Owner = Driver<Element, Failure>
 
     private let machine: Lock<Machine>
 
-    /// - Parameter first: What is to run before the first output.
+    /// - Parameter first: The work to run before the first output.
     init(first: Work? = nil) {
         machine = Lock(Machine(first: first))
     }
@@ -16,19 +16,19 @@ final class LatestRuns<Work: Sendable, Element: Sendable, Failure: Error>: Senda
     /// The operator's work, as the driver does it.
     ///
     /// - Parameters:
-    ///   - watch: A child: calls ``output(_:of:)``, and ``noMoreOutputs()`` at the end.
+    ///   - watch: Runs in a child task: calls ``output(_:of:)``, and ``noMoreOutputs()`` at the end.
     ///   - willStart: Called before each run.
-    ///   - run: A child: offers what the run emits in the round, until it ends or is cancelled.
+    ///   - run: Runs in a child task: offers the elements of the run in the round, until the run ends or is cancelled.
     func operate(
         _ driver: Owner, watch: @escaping @Sendable () async -> Void, willStart: () -> Void = {},
         run: @escaping @Sendable (Work, Owner.Round) async throws(Failure) -> Void
     ) async throws(Failure) {
         let failure = await withTaskGroup(of: Void.self, returning: Failure?.self) { children in
             children.addTask { await watch() }
-            // Gives the watcher the chance to find what is there already, which the first run then answers.
+            // Give the watcher a chance to find outputs that are already pending; the first run then answers them.
             await Task.yield()
             while true {
-                // Begun before the run is, so that an output that comes between the two supersedes this round.
+                // Begin the round before the run, so that an output between the two supersedes this round.
                 let round = driver.beginRound()
                 switch await nextRun() {
                 case .start(let number, let work):
@@ -38,7 +38,7 @@ final class LatestRuns<Work: Sendable, Element: Sendable, Failure: Error>: Senda
                             let failure = await Self.failure { () async throws(Failure) in try await run(work, round) }
                             self.machine.withLock { $0.runEnded(number, failure) }?.resume()
                         }
-                        await presentRunIsOver()
+                        await waitForCurrentRun()
                         group.cancelAll()
                     }
                 case .finish(let failure):
@@ -54,7 +54,7 @@ final class LatestRuns<Work: Sendable, Element: Sendable, Failure: Error>: Senda
 
     // MARK: The watcher
 
-    /// There is something newer to run.
+    /// Reports newer work.
     func output(_ work: Work, of driver: Owner) {
         let action = machine.withLock { $0.output(work) }
         if action.supersedes {
@@ -63,12 +63,12 @@ final class LatestRuns<Work: Sendable, Element: Sendable, Failure: Error>: Senda
         action.wake?.resume()
     }
 
-    /// There will be nothing more to run.
+    /// Reports that there will be no more work.
     func noMoreOutputs() {
         machine.withLock { $0.signalEnded() }?.resume()
     }
 
-    // MARK: The driver's questions
+    // MARK: Waiting of the driver
 
     private enum Start {
         case start(Machine.RunNumber, Work)
@@ -87,11 +87,11 @@ final class LatestRuns<Work: Sendable, Element: Sendable, Failure: Error>: Senda
         }
     }
 
-    private func presentRunIsOver() async {
+    private func waitForCurrentRun() async {
         machine.withLock { $0.driverArrived() }
         while true {
             let isCancelled = Task.isCancelled
-            switch machine.withLock({ $0.presentRun(isCancelled: isCancelled) }) {
+            switch machine.withLock({ $0.currentRun(isCancelled: isCancelled) }) {
             case .end: return
             case .sleep: await sleep()
             }

@@ -1,31 +1,31 @@
 extension AsyncIteratorProtocol {
-    /// Asks for elements to the end and hands each to `take`.
+    /// Requests elements to the end and passes each to `take`.
     ///
-    /// When `take` says false they are no longer wanted, and the task is cancelled or is about to be. The iterator is
-    /// then asked on until it ends, so that it has cleaned up when this returns; unless it goes on in spite of the
-    /// cancellation.
+    /// If `take` returns false, the elements are no longer needed, and the task is cancelled or is about to be.
+    /// Elements are then still requested until the iterator ends, so that it has cleaned up when this method returns;
+    /// unless it continues in spite of the cancellation.
     ///
-    /// - Parameter take: Returns false once the element is not wanted, also because the task was cancelled.
+    /// - Parameter take: Returns false if the element is no longer needed, also because the task was cancelled.
     mutating func exhaust(_ take: (Element) async -> Bool) async throws(Failure) {
         while true {
             let wasCancelled = Task.isCancelled
             guard let element = try await next(isolation: nil) else { return }
             if await take(element) { continue }
             if wasCancelled { return }
-            // The cancellation may still be on its way; a sequence that never suspends must not keep it from coming.
+            // The cancellation may not have arrived yet; a sequence that never suspends must not prevent it.
             await Task.yield()
         }
     }
 }
 
 extension Driver {
-    /// A child's work: asks an upstream for elements to the end, and concludes the iteration if it fails.
+    /// Requests elements of an upstream to the end, and concludes the iteration if the upstream fails. A child's work.
     ///
     /// - Parameters:
-    ///   - upstream: Not opened before.
-    ///   - rethrow: What its failure is to the consumer.
-    ///   - take: Returns false once the element is not wanted.
-    /// - Returns: Whether the upstream ended by itself: neither failed nor was cancelled.
+    ///   - upstream: An iterator that was not opened before.
+    ///   - rethrow: Converts the upstream's failure to the consumer's.
+    ///   - take: Returns false if the element is no longer needed.
+    /// - Returns: Whether the upstream ended by itself: it neither failed nor was cancelled.
     func exhaust<Iterator: AsyncIteratorProtocol>(
         _ upstream: UnsafeTransfer<Iterator>, rethrowing rethrow: (Iterator.Failure) -> Failure,
         _ take: (Iterator.Element) async -> Bool
@@ -41,11 +41,11 @@ extension Driver {
     }
 }
 
-/// Runs a child for each number below `count`; returns when all have ended.
+/// Runs a child for each number below `count`; returns when all children have ended.
 ///
-/// To remove a child that ended a task group walks over those that were added before it. So that many children take
-/// linear time whatever the order in which they end, no group gets more than a few hundred: beyond
-/// ``childrenPerGroup`` there are groups within a group.
+/// When a child ends, a task group walks over the children that were added before it. To keep the total time linear
+/// whatever the order in which the children end, no group gets more than ``childrenPerGroup`` children; more children
+/// are distributed over nested groups.
 func withChildren(_ count: Int, _ body: @escaping @Sendable (Int) async -> Void) async {
     await withDiscardingTaskGroup { group in
         guard count > childrenPerGroup else {
@@ -66,5 +66,6 @@ func withChildren(_ count: Int, _ body: @escaping @Sendable (Int) async -> Void)
     }
 }
 
-/// How many children share a group: about the root of the largest fan-out that is meant to be quick, 100,000.
+/// The maximum number of children of a group: about the square root of 100,000, the largest fan-out that has to be
+/// fast.
 private let childrenPerGroup = 256

@@ -1,7 +1,7 @@
-/// Anything that delivers data: once, several times, or until it is exhausted; it may fail.
+/// A type-erased sequence that delivers data: once, several times, or until it is exhausted. It may fail.
 ///
-/// The one type for recipes of different make: it erases what a sequence is and keeps what it delivers and how it may
-/// fail. Each iteration of an emitter is an iteration of its own of what it was made from.
+/// It hides the type of a sequence and keeps the types of its elements and its failure, so that different sequences
+/// have one type. Each iteration of an emitter is a separate iteration of the sequence that it was made from.
 ///
 /// ```swift
 /// let sources: [Emitter<Int, Never>] = [Emitter(currentValue), .once { 1 }]
@@ -14,7 +14,7 @@ public struct Emitter<Element: Sendable, Failure: Error>: AsyncSequence, Sendabl
         makeIterator = { base.makeAsyncIterator() }
     }
 
-    /// An emitter of one value, loaded anew by each iteration at its first `next()`.
+    /// An emitter of one value, which each iteration loads again at its first `next()`.
     ///
     /// ```
     /// next() asked  ^-------
@@ -22,10 +22,10 @@ public struct Emitter<Element: Sendable, Failure: Error>: AsyncSequence, Sendabl
     /// once          --(v|)
     /// ```
     ///
-    /// The load runs in the task that asks. If that is cancelled the iteration ends without an element or an error,
-    /// after the load has returned.
+    /// The load runs in the task that calls `next()`. If that task is cancelled, the iteration ends without an element
+    /// or an error, after the load has returned.
     ///
-    /// - Parameter load: Makes the value. Its error is the emitter's.
+    /// - Parameter load: Loads the value. Its error is the emitter's.
     public static func once(_ load: @escaping @Sendable () async throws(Failure) -> Element) -> Emitter {
         Emitter(Once(load: load))
     }
@@ -39,7 +39,7 @@ public struct Emitter<Element: Sendable, Failure: Error>: AsyncSequence, Sendabl
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var base: any AsyncIteratorProtocol<Element, Failure>
 
-        /// The next element, as of what the emitter was made from.
+        /// The next element of the underlying sequence.
         public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Failure) -> Element? {
@@ -51,7 +51,7 @@ public struct Emitter<Element: Sendable, Failure: Error>: AsyncSequence, Sendabl
 @available(*, unavailable)
 extension Emitter.AsyncIterator: Sendable {}
 
-/// One value, loaded when it is asked for.
+/// One value, loaded at the first request.
 private struct Once<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
     let load: @Sendable () async throws(Failure) -> Element
 
@@ -60,7 +60,7 @@ private struct Once<Element: Sendable, Failure: Error>: AsyncSequence, Sendable 
     }
 
     struct AsyncIterator: AsyncIteratorProtocol {
-        /// Nil once it was asked.
+        /// Nil after the first request.
         var load: (@Sendable () async throws(Failure) -> Element)?
 
         mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
@@ -69,7 +69,7 @@ private struct Once<Element: Sendable, Failure: Error>: AsyncSequence, Sendable 
                 let element = try await load()
                 return Task.isCancelled ? nil : element
             } catch {
-                // A cancelled iteration ends; that its load could not go on is no news.
+                // A cancelled iteration ends without an error, also if the load throws.
                 guard !Task.isCancelled else { return nil }
                 throw error
             }

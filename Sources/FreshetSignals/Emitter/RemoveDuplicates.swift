@@ -1,13 +1,12 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable & Equatable {
-    /// The sequence without elements that equal the one before them.
+    /// The sequence without elements that equal their predecessor.
     ///
     /// ```
     /// upstream            a-a-b-b-a-|
     /// removeDuplicates()  a---b---a-|
     /// ```
     ///
-    /// What was the last element is remembered for each iteration by itself. Signals and other upstreams are
-    /// subscribed when the iterator is made.
+    /// Each iteration remembers its own last element. Making the iterator subscribes to the upstream.
     public func removeDuplicates() -> some AsyncSequence<Element, Failure> & Sendable {
         RemoveDuplicates(base: self)
     }

@@ -1,4 +1,4 @@
-/// Delivers the elements of several sequences as they come.
+/// Delivers the elements of several sequences as they arrive.
 ///
 /// ```
 /// a               --a-----b--|
@@ -6,26 +6,26 @@
 /// merge([a, b])   --a-1---(b2)---|
 /// ```
 ///
-/// Sequences of different types with the same elements are merged as emitters: `merge([Emitter(a), Emitter(b)])`.
+/// To merge sequences of different types with the same elements, make them emitters: `merge([Emitter(a), Emitter(b)])`.
 ///
-/// - **Subscription.** All are subscribed when the iterator is made, and asked from the first `next()` on.
-/// - **The end.** It ends when all have ended; a merge of none ends at once.
-/// - **Errors.** A failure of one fails the result at once. The others are cancelled, and what they delivered and
-///   nobody has taken is dropped.
-/// - **Back-pressure.** Of each sequence one element waits to be taken, first come, first served; it is asked for
-///   the next one when that was.
-/// - **Cancellation.** A cancelled `next()` returns nil when all of them have ended.
-/// - **Cost.** A child task for each sequence, and two switches of tasks for each element. Signals are merged without
-///   any task: see ``Signal/merge(_:)-(Sequence<Signal>)``.
+/// - **Start.** Making the iterator subscribes to all sequences. Elements are requested from the first `next()` on.
+/// - **The end.** The result ends when all sequences have ended; a merge of no sequences ends immediately.
+/// - **Errors.** If one sequence fails, the result fails immediately. The other sequences are cancelled, and elements
+///   that the consumer has not taken are dropped.
+/// - **Back-pressure.** At most one element of each sequence waits; waiting elements are taken first come, first
+///   served. The next element of a sequence is requested when the consumer has taken its last one.
+/// - **Cancellation.** A cancelled `next()` returns nil when all sequences have ended.
+/// - **Cost.** One child task for each sequence, and two task switches for each element. Signals are merged without any
+///   task: see ``Signal/merge(_:)-(Sequence<Signal>)``.
 ///
-/// - Parameter sequences: In the order in which they are asked first.
+/// - Parameter sequences: The sequences, in the order in which their first elements are requested.
 public func merge<S: AsyncSequence & Sendable>(
     _ sequences: some Sequence<S>
 ) -> some AsyncSequence<S.Element, S.Failure> & Sendable where S.Element: Sendable {
     Merge(sequences: Array(sequences))
 }
 
-/// One signal that fires whenever one of several does: `Signal.merge(_:)`, which starts no task.
+/// One signal that fires whenever one of several signals fires. Like `Signal.merge(_:)`, it starts no task.
 public func merge(_ signals: some Sequence<Signal>) -> Signal {
     Signal.merge(signals)
 }

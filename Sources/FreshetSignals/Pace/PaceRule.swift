@@ -1,36 +1,38 @@
-/// By which rule an operator holds back elements: when each of them is due, and what newer ones do to one that is held.
+/// Decides how an operator holds back elements: when an element is due, and whether a newer element replaces a held
+/// one.
 ///
-/// A struct without a clock: time is a parameter, and never goes back.
+/// A rule is a struct without a clock: time is a parameter, and never goes back.
 protocol PaceRule: Sendable {
     associatedtype Instant: InstantProtocol where Instant.Duration == Duration
 
-    /// An element arrived. One that was due before has gone out already, if somebody asked for it.
+    /// An element arrived. A held element that was due before has been delivered already, if the consumer waits for
+    /// one.
     ///
-    /// - Parameter isHolding: There is one that was not delivered.
+    /// - Parameter isHolding: Whether an element is held.
     mutating func arrival(at now: Instant, isHolding: Bool) -> PaceDecision<Instant>
 
     /// The held element was delivered.
     mutating func delivered(at now: Instant)
 
-    /// At the end of the upstream a held element is due at once, and not at its time.
-    var endsAtOnce: Bool { get }
+    /// Whether the end of the upstream makes a held element due immediately, and not at its time.
+    var flushesAtEnd: Bool { get }
 }
 
-/// What becomes of an element that arrived.
+/// The decision about an element that arrived.
 enum PaceDecision<Instant: InstantProtocol>: Equatable {
-    /// It is due at once. It takes the place of one that was held.
+    /// It is due immediately. It replaces a held element.
     case pass
-    /// It is due at this instant, after all elements of that instant. It takes the place of one that was held.
+    /// It is due at this instant, after all elements of that instant. It replaces a held element.
     case hold(until: Instant)
     /// It is dropped.
     case drop
 }
 
 extension Duration {
-    /// The longest time that an operator waits; a longer one is taken for this. Some hundred years, which no clock
-    /// takes for an overflow.
+    /// The longest time that an operator waits; longer times are shortened to it. It is over a hundred years, and no
+    /// clock overflows with it.
     static var longestPace: Duration { .seconds(1 << 32) }
 
-    /// Between zero and ``longestPace``: a negative time has passed already.
+    /// The duration, limited to zero … ``longestPace``. A negative duration counts as zero.
     var asPace: Duration { min(max(self, .zero), .longestPace) }
 }

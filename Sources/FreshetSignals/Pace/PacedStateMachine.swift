@@ -1,37 +1,37 @@
-/// What an operator that holds back elements by a ``PaceRule`` does: it holds one, until it is due and asked for.
+/// Holds back one element by a ``PaceRule``, until the element is due and requested.
 ///
-/// Each event leads to at most one delivery, because a consumer that was answered has to ask again.
+/// Each event leads to at most one delivery, because the consumer has to make a new request after an answer.
 struct PacedStateMachine<Element, Rule: PaceRule, Waiter> {
     typealias Instant = Rule.Instant
 
-    /// What an event leads to.
+    /// The effects of an event.
     struct Action {
-        /// The answer to the consumer's question.
+        /// The answer to the consumer's request.
         var delivery: Element?
-        /// The timekeeper is to be woken.
+        /// The timekeeper, if it has to be woken.
         var wake: Waiter?
     }
 
-    /// What the timekeeper does next.
+    /// The next action of the timekeeper.
     enum TimeAction {
         /// Sleep until this instant, then report ``timePassed(at:)``.
         case sleep(until: Instant)
         /// Wait until it is woken.
         case wait
-        /// Nothing is going to be delivered any more.
+        /// No element will be delivered any more.
         case finish
     }
 
     fileprivate struct Held {
         var element: Element
-        /// Nil: at once.
+        /// Nil: immediately.
         var due: Instant?
     }
 
     private var rule: Rule
     private var held: Held?
-    /// The consumer waits for an answer.
-    private var isAsked = false
+    /// The consumer waits for an element.
+    private var isRequested = false
     private var hasEnded = false
     private var timekeeper = ConsumerStateMachine<Waiter>()
 
@@ -39,30 +39,30 @@ struct PacedStateMachine<Element, Rule: PaceRule, Waiter> {
         self.rule = rule
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The consumer asks. It may say so more than once until it is answered.
-    mutating func asked(at now: Instant) -> Action {
-        isAsked = true
+    /// The consumer requests an element. It may repeat the request until it gets an answer.
+    mutating func requested(at now: Instant) -> Action {
+        isRequested = true
         if let held, isDue(held, at: now) { return deliver(at: now) }
-        // There may be a timer to set now.
+        // The timekeeper may have to set a timer now.
         return Action(wake: held == nil ? nil : timekeeper.wake())
     }
 
     /// The upstream emitted.
     mutating func element(_ element: Element, at now: Instant) -> Action {
         var action = Action()
-        if isAsked, let due = held?.due, due < now {
-            // Its timer is late.
+        if isRequested, let due = held?.due, due < now {
+            // The timer of the held element is late.
             action = deliver(at: now)
         }
         switch rule.arrival(at: now, isHolding: held != nil) {
         case .pass:
             held = Held(element: element, due: nil)
-            if isAsked { action = deliver(at: now) }
+            if isRequested { action = deliver(at: now) }
         case .hold(let due):
             held = Held(element: element, due: due)
-            if isAsked { action.wake = timekeeper.wake() }
+            if isRequested { action.wake = timekeeper.wake() }
         case .drop:
             break
         }
@@ -72,15 +72,15 @@ struct PacedStateMachine<Element, Rule: PaceRule, Waiter> {
     /// The upstream ended.
     mutating func upstreamEnded(at now: Instant) -> Action {
         hasEnded = true
-        if rule.endsAtOnce { held?.due = nil }
-        if isAsked, let held, isDue(held, at: now) { return deliver(at: now) }
+        if rule.flushesAtEnd { held?.due = nil }
+        if isRequested, let held, isDue(held, at: now) { return deliver(at: now) }
         return Action(wake: timekeeper.wake())
     }
 
-    /// The instant has come for which a timer was set.
+    /// The instant of the timer has come.
     mutating func timePassed(at now: Instant) -> Action {
-        // Another element may be held by now, which is due later.
-        guard isAsked, let held, isDue(held, at: now) else { return Action() }
+        // A newer element, which is due later, may be held by now.
+        guard isRequested, let held, isDue(held, at: now) else { return Action() }
         return deliver(at: now)
     }
 
@@ -91,22 +91,22 @@ struct PacedStateMachine<Element, Rule: PaceRule, Waiter> {
         timekeeper.arrive()
     }
 
-    /// The timekeeper returns.
+    /// The timekeeper ends.
     mutating func timekeeperLeft() {
         timekeeper.leave()
     }
 
-    /// The timekeeper asks what to do.
+    /// Returns the next action of the timekeeper.
     func timeAction() -> TimeAction {
         guard let held else { return hasEnded ? .finish : .wait }
-        // While nobody asks no timer is needed.
-        guard isAsked, let due = held.due else { return .wait }
+        // No timer is needed without a request.
+        guard isRequested, let due = held.due else { return .wait }
         return .sleep(until: due)
     }
 
     /// The timekeeper falls asleep.
     ///
-    /// - Returns: The waiter, if there is something to do already.
+    /// - Returns: The waiter, if there already is something to do.
     mutating func timekeeperSleeps(_ waiter: Waiter) -> Waiter? {
         switch timeAction() {
         case .wait: timekeeper.sleep(waiter)
@@ -128,9 +128,9 @@ struct PacedStateMachine<Element, Rule: PaceRule, Waiter> {
 
     private mutating func deliver(at now: Instant) -> Action {
         let element = held.take()?.element
-        isAsked = false
+        isRequested = false
         rule.delivered(at: now)
-        // After the end the timekeeper may finish with this.
+        // After the end of the upstream this delivery may let the timekeeper finish.
         return Action(delivery: element, wake: hasEnded ? timekeeper.wake() : nil)
     }
 }

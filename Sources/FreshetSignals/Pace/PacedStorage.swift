@@ -1,4 +1,4 @@
-/// One iteration of an operator that holds back elements: it reads the upstream, and one child keeps the time.
+/// One iteration of an operator that holds back elements: the driver reads the upstream, and a child keeps the time.
 final class PacedStorage<Base: AsyncSequence & Sendable, C: Clock, Rule: PaceRule>: Sendable
 where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant {
     typealias Machine = PacedStateMachine<Base.Element, Rule, Waiter>
@@ -14,9 +14,9 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
         machine = Lock(Machine(rule: rule))
     }
 
-    /// A `next()` found nothing.
+    /// A `next()` found no element.
     func demand(_ driver: PacedDriver) {
-        perform({ $0.asked(at: $1) }, driver)
+        perform({ $0.requested(at: $1) }, driver)
     }
 
     /// The operator's work, as the driver does it.
@@ -26,15 +26,15 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
             defer { children.cancelAll() }
             return await read(driver)
         }
-        // What is held then is dropped.
+        // The held element is dropped then.
         if let failure { throw failure }
         perform({ $0.upstreamEnded(at: $1) }, driver)
         await keepTime(driver)
     }
 
-    /// How many elements are read before the others on a serial executor get their turn, if the upstream never
-    /// suspends.
-    private static var readsInTurn: Int { 256 }
+    /// How many elements of an upstream that never suspends are read before this task yields to the others on a serial
+    /// executor.
+    private static var readsBeforeYield: Int { 256 }
 
     private func read(_ driver: PacedDriver) async -> Base.Failure? {
         guard var upstream = upstream.open() else { return nil }
@@ -43,7 +43,7 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
             try await upstream.exhaust { element in
                 perform({ $0.element(element, at: $1) }, driver)
                 reads += 1
-                if reads.isMultiple(of: Self.readsInTurn) { await Task.yield() }
+                if reads.isMultiple(of: Self.readsBeforeYield) { await Task.yield() }
                 return !Task.isCancelled
             }
             return nil
@@ -52,14 +52,14 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
         }
     }
 
-    /// Delivers what is due when its time has come, until nothing more will be or the task is cancelled.
+    /// Delivers each held element when it is due. Ends when there will be no more, or when the task is cancelled.
     private func keepTime(_ driver: PacedDriver) async {
         machine.withLock { $0.timekeeperArrived() }
         defer { machine.withLock { $0.timekeeperLeft() } }
         while !Task.isCancelled {
             switch machine.withLock({ $0.timeAction() }) {
             case .sleep(let due):
-                // It throws when it is cancelled, which the loop sees.
+                // The sleep throws if the task is cancelled; the loop checks for that.
                 try? await clock.sleep(until: due, tolerance: nil)
                 if !Task.isCancelled { perform({ $0.timePassed(at: $1) }, driver) }
             case .wait:

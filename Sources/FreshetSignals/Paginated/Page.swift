@@ -1,8 +1,8 @@
-/// Some items, and where the next ones are.
+/// One page of a collection: its items, and the cursor of the next page.
 public struct Page<Item: Sendable, Cursor: Hashable & Sendable>: Sendable {
-    /// The items; a page may be empty although others follow.
+    /// The items. A page may be empty although other pages follow.
     public var items: [Item]
-    /// What leads to the next page, or nil for the last one.
+    /// The cursor of the next page, or nil on the last page.
     public var next: Cursor?
 
     /// Makes a page.
@@ -12,23 +12,23 @@ public struct Page<Item: Sendable, Cursor: Hashable & Sendable>: Sendable {
     }
 }
 
-/// What a `paginated` sequence is doing. Pages and attempts are counted from 1.
+/// The state of a `paginated` sequence. Pages and attempts are counted from 1.
 public enum PageStatus: Sendable {
     /// A page is being loaded.
     case loading(page: Int, attempt: Int)
-    /// This many pages were delivered; the next one waits for an output of the signal.
+    /// This many pages were delivered; the next page waits for an output of the signal.
     case dormant(pages: Int)
-    /// A page after the first could not be loaded. An output of the signal tries again, if there is a signal.
+    /// A page after the first could not be loaded. If there is a signal, its next output retries the page.
     case failed(page: Int, attempt: Int, any Error)
     /// This many pages were delivered, and no more will be.
     case ended(pages: Int)
 }
 
-/// A page led back to one before it.
+/// The cursor of a page led back to an earlier page.
 public struct RepeatedCursorError: Error, Hashable, CustomStringConvertible {
     /// The cursor, as text.
     public let cursor: String
-    /// The page that brought it, counted from 1; it was delivered.
+    /// The number of the page with the cursor, counted from 1; that page was delivered.
     public let page: Int
 
     /// Makes an error by hand, as tests do.
@@ -37,9 +37,9 @@ public struct RepeatedCursorError: Error, Hashable, CustomStringConvertible {
         self.page = page
     }
 
-    /// One sentence for people.
+    /// The error as one sentence.
     public var description: String {
-        "page \(page) leads back to a page before it by the cursor \(cursor); the origin's paging never ends, "
-            + "so load a fixed number of pages or have the origin mended"
+        "page \(page) leads back to an earlier page by the cursor \(cursor); the origin's paging never ends; "
+            + "load a fixed number of pages or repair the origin"
     }
 }

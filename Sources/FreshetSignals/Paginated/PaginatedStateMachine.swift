@@ -1,40 +1,40 @@
-/// Which page is loaded when.
+/// Decides which page is loaded when.
 struct PaginatedStateMachine<Cursor: Hashable> {
-    /// What comes next.
+    /// The next step of the sequence.
     enum Action {
-        /// Load this page, by its cursor unless it is the first.
+        /// Load this page, by its cursor unless it is the first page.
         case load(Cursor?, page: Int, attempt: Int)
-        /// Wait for an output of the signal, with this many pages delivered.
+        /// Wait for an output of the signal; this many pages were delivered.
         case sleep(pages: Int)
-        /// Wait for an output of the signal, which tries again.
+        /// Wait for an output of the signal, then retry the page.
         case sleepAfterFailure
         /// Fail with the error of the last attempt.
         case failAsLoad
         /// Fail with this error.
         case fail(RepeatedCursorError)
-        /// End, with this many pages delivered.
+        /// End; this many pages were delivered.
         case end(pages: Int)
     }
 
     private let initially: Int
     private let hasSignal: Bool
     private var memory = SeenCursors<Cursor>()
-    /// How many pages were delivered.
+    /// The number of delivered pages.
     private var pages = 0
-    /// Of the next page.
+    /// The cursor of the next page.
     private var cursor: Cursor?
-    /// How often the next page was tried.
+    /// How often the load of the next page was tried.
     private var attempts = 0
 
     /// - Parameters:
-    ///   - initially: How many pages are loaded without being asked for; less than zero is zero.
-    ///   - hasSignal: More can be asked for.
+    ///   - initially: How many pages are loaded at the start; a negative number counts as zero.
+    ///   - hasSignal: Whether an output can request further pages.
     init(initially: Int, hasSignal: Bool) {
         self.initially = initially
         self.hasSignal = hasSignal
     }
 
-    /// It begins.
+    /// The sequence begins.
     mutating func start() -> Action {
         proceed()
     }
@@ -51,11 +51,11 @@ struct PaginatedStateMachine<Cursor: Hashable> {
 
     /// The page could not be loaded.
     mutating func failed() -> Action {
-        // Without the first page there is nothing to show, and without a signal nobody to ask again.
+        // Without the first page there is nothing to deliver, and without a signal there is no retry.
         pages == 0 || !hasSignal ? .failAsLoad : .sleepAfterFailure
     }
 
-    /// The signal delivered while this waited for it.
+    /// The signal delivered an output while the sequence waited for it.
     mutating func output() -> Action {
         load()
     }

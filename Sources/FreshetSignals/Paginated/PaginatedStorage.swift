@@ -1,8 +1,8 @@
-/// One iteration of a `paginated`: it loads, hands over and waits in turn, in the driver's task.
+/// One iteration of a `paginated` sequence: it loads pages, delivers them and waits, in the driver's task.
 final class PaginatedStorage<Item: Sendable, Cursor: Hashable & Sendable>: Sendable {
     private let recipe: Paginated<Item, Cursor>
     private let outputs: UnsafeTransfer<Signal.AsyncIterator>?
-    /// Forgets outputs that are pending.
+    /// Discards pending outputs.
     private let forgetOutputs: (@Sendable () -> Void)?
 
     init(_ recipe: Paginated<Item, Cursor>) {
@@ -29,13 +29,14 @@ final class PaginatedStorage<Item: Sendable, Cursor: Hashable & Sendable>: Senda
                 recipe.onStatus(.loading(page: page, attempt: attempt))
                 do {
                     let loaded = try await load(cursor)
-                    // Outputs until the page is delivered asked for no other: the `next()` that takes it forgets them.
+                    // An output before the page's delivery does not request another page: the `next()` that takes the
+                    // page discards it.
                     guard await driver.offer(loaded.items, in: round, onTaken: forgetOutputs) else { return }
                     failure = nil
                     action = machine.delivered(next: loaded.next)
                 } catch {
                     if Task.isCancelled { return }
-                    // Nor do they ask for another attempt.
+                    // Outputs during the failed attempt do not request another one.
                     forgetOutputs?()
                     failure = error
                     action = machine.failed()

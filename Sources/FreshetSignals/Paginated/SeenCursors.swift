@@ -1,14 +1,14 @@
-/// The cursors that were seen, in bounded memory.
+/// Remembers the cursors of the pages so far, in bounded memory.
 ///
-/// The last ``exactly`` are remembered, so a cycle of no more pages than that is seen when it closes. Longer ones are
-/// found by Brent's method: one further cursor is remembered, of a page whose number is a power of two, and a cycle is
-/// seen at the latest when it has been passed through three times.
+/// It remembers the last ``exactCapacity`` cursors, so a cycle of at most that many pages is detected when it closes.
+/// Longer cycles are detected by Brent's method: the cursor of the last page whose number is a power of two is
+/// remembered, too. Such a cycle is detected after at most three passes.
 struct SeenCursors<Cursor: Hashable> {
-    /// How many cursors are remembered: a cursor is seldom longer than 1 KiB, so they are 1 MiB.
-    static var exactly: Int { 1_024 }
+    /// The number of remembered cursors. A cursor is seldom longer than 1 KiB, so they take at most about 1 MiB.
+    static var exactCapacity: Int { 1_024 }
 
     private var recent: Set<Cursor> = []
-    /// The recent ones in the order of their coming, from `oldest` on, around.
+    /// The recent cursors in the order of their arrival, as a ring buffer that begins at `oldest`.
     private var order: [Cursor] = []
     private var oldest = 0
     private var mark: Cursor?
@@ -21,12 +21,12 @@ struct SeenCursors<Cursor: Hashable> {
     mutating func insert(_ cursor: Cursor) -> Bool {
         if cursor == mark { return false }
         guard recent.insert(cursor).inserted else { return false }
-        if order.count < Self.exactly {
+        if order.count < Self.exactCapacity {
             order.append(cursor)
         } else {
             recent.remove(order[oldest])
             order[oldest] = cursor
-            oldest = (oldest + 1) % Self.exactly
+            oldest = (oldest + 1) % Self.exactCapacity
         }
         count += 1
         if count == nextMark {

@@ -3,22 +3,22 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///
     /// ```
     /// upstream      --a-b-|
-    /// prepend(p, q) (pq)-a-b-|    each at once when it is asked for
+    /// prepend(p, q) (pq)-a-b-|    each immediately when it is requested
     /// ```
     ///
-    /// **Meaning.** The values come first, in the order given, then what the upstream emits. The upstream is subscribed
-    /// when the iterator is made, so what a signal fires while the values are consumed is not lost; it is first asked
-    /// when the values are used up.
+    /// **Meaning.** The values come first, in the given order, then the elements of the upstream. Making the iterator
+    /// subscribes to the upstream, so firings of a signal during the delivery of the values are not lost. The first
+    /// element of the upstream is requested after the last value.
     ///
-    /// **Errors.** Those of the upstream, after the values.
+    /// **Errors.** The upstream's, after the values.
     ///
     /// **Cancellation.** A cancelled `next()` returns nil and takes none of the values.
     ///
-    /// **Back-pressure.** Nothing is taken before it is asked for.
+    /// **Back-pressure.** No element is taken before it is requested.
     ///
-    /// **Cost.** No task and no lock; the values are kept in one array that all iterations share.
+    /// **Cost.** No task and no lock; all iterations share one array of the values.
     ///
-    /// - Parameter values: What comes first.
+    /// - Parameter values: The values to deliver first.
     public func prepend(_ values: Element...) -> some AsyncSequence<Element, Failure> & Sendable {
         Prepend(base: self, values: values)
     }
@@ -46,7 +46,7 @@ private struct Prepend<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable 
             do throws(Failure) {
                 return try await base.next(isolation: isolation)
             } catch {
-                // A cancelled iteration ends; that it could not go on is no news.
+                // A cancelled iteration ends without an error, also if the upstream throws.
                 guard !Task.isCancelled else { return nil }
                 throw error
             }

@@ -1,8 +1,8 @@
-/// One iteration of a `publish`: the watcher of the signal, and the runs of the body.
+/// One iteration of a `publish`: it watches the signal and runs the body.
 final class PublishStorage<S: AsyncSequence & Sendable, B: AsyncSequence & Sendable>: Sendable
 where S.Failure == Never, B.Element: Sendable {
     private let outputs: UnsafeTransfer<S.AsyncIterator>
-    /// Forgets outputs that are pending, if the signal's iterator can.
+    /// Discards pending outputs, if the signal's iterator supports that.
     private let forgetOutputs: (@Sendable () -> Void)?
     private let body: @Sendable () throws(B.Failure) -> B
     private let runs: LatestRuns<Void, B.Element, B.Failure>
@@ -22,7 +22,7 @@ where S.Failure == Never, B.Element: Sendable {
             driver,
             watch: { await self.watch(driver) },
             willStart: {
-                // It starts only now, so it answers what is pending now.
+                // The run starts now, so it answers all outputs that are pending now.
                 forgetOutputs?()
             },
             run: { (_, round) throws(B.Failure) in

@@ -6,33 +6,35 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// replaceError(with: r)  -a--b--(r|)
     /// ```
     ///
-    /// As ``replaceError(_:)``, for a replacement that does not depend on the error.
+    /// Like ``replaceError(_:)``, for a replacement that does not depend on the error.
     ///
-    /// - Parameter value: What is emitted when the upstream fails.
+    /// - Parameter value: The element that is emitted when the upstream fails.
     public func replaceError(with value: Element) -> some AsyncSequence<Element, Never> & Sendable {
         ReplaceError(base: self) { _ in value }
     }
 
-    /// The sequence with a value that is computed from its failure in place of it.
+    /// The sequence with a value in place of its failure, computed from the failure.
     ///
     /// ```
     /// upstream                   -a--b--x
     /// replaceError { text($0) }  -a--b--(t|)
     /// ```
     ///
-    /// **Meaning.** The elements as they are; if the upstream fails, the replacement, then the end. To try again, put
-    /// ``retry(on:onFailure:)`` before it. The upstream is subscribed when the iterator is made and released when it
-    /// has failed.
+    /// **Meaning.** The elements are delivered unchanged. If the upstream fails, the replacement is delivered, then the
+    /// result ends. To retry the upstream instead, apply ``retry(on:onFailure:)`` first. Making the iterator subscribes
+    /// to the upstream, which is released when it has failed.
     ///
-    /// **Errors.** None any more.
+    /// **Errors.** The result cannot fail.
     ///
-    /// **Cancellation.** An upstream that throws because it was cancelled is not replaced: `next()` returns nil.
+    /// **Cancellation.** If the upstream throws because it was cancelled, its error is not replaced: `next()` returns
+    /// nil.
     ///
-    /// **Back-pressure.** One element is taken for each that is asked for.
+    /// **Back-pressure.** One element is taken for each request.
     ///
     /// **Cost.** No task and no lock.
     ///
-    /// - Parameter replacement: Called when the failure happens, in the task that asks, at most once an iteration.
+    /// - Parameter replacement: Called when the upstream fails, in the task that calls `next()`, at most once in an
+    ///   iteration.
     public func replaceError(
         _ replacement: @escaping @Sendable (Failure) -> Element
     ) -> some AsyncSequence<Element, Never> & Sendable {
@@ -52,7 +54,7 @@ private struct ReplaceError<Base: AsyncSequence & Sendable>: AsyncSequence, Send
     }
 
     struct AsyncIterator: AsyncIteratorProtocol {
-        /// Nil once it has failed.
+        /// Nil after a failure.
         var base: Base.AsyncIterator?
         let replacement: @Sendable (Base.Failure) -> Element
 

@@ -1,5 +1,5 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// The sequence, tried again at an output of a signal whenever it has failed.
+    /// The sequence, retried at an output of a signal whenever it has failed.
     ///
     /// ```
     /// 1st attempt        -a-x
@@ -8,26 +8,26 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// retry(on: signal)  -a-----a-b-|
     /// ```
     ///
-    /// **Meaning.** What an attempt emits is delivered as it comes. After a failure the next attempt begins at an output
-    /// of the signal; all outputs since the failed attempt began count as one, so one that came before the failure
-    /// tries again at once. An output does not disturb an attempt that goes on. An attempt's end is the end. Signal and
-    /// upstream are subscribed when the iterator is made, which begins the first attempt: an output before the first
-    /// `next()` counts, and so does a present value that the signal replays, once. The signal is subscribed once an
-    /// iteration, the upstream once an attempt.
+    /// **Meaning.** The elements of an attempt are delivered as they arrive. After a failure the next attempt begins at
+    /// an output of the signal. All outputs since the start of the failed attempt count as one, so an output before the
+    /// failure leads to an immediate retry. An output does not disturb an attempt in progress. If an attempt ends, the
+    /// result ends. Making the iterator subscribes to the signal and to the upstream and begins the first attempt: an
+    /// output before the first `next()` counts, and so does, once, a current value that the signal replays. There is
+    /// one subscription to the signal for the iteration, and one to the upstream for each attempt.
     ///
-    /// **Errors.** Each failure is told to `onFailure`. If the signal has ended and no output is left, the last failure
-    /// is thrown.
+    /// **Errors.** `onFailure` is called with each failure. If the signal has ended and no output is pending, the last
+    /// failure is thrown.
     ///
-    /// **Cancellation.** `next()` returns nil when the attempt has ended. What it throws then is told to nobody.
+    /// **Cancellation.** `next()` returns nil when the attempt has ended. Errors of that attempt are ignored.
     ///
-    /// **Back-pressure.** An attempt runs ahead of the consumer by one element. The signal is read on and on, and only
-    /// whether there was an output is kept.
+    /// **Back-pressure.** An attempt is ahead of the consumer by one element. The signal is read continuously, and only
+    /// the fact that there was an output is kept.
     ///
-    /// **Cost.** Two tasks an iteration.
+    /// **Cost.** Two tasks for each iteration.
     ///
     /// - Parameters:
-    ///   - signal: Any sequence that cannot fail. What its output is does not matter.
-    ///   - onFailure: Called with each failure and the number of the attempt, from 1, before the next one begins.
+    ///   - signal: Any sequence that cannot fail. Its elements are ignored.
+    ///   - onFailure: Called with each failure and the number of the attempt, from 1, before the next attempt begins.
     public func retry<S: AsyncSequence & Sendable>(
         on signal: S, onFailure: (@Sendable (Failure, _ attempt: Int) -> Void)? = nil
     ) -> some AsyncSequence<Element, Failure> & Sendable where S.Failure == Never {

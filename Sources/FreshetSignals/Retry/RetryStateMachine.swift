@@ -1,16 +1,16 @@
-/// When a failed upstream is tried again: at the first output of the signal since its last attempt began.
+/// Decides when a failed upstream is retried: at the first output of the signal since its last attempt began.
 struct RetryStateMachine<Waiter> {
-    /// What the driver does after a failed attempt.
+    /// The action of the driver after a failed attempt.
     enum Action: Equatable {
         /// Begin this attempt, counted from 1.
         case start(attempt: Int)
-        /// Nobody is going to ask for another attempt.
+        /// Do not try again: the signal has ended, or the task was cancelled.
         case giveUp
-        /// Sleep, then ask again.
+        /// Sleep, then try again.
         case sleep
     }
 
-    /// The signal delivered since the present attempt began.
+    /// Whether the signal delivered an output since the current attempt began.
     private var isDue = false
     private var signalIsOpen = true
     private var attempt = 1
@@ -28,12 +28,12 @@ struct RetryStateMachine<Waiter> {
         return driver.wake()
     }
 
-    /// The driver begins to ask, after a failed attempt.
+    /// The driver begins to wait for the next attempt.
     mutating func driverArrived() {
         driver.arrive()
     }
 
-    /// The driver asks. Unless the action is ``Action/sleep`` it has its answer with that.
+    /// Requests the next attempt. Every action but ``Action/sleep`` ends the driver's wait.
     mutating func nextAttempt(isCancelled: Bool) -> Action {
         if isDue, !isCancelled {
             isDue = false
@@ -50,7 +50,7 @@ struct RetryStateMachine<Waiter> {
 
     /// The driver falls asleep.
     ///
-    /// - Returns: The waiter, if something happened since it asked.
+    /// - Returns: The waiter, if something happened since the last request.
     mutating func driverSleeps(_ waiter: Waiter) -> Waiter? {
         isDue || !signalIsOpen ? waiter : driver.sleep(waiter)
     }

@@ -1,4 +1,4 @@
-/// One iteration of a `retry`: the watcher of the signal, and the attempts, one after the other, in the driver's task.
+/// One iteration of a `retry`: it watches the signal, and makes one attempt after the other in the driver's task.
 final class RetryStorage<Base: AsyncSequence & Sendable, S: AsyncSequence & Sendable>: Sendable
 where Base.Element: Sendable, S.Failure == Never {
     typealias RetryDriver = Driver<Base.Element, Base.Failure>
@@ -6,7 +6,7 @@ where Base.Element: Sendable, S.Failure == Never {
     private let base: Base
     private let firstAttempt: UnsafeTransfer<Base.AsyncIterator>
     private let outputs: UnsafeTransfer<S.AsyncIterator>
-    /// Forgets outputs that are pending, if the signal's iterator can.
+    /// Discards pending outputs, if the signal's iterator supports that.
     private let forgetOutputs: (@Sendable () -> Void)?
     private let onFailure: (@Sendable (Base.Failure, Int) -> Void)?
     private let machine = Lock(RetryStateMachine<Waiter>())
@@ -31,7 +31,7 @@ where Base.Element: Sendable, S.Failure == Never {
             while let present = failure, !Task.isCancelled {
                 onFailure?(present, attempt)
                 guard let next = await nextAttempt() else { break }
-                // It begins only now, so what is pending now asked for no other.
+                // The attempt begins now, so pending outputs do not request another one.
                 forgetOutputs?()
                 attempt = next
                 failure = await emit(base.makeAsyncIterator(), in: round, to: driver)
@@ -44,7 +44,7 @@ where Base.Element: Sendable, S.Failure == Never {
     private func watch() async {
         if var outputs = outputs.open() {
             while await outputs.next(isolation: nil) != nil {
-                // Those that are pending count as one with this.
+                // Pending outputs count as one with this output.
                 forgetOutputs?()
                 machine.withLock { $0.output() }?.resume()
             }
@@ -52,7 +52,7 @@ where Base.Element: Sendable, S.Failure == Never {
         machine.withLock { $0.signalEnded() }?.resume()
     }
 
-    /// One attempt, to its end.
+    /// Makes one attempt, to its end.
     private func emit(
         _ upstream: consuming Base.AsyncIterator?, in round: RetryDriver.Round, to driver: RetryDriver
     ) async -> Base.Failure? {

@@ -1,26 +1,26 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// What has become of an initial result by each element.
+    /// Combines each element with the result so far, and delivers each new result.
     ///
     /// ```
     /// upstream     -1---2---3-|
     /// scan(0, +)   -1---3---6-|
     /// ```
     ///
-    /// **Meaning.** One result per element, computed from the result before it. The initial result is not emitted; to
-    /// show it, ``prepend(_:)`` it. Each iteration starts with the initial result. The upstream is subscribed when the
-    /// iterator is made.
+    /// **Meaning.** There is one result for each element, computed from the previous result. The initial result is not
+    /// delivered; use ``prepend(_:)`` to deliver it. Each iteration starts with the initial result. Making the iterator
+    /// subscribes to the upstream.
     ///
-    /// **Errors.** Those of the upstream.
+    /// **Errors.** The upstream's.
     ///
-    /// **Cancellation.** As the upstream's: `next()` returns nil when the upstream's has returned.
+    /// **Cancellation.** `next()` returns nil when the upstream's `next()` has returned.
     ///
-    /// **Back-pressure.** One element is taken for each result that is asked for.
+    /// **Back-pressure.** One element is taken for each request.
     ///
-    /// **Cost.** No task and no lock; `next` runs in the task that asks.
+    /// **Cost.** No task and no lock; `next` runs in the task that requests the element.
     ///
     /// - Parameters:
     ///   - initial: The result before the first element.
-    ///   - next: Makes the next result from the present one and an element.
+    ///   - next: Makes the next result from the current one and an element.
     public func scan<R: Sendable>(
         _ initial: R, _ next: @escaping @Sendable (R, Element) -> R
     ) -> some AsyncSequence<R, Failure> & Sendable {
@@ -50,7 +50,7 @@ private struct Scan<Base: AsyncSequence & Sendable, Element: Sendable>: AsyncSeq
                 result = update(result, element)
                 return result
             } catch {
-                // A cancelled iteration ends; that it could not go on is no news.
+                // A cancelled iteration ends without an error, also if the upstream throws.
                 guard !Task.isCancelled else { return nil }
                 throw error
             }

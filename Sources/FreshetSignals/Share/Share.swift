@@ -1,15 +1,15 @@
 /// How long a shared upstream iteration lives.
 public enum ShareLifetime: Sendable {
-    /// As long as somebody is subscribed. With the last subscriber the upstream is cancelled and its elements are
-    /// forgotten; the next one begins anew.
+    /// As long as there is a subscriber. When the last subscriber leaves, the upstream is cancelled and its elements
+    /// are discarded. The next subscriber starts a new iteration.
     case connected
-    /// From the first subscriber on, as long as the shared sequence or a subscriber exists. Between subscribers the
-    /// upstream stays subscribed and is not asked. Its end, or failure, is kept and replayed too.
+    /// From the first subscriber on, as long as the shared sequence or a subscriber exists. Without a subscriber the
+    /// upstream stays subscribed, and no element is requested. Its end, or its failure, is kept and replayed, too.
     case forever
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// One iteration of a sequence for all who listen.
+    /// Shares one iteration of the sequence between all subscribers.
     ///
     /// ```
     /// upstream                  -a-b-c-d-|
@@ -17,26 +17,26 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///                      2nd      (bc)-d-|      subscribed between b and c; replaying: 1
     /// ```
     ///
-    /// Copies of the result share the iteration; each call of `share` makes one of its own.
+    /// Copies of the result share the iteration; each call of `share` makes a separate one.
     ///
-    /// - **Start.** The first subscriber, which is the first iterator that is made, subscribes the upstream; the first
-    ///   `next()` asks it. A new subscriber gets the last `count` elements, then those to come. One that comes after the
-    ///   end, while it is kept, gets the last elements and the end.
-    /// - **Back-pressure.** The upstream is asked when somebody waits for an element, and when all who waited have
-    ///   taken the one before. A subscriber that asks in time misses nothing; a slow one loses its oldest elements when
-    ///   more than `count`, or one if that is less, wait for it.
-    /// - **Errors.** A failure reaches all subscribers, each after the elements before it, and each once.
-    /// - **Cancellation.** A cancelled `next()` ends its subscription. If that was the last one, and the lifetime is
-    ///   ``ShareLifetime/connected``, it returns nil when the upstream has ended. The next subscriber's iteration
-    ///   starts when the one before it has ended.
-    /// - **Cost.** One task for all; the memory of `count` elements, or one. Delivering an element is linear in the
-    ///   number of subscribers.
+    /// - **Start.** The first subscriber, that is the first iterator, subscribes to the upstream; its first `next()`
+    ///   requests the first element. A new subscriber gets the last `count` elements, then the following ones. A
+    ///   subscriber after the end gets the last elements and the end, as long as they are kept.
+    /// - **Back-pressure.** An element of the upstream is requested when a subscriber waits for one, and when all
+    ///   subscribers that waited for the previous one have taken it. A subscriber that is fast enough misses no
+    ///   element. A slow subscriber loses its oldest elements when more than `max(count, 1)` of them wait.
+    /// - **Errors.** A failure reaches each subscriber once, after the elements before it.
+    /// - **Cancellation.** A cancelled `next()` ends its subscription. If that was the last subscription, and the
+    ///   lifetime is ``ShareLifetime/connected``, it returns nil when the upstream has ended. The iteration of the next
+    ///   subscriber starts when the previous one has ended.
+    /// - **Cost.** One task for all subscribers, and memory for `max(count, 1)` elements. The time to deliver an
+    ///   element is linear in the number of subscribers.
     ///
-    /// The upstream's iterator is made under a lock: making it must not subscribe the shared sequence itself.
+    /// The upstream's iterator is made under a lock: making it must not subscribe to the shared sequence itself.
     ///
     /// - Parameters:
-    ///   - count: How many elements a new subscriber gets.
-    ///   - lifetime: How long the upstream iteration lives.
+    ///   - count: How many of the last elements a new subscriber gets.
+    ///   - lifetime: How long the iteration of the upstream lives.
     public func share(
         replaying count: Int, while lifetime: ShareLifetime = .connected
     ) -> some AsyncSequence<Element, Failure> & Sendable {
@@ -66,7 +66,8 @@ private struct Share<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable wh
 @available(*, unavailable)
 extension Share.AsyncIterator: Sendable {}
 
-/// The half of the storage that the sequence's copies and its readers hold: with the last of them the upstream stops.
+/// The part of the storage that the copies of the sequence and its readers hold: the upstream stops with the last of
+/// them.
 private final class ShareOwner<Base: AsyncSequence & Sendable>: Sendable where Base.Element: Sendable {
     let storage: ShareStorage<Base>
 
@@ -79,7 +80,7 @@ private final class ShareOwner<Base: AsyncSequence & Sendable>: Sendable where B
     }
 }
 
-/// The iterators' half of a subscription: with its last copy the subscription ends.
+/// The part of a subscription that its iterators hold: the subscription ends with the last copy.
 private final class ShareReader<Base: AsyncSequence & Sendable>: Sendable where Base.Element: Sendable {
     private let owner: ShareOwner<Base>
     private let key: ShareStorage<Base>.Machine.Key

@@ -1,51 +1,51 @@
 /// One upstream iteration and its subscribers.
 ///
-/// The upstream is asked when a subscriber has asked, has found nothing, and all to whom the element before was
-/// delivered while they waited have taken it. So no subscriber that waits in `next()` ever misses an element, and an
-/// upstream without an end does not run away.
+/// An element of the upstream is requested when a subscriber has requested one and found none, and when all subscribers
+/// that waited for the previous element have taken it. So a subscriber that waits in `next()` never misses an element,
+/// and an endless upstream cannot run ahead without bounds.
 struct ShareStateMachine<Element, Failure: Error, Waiter> {
     typealias Key = OrderedTable<ShareSubscriber<Waiter>>.Key
 
-    /// Tells an upstream iteration from those before it.
+    /// Identifies an iteration of the upstream.
     struct Connection: Hashable, Sendable {
         fileprivate var number: UInt64 = 0
     }
 
-    /// What a `next()` does.
-    enum AskAction {
-        /// Start the driver of this connection, then ask again.
+    /// The action of a `next()`.
+    enum RequestAction {
+        /// Start the driver of this connection, then request again.
         case start(Connection)
-        /// Return this; wake the driver if it is due to ask the upstream again.
+        /// Return this; wake the driver if it has to request the next element of the upstream.
         case deliver(Element, wake: Waiter?)
-        /// Throw this, or return nil. The subscriber has left.
+        /// Throw the failure, or return nil. The subscription has ended.
         case end(Failure?, LeaveAction)
-        /// Wake the driver, which has to ask the upstream; sleep, then ask again.
+        /// Wake the driver, which has to request an element of the upstream; sleep, then request again.
         case sleep(wake: Waiter?)
     }
 
-    /// What a subscriber leaves behind.
+    /// The remaining work after a subscription has ended.
     struct LeaveAction {
-        /// It was the last one: the driver is to be cancelled, the upstream's iterator released.
+        /// Whether it was the last subscription: the driver has to be cancelled and the upstream's iterator released.
         var stops = false
-        /// The driver, which is due to ask the upstream again, or to finish.
+        /// The driver, if it has to request an element of the upstream, or to finish.
         var wake: Waiter?
-        /// Kept for nobody any more, to be released when no lock is held.
+        /// Elements that are no longer needed, to be released when no lock is held.
         var released: [Element] = []
     }
 
-    /// What the driver does.
+    /// The action of the driver.
     enum PullAction {
-        /// Ask the upstream.
-        case ask
-        /// Nothing more is wanted.
+        /// Request an element of the upstream.
+        case request
+        /// Finish: no more elements are needed.
         case finish
-        /// Sleep, then look again.
+        /// Sleep, then try again.
         case sleep
     }
 
     private enum Upstream {
         case none
-        /// It has been subscribed and not been asked.
+        /// Subscribed; no element was requested yet.
         case subscribed
         case running
         case over(Failure?)
@@ -57,27 +57,27 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
     private var connection = Connection()
     private var recent: RecentElements<Element>
     private var subscribers = OrderedTable<ShareSubscriber<Waiter>>()
-    /// How many have asked and found nothing.
-    private var wanting = 0
-    /// How many had asked when an element came, and have not taken it.
-    private var owed = 0
+    /// The number of subscribers that have requested an element and found none.
+    private var waiting = 0
+    /// The number of subscribers that waited when the last element arrived, and have not taken it.
+    private var pending = 0
     private var driver = ConsumerStateMachine<Waiter>()
 
-    /// - Parameter count: How many elements a new subscriber gets; less than none is none.
+    /// - Parameter count: How many elements a new subscriber gets; a negative number counts as zero.
     init(replaying count: Int, while lifetime: ShareLifetime) {
         replayed = max(count, 0)
         self.lifetime = lifetime
         recent = RecentElements(limit: max(count, 1))
     }
 
-    /// How many subscribers there are.
+    /// The number of subscribers.
     var subscriberCount: Int { subscribers.count }
 
     // MARK: Subscribers
 
-    /// A subscriber comes.
+    /// Adds a subscriber.
     ///
-    /// - Returns: Whether it is the one that makes the upstream's iterator.
+    /// - Returns: Its key, and whether this subscriber has to make the upstream's iterator.
     mutating func subscribe() -> (key: Key, connects: Bool) {
         let position = replayed > 0 ? recent.first : recent.end
         let key = subscribers.append(ShareSubscriber(position: position))
@@ -88,27 +88,28 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
 
     /// A `next()` of this subscriber begins.
     mutating func arrive(_ key: Key) {
-        subscribers.update(key) { $0.asker.arrive() }
+        subscribers.update(key) { $0.consumerState.arrive() }
     }
 
-    /// A `next()` asks. Unless the action is ``AskAction/start(_:)`` or ``AskAction/sleep(wake:)`` it is over with that.
-    mutating func ask(_ key: Key, isCancelled: Bool) -> AskAction {
+    /// Requests an element for a `next()`. Every action but ``RequestAction/start(_:)`` and
+    /// ``RequestAction/sleep(wake:)`` ends that `next()`.
+    mutating func request(_ key: Key, isCancelled: Bool) -> RequestAction {
         if isCancelled {
             return .end(nil, leave(key))
         }
-        let found = subscribers.update(key) { [recent] subscriber -> (Element?, wasOwed: Bool) in
+        let found = subscribers.update(key) { [recent] subscriber -> (Element?, wasPending: Bool) in
             guard let (element, number) = recent.element(from: subscriber.position) else { return (nil, false) }
-            defer { subscriber.state = .quiet }
+            defer { subscriber.state = .idle }
             subscriber.position = number + 1
-            subscriber.asker.leave()
-            return (element, subscriber.state == .owed)
+            subscriber.consumerState.leave()
+            return (element, subscriber.state == .pending)
         }
         guard let found else {
-            // It has left: it was cancelled, or has got the end.
+            // The subscription has ended: it was cancelled, or has got the end.
             return .end(nil, LeaveAction())
         }
         if let element = found.0 {
-            if found.wasOwed { owed -= 1 }
+            if found.wasPending { pending -= 1 }
             return .deliver(element, wake: wakeIfDue())
         }
         switch upstream {
@@ -117,41 +118,41 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
             return .start(connection)
         case .running:
             let isNew = subscribers.update(key) { subscriber -> Bool in
-                defer { subscriber.state = .wanting }
-                return subscriber.state != .wanting
+                defer { subscriber.state = .waiting }
+                return subscriber.state != .waiting
             }
-            if isNew == true { wanting += 1 }
+            if isNew == true { waiting += 1 }
             return .sleep(wake: wakeIfDue())
         case .over(let failure):
             return .end(failure, leave(key))
         case .none:
-            preconditionFailure("a subscriber of nothing")  // safe: our own order of calls
+            preconditionFailure("a subscriber without an upstream")  // safe: our own order of calls
         }
     }
 
     /// The `next()` falls asleep.
     ///
-    /// - Returns: The waiter, if there is something to ask for already.
+    /// - Returns: The waiter, if there already is something to request.
     mutating func sleep(_ key: Key, _ waiter: Waiter) -> Waiter? {
         guard case .running = upstream else { return waiter }
         let refused = subscribers.update(key) { [end = recent.end] subscriber -> Waiter? in
-            subscriber.position < end ? waiter : subscriber.asker.sleep(waiter)
+            subscriber.position < end ? waiter : subscriber.consumerState.sleep(waiter)
         }
         return refused ?? waiter
     }
 
     /// The task in `next()` was cancelled.
     mutating func cancel(_ key: Key) -> Waiter? {
-        subscribers.update(key) { $0.asker.cancel() } ?? nil
+        subscribers.update(key) { $0.consumerState.cancel() } ?? nil
     }
 
-    /// A subscriber goes: its iterator went away, it was cancelled, or it got the end.
+    /// Ends a subscription: its iterator was released, it was cancelled, or it got the end.
     mutating func leave(_ key: Key) -> LeaveAction {
         guard let subscriber = subscribers.remove(key) else { return LeaveAction() }
         switch subscriber.state {
-        case .quiet: break
-        case .wanting: wanting -= 1
-        case .owed: owed -= 1
+        case .idle: break
+        case .waiting: waiting -= 1
+        case .pending: pending -= 1
         }
         switch lifetime {
         case .connected where subscribers.count == 0: return stop()
@@ -159,11 +160,11 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
         }
     }
 
-    /// Nobody can subscribe any more, or nobody does: the upstream is stopped and all forgotten.
+    /// Stops the upstream and discards all elements: no subscriber is left, or none can come any more.
     mutating func stop() -> LeaveAction {
         if case .none = upstream { return LeaveAction() }
         upstream = .none
-        // From now on the driver is one of the past: whatever it asks, it is told to finish.
+        // The current driver belongs to a past connection from now on: it gets `finish` as the answer to every request.
         let wake = driver.wake()
         driver = ConsumerStateMachine()
         connection.number += 1
@@ -172,14 +173,15 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
 
     // MARK: The driver
 
-    /// The driver begins to look.
+    /// The driver begins to wait for a request.
     mutating func driverArrived(_ connection: Connection) {
         if connection == self.connection { driver.arrive() }
     }
 
-    /// The driver looks. Unless the action is ``PullAction/sleep`` it has its answer with that.
+    /// Returns whether the driver requests an element of the upstream. Every action but ``PullAction/sleep`` ends its
+    /// wait.
     mutating func pull(_ connection: Connection, isCancelled: Bool) -> PullAction {
-        // The driver of a connection that was stopped has no business here any more.
+        // The connection was stopped.
         guard connection == self.connection else { return .finish }
         if isCancelled {
             driver.leave()
@@ -187,12 +189,12 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
         }
         guard isDue else { return .sleep }
         driver.leave()
-        return .ask
+        return .request
     }
 
     /// The driver falls asleep.
     ///
-    /// - Returns: The waiter, if there is something to do already.
+    /// - Returns: The waiter, if there already is something to do.
     mutating func driverSleeps(_ connection: Connection, _ waiter: Waiter) -> Waiter? {
         connection == self.connection && !isDue ? driver.sleep(waiter) : waiter
     }
@@ -202,27 +204,27 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
         connection == self.connection ? driver.cancel() : nil
     }
 
-    /// The upstream delivered; `wake` gets those who slept.
+    /// The upstream delivered an element; `wake` gets the sleeping subscribers.
     ///
     /// - Returns: An element that was lost or is not replayed any more, to be released when no lock is held.
     mutating func deliver(_ element: Element, by connection: Connection, wake: (Waiter) -> Void) -> Element? {
         guard isRunning(connection) else { return element }
         let lost = recent.append(element)
         subscribers.updateEach { subscriber in
-            if subscriber.state == .wanting { subscriber.state = .owed }
-            if let waiter = subscriber.asker.wake() { wake(waiter) }
+            if subscriber.state == .waiting { subscriber.state = .pending }
+            if let waiter = subscriber.consumerState.wake() { wake(waiter) }
         }
-        owed += wanting
-        wanting = 0
+        pending += waiting
+        waiting = 0
         return lost
     }
 
-    /// The upstream ended or failed; `wake` gets those who slept.
+    /// The upstream ended or failed; `wake` gets the sleeping subscribers.
     mutating func ended(_ failure: Failure?, by connection: Connection, wake: (Waiter) -> Void) {
         guard isRunning(connection) else { return }
         upstream = .over(failure)
         subscribers.updateEach { subscriber in
-            if let waiter = subscriber.asker.wake() { wake(waiter) }
+            if let waiter = subscriber.consumerState.wake() { wake(waiter) }
         }
     }
 
@@ -230,51 +232,52 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
         if case .running = upstream, connection == self.connection { true } else { false }
     }
 
-    private var isDue: Bool { wanting > 0 && owed == 0 }
+    private var isDue: Bool { waiting > 0 && pending == 0 }
 
     private mutating func wakeIfDue() -> Waiter? {
         isDue ? driver.wake() : nil
     }
 }
 
-/// Where a subscriber is in the course of elements, and the task that asks.
+/// A subscriber's position in the sequence of elements, and the task in its `next()`.
 struct ShareSubscriber<Waiter> {
     fileprivate enum State {
-        /// It does not wait for an element.
-        case quiet
-        /// It has asked and found nothing.
-        case wanting
-        /// It had asked when an element came.
-        case owed
+        /// The subscriber does not wait for an element.
+        case idle
+        /// The subscriber has requested an element and found none.
+        case waiting
+        /// The subscriber waited when an element arrived, and has not taken it.
+        case pending
     }
 
-    /// The number of the element that it takes next.
+    /// The number of the next element to take.
     fileprivate var position: UInt64
-    fileprivate var state = State.quiet
-    fileprivate var asker = ConsumerStateMachine<Waiter>()
+    fileprivate var state = State.idle
+    fileprivate var consumerState = ConsumerStateMachine<Waiter>()
 
     fileprivate init(position: UInt64) {
         self.position = position
     }
 }
 
-/// The last elements of a course, each under its number in it.
+/// The last elements of a sequence, numbered from 0.
 struct RecentElements<Element> {
     private let limit: Int
-    /// The element with a number is at the remainder of it by the limit.
+    /// A ring buffer: the element with number n is at index n % limit.
     private var slots: [Element] = []
     /// The number of the next element.
     private(set) var end: UInt64 = 0
 
-    /// - Parameter limit: How many are kept, at least one. Memory grows with the elements up to that.
+    /// - Parameter limit: The maximum number of kept elements, at least one. Memory grows with the elements up to that
+    ///   number.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// The number of the oldest that is kept; ``end`` if there is none.
+    /// The number of the oldest kept element; ``end`` if there is none.
     var first: UInt64 { end - UInt64(slots.count) }
 
-    /// Adds an element. Returns the one that went for it.
+    /// Adds an element. Returns the element that it replaced.
     mutating func append(_ element: Element) -> Element? {
         defer { end += 1 }
         guard slots.count == limit else {
@@ -287,14 +290,14 @@ struct RecentElements<Element> {
         return oldest
     }
 
-    /// The element with this number, or the oldest that is kept if it has gone; nil if it is still to come.
+    /// The element with this number, or the oldest kept element if that one is gone; nil if it has not arrived yet.
     func element(from number: UInt64) -> (Element, number: UInt64)? {
         let number = max(number, first)
         guard number < end else { return nil }
         return (slots[place(of: number)], number)
     }
 
-    /// Forgets the course.
+    /// Removes and returns all elements, and starts again with number 0.
     mutating func removeAll() -> [Element] {
         defer {
             slots = []

@@ -1,17 +1,17 @@
-/// What all iterations of a `share` have in common: the upstream's iteration, and who listens.
+/// The common state of all iterations of a `share`: the iteration of the upstream, and its subscribers.
 final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.Element: Sendable {
     typealias Machine = ShareStateMachine<Base.Element, Base.Failure, Waiter>
 
     private struct State {
         var machine: Machine
-        /// Subscribed and not asked yet.
+        /// The upstream's iterator, until the first element is requested.
         var upstream: UnsafeTransfer<Base.AsyncIterator>?
-        /// The driver of the present upstream iteration.
+        /// The driver of the current iteration of the upstream.
         var task: Task<Void, Never>?
-        /// The driver of the one before it, which may still have to clean up.
+        /// The driver of the previous iteration, which may still have to clean up.
         var previous: Task<Void, Never>?
 
-        /// Takes what the machine's action says is to be stopped.
+        /// Removes what has to be released or cancelled because of this action.
         mutating func stopped(by action: Machine.LeaveAction) -> Stopped {
             guard action.stops else { return Stopped() }
             if let task { previous = task }
@@ -19,7 +19,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         }
     }
 
-    /// Released, and cancelled, after the lock.
+    /// The objects to be released and the task to be cancelled, after the lock.
     private struct Stopped {
         var upstream: UnsafeTransfer<Base.AsyncIterator>?
         var task: Task<Void, Never>?
@@ -33,7 +33,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         state = Lock(State(machine: Machine(replaying: count, while: lifetime)))
     }
 
-    /// How many subscribers there are, for tests.
+    /// The number of subscribers, for tests.
     var subscriberCount: Int { state.withLock { $0.machine.subscriberCount } }
 
     // MARK: Subscribers
@@ -42,8 +42,8 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         state.withLock { state in
             let (key, connects) = state.machine.subscribe()
             if connects {
-                // Under the lock, so that who comes second finds the upstream subscribed. Locks are always taken from
-                // an operator to its upstream, and never the other way.
+                // Make the iterator under the lock, so that the upstream is subscribed before a second subscriber gets
+                // its key. Locks are always taken from an operator to its upstream, never the other way.
                 state.upstream = UnsafeTransfer(base.makeAsyncIterator())
             }
             return key
@@ -54,8 +54,8 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         state.withLock { $0.machine.arrive(key) }
         while true {
             let isCancelled = Task.isCancelled
-            let (action, stopped) = state.withLock { state -> (Machine.AskAction, Stopped) in
-                let action = state.machine.ask(key, isCancelled: isCancelled)
+            let (action, stopped) = state.withLock { state -> (Machine.RequestAction, Stopped) in
+                let action = state.machine.request(key, isCancelled: isCancelled)
                 guard case .end(_, let leaving) = action else { return (action, Stopped()) }
                 return (action, state.stopped(by: leaving))
             }
@@ -66,7 +66,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
                 driver?.resume()
                 return element
             case .end(let failure, let action):
-                // Who was the last to listen returns when the upstream has cleaned up.
+                // The last subscriber returns when the upstream has cleaned up.
                 perform(action, stopped)
                 await stopped.task?.value
                 if let failure { throw failure }
@@ -82,12 +82,12 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         }
     }
 
-    /// A subscriber's iterator went away.
+    /// Ends the subscription of an iterator that was released.
     func leave(_ key: Machine.Key) {
         stop { $0.leave(key) }
     }
 
-    /// Nobody can subscribe any more.
+    /// Stops the upstream: there can be no new subscriber.
     func close() {
         stop { $0.stop() }
     }
@@ -108,9 +108,9 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
     private func start(_ connection: Machine.Connection) {
         state.withLock { state in
             guard let upstream = state.upstream.take() else { return }
-            // Made under the lock, so that whoever leaves from now on finds it.
+            // Made under the lock, so that a later `leave` finds the task.
             state.task = startDriverTask { [self, previous = state.previous.take()] in
-                // One upstream iteration at a time.
+                // Only one iteration of the upstream runs at a time.
                 await previous?.value
                 await run(connection, upstream)
             }
@@ -143,7 +143,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
                 wakes.resumeAll()
                 _ = lost
             }
-            // Asked once more, in a cancelled task, it has cleaned up when it answers.
+            // The upstream has cleaned up when it answers one more request in a cancelled task.
             _ = try await iterator.next(isolation: nil)
             return nil
         } catch {
@@ -151,13 +151,13 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         }
     }
 
-    /// Waits until the upstream is to be asked, or returns false when it is not wanted any more.
+    /// Waits until an element of the upstream is to be requested. Returns false if no more elements are needed.
     private func mayPull(_ connection: Machine.Connection) async -> Bool {
         state.withLock { $0.machine.driverArrived(connection) }
         while true {
             let isCancelled = Task.isCancelled
             switch state.withLock({ $0.machine.pull(connection, isCancelled: isCancelled) }) {
-            case .ask: return true
+            case .request: return true
             case .finish: return false
             case .sleep:
                 await waitUntilResumed(isolation: nil) { waiter in

@@ -1,79 +1,80 @@
-/// Many subscriptions, one task: the causes of any number of signals, listened to from one place.
+/// Collects the causes of any number of signals for one task.
 ///
-/// An iterator of ``Signal/causes`` needs a task that waits in it, and a task costs more than all else of a subscription
-/// that nothing happens to. Who listens to thousands of signals subscribes them to an inbox, and one task asks it which
-/// of them have something to be taken. Nothing runs and nothing is woken while nothing fires.
+/// An iterator of ``Signal/causes`` needs a task that waits in it, and a task costs more than the rest of an idle
+/// subscription. A program with thousands of signals subscribes them to one inbox. One task waits for the inbox, which
+/// returns the keys of the subscriptions with pending causes. While no signal fires, nothing runs and nothing is woken.
 ///
 /// Locks are always taken in the order source, subscription, inbox.
 package final class CauseInbox: Sendable {
-    /// Chosen by who subscribes; several subscriptions may share one.
+    /// Chosen by the subscriber; several subscriptions may share a key.
     package typealias Key = UInt64
 
     private struct State {
         var ready: [Key] = []
-        var asker = ConsumerStateMachine<Waiter>()
+        var consumerState = ConsumerStateMachine<Waiter>()
     }
 
     private let state = Lock(State())
 
     package init() {}
 
-    /// Listens to a signal from now on. The subscription ends with the object that is returned.
+    /// Subscribes to a signal from now on. The subscription ends when the returned object is released.
     package func subscribe(to signal: Signal, as key: Key) -> CauseSubscription {
         CauseSubscription(signal, inbox: self, key: key)
     }
 
-    /// Says that there is something to be done for this key, although no signal fired. From any thread.
+    /// Adds a key although no signal fired. It may be called from any thread.
     ///
-    /// Each call is one more key for ``next(isolation:)``: who calls it sees to it that it is not called again and
-    /// again before the key was taken.
+    /// Each call adds one more key for ``next(isolation:)``. The caller must not call it repeatedly before the key was
+    /// taken.
     package func wake(_ key: Key) {
         add(key)?.resume()
     }
 
-    /// The keys for which there is something, in the order in which it came; waits for one if there is none. Nil when
-    /// the task is cancelled. One task at a time may ask.
+    /// Returns the keys with pending causes, in the order of their arrival; waits if there are none. Returns nil when
+    /// the task is cancelled. Only one task at a time may call it.
     package func next(isolation: isolated (any Actor)? = #isolation) async -> [Key]? {
         let isReady = state.withLock { state in
-            state.asker.arrive()
+            state.consumerState.arrive()
             return !state.ready.isEmpty
         }
-        // Who finds something at once has not slept since: the others on its executor have their turn first.
+        // A task that finds keys immediately has not slept since its last call: let other tasks on its executor run
+        // first.
         if isReady { await Task.yield() }
         while true {
             if Task.isCancelled {
-                state.withLock { $0.asker.leave() }
+                state.withLock { $0.consumerState.leave() }
                 return nil
             }
             let keys = state.withLock { state -> [Key]? in
                 guard !state.ready.isEmpty else { return nil }
-                state.asker.leave()
+                state.consumerState.leave()
                 defer { state.ready = [] }
                 return state.ready
             }
             if let keys { return keys }
             await waitUntilResumed(isolation: isolation) { waiter in
-                state.withLock { $0.ready.isEmpty ? $0.asker.sleep(waiter) : waiter }
+                state.withLock { $0.ready.isEmpty ? $0.consumerState.sleep(waiter) : waiter }
             } onCancel: {
-                state.withLock { $0.asker.cancel() }
+                state.withLock { $0.consumerState.cancel() }
             }
         }
     }
 
-    /// Returns who is to be woken for it after all locks are released.
+    /// Adds a key. Returns the waiter to be resumed after all locks are released.
     fileprivate func add(_ key: Key) -> Waiter? {
         state.withLock { state in
             state.ready.append(key)
-            return state.asker.wake()
+            return state.consumerState.wake()
         }
     }
 }
 
-/// A subscription of a ``CauseInbox``; it ends when this goes away.
+/// A subscription of a ``CauseInbox``; it ends when this object is released.
 package final class CauseSubscription: Sendable {
     private let listener: CauseListener
     private let registrations: [(source: Source, key: Source.Key)]
-    /// What was opened for this subscription, released with it.
+    /// Objects that live as long as this subscription.
     private let leases: [any Sendable]
 
     fileprivate init(_ signal: Signal, inbox: CauseInbox, key: CauseInbox.Key) {
@@ -92,20 +93,21 @@ package final class CauseSubscription: Sendable {
         for (source, key) in registrations { source.remove(key) }
     }
 
-    /// Takes all that is pending, each source once, in the order of their first firing; nothing if nothing is.
+    /// Takes all pending causes, one for each source, in the order of their first firing. Returns an empty array if
+    /// there are none.
     package func take() -> [Cause] {
         listener.take()
     }
 }
 
-/// The half of a subscription that its sources know.
+/// The part of a subscription that its sources hold.
 private final class CauseListener: Listener {
-    private let tally: Lock<PendingCauses>
+    private let pendingFirings: Lock<PendingCauses>
     private let inbox: CauseInbox
     private let key: CauseInbox.Key
 
     init(count: Int, inbox: CauseInbox, key: CauseInbox.Key) {
-        tally = Lock(PendingCauses(listings: Array(repeating: 1, count: count)))
+        pendingFirings = Lock(PendingCauses(listings: Array(repeating: 1, count: count)))
         self.inbox = inbox
         self.key = key
     }
@@ -113,18 +115,18 @@ private final class CauseListener: Listener {
     var readsOccurrences: Bool { PendingCauses.readsOccurrences }
 
     func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
-        let isFirst = tally.withLock { tally in
-            defer { tally.record(occurrence, source: source) }
-            return tally.isEmpty
+        let isFirst = pendingFirings.withLock { pendingFirings in
+            defer { pendingFirings.record(occurrence, source: source) }
+            return pendingFirings.isEmpty
         }
-        // Its key is in the inbox until it is taken.
+        // The key is already in the inbox until the causes are taken.
         return isFirst ? inbox.add(key) : nil
     }
 
-    /// What fired before is still to be taken; an inbox has no end.
+    /// Pending causes can still be taken; an inbox has no end.
     func sourceFinished() -> Waiter? { nil }
 
     func take() -> [Cause] {
-        tally.withLock { $0.take() } ?? []
+        pendingFirings.withLock { $0.take() } ?? []
     }
 }

@@ -1,7 +1,7 @@
 /// A value that identifies a signal of a trigger: by its dynamic type and by equality, never by its hash alone.
 ///
-/// The type is compared because `AnyHashable` takes `1 as Int` and `1 as UInt8` for equal; the dynamic one, because
-/// the static type is another one in a generic function or for a variable of a superclass.
+/// The type is compared because `AnyHashable` considers `1 as Int` and `1 as UInt8` equal. It is the dynamic type,
+/// because the static type differs in a generic function or for a variable of a superclass type.
 struct Identifier: Hashable, Sendable {
     private let type: ObjectIdentifier
     private let value: any Hashable & Sendable
@@ -11,7 +11,7 @@ struct Identifier: Hashable, Sendable {
         self.value = value
     }
 
-    /// False for values such as `Double.nan`, which no look-up can ever find.
+    /// False for values such as `Double.nan`, which a look-up can never find.
     var equalsItself: Bool { self == self }
 
     static func == (left: Identifier, right: Identifier) -> Bool {

@@ -1,18 +1,18 @@
-/// What stands behind one firing of a source.
+/// The record of one firing of a source.
 ///
-/// A signal carries no value. Whoever must know why something happens, a log or an engine that decides by it, reads
-/// the occurrences beside the signal, as ``Signal/causes``.
+/// A signal carries no value. A consumer that needs the reasons, such as a log, reads the occurrences from
+/// ``Signal/causes``.
 public struct Occurrence: Sendable, Hashable {
     /// The name of the source that fired.
     public let signal: String
     /// 1 for the source's first firing, then 2, and so on.
     public let number: UInt64
-    /// When it fired, by the source's clock.
+    /// When it fired, according to the source's clock.
     public let instant: ContinuousClock.Instant
-    /// What happened, for people: `default route via enp3s0`.
+    /// A description of the event, for people: `default route via enp3s0`.
     public let detail: String?
 
-    /// Makes an occurrence by hand, as tests and replays do. Sources make their own.
+    /// Makes an occurrence, for tests and replays. Sources make their own occurrences.
     public init(signal: String, number: UInt64, instant: ContinuousClock.Instant, detail: String? = nil) {
         self.signal = signal
         self.number = number
@@ -21,21 +21,21 @@ public struct Occurrence: Sendable, Hashable {
     }
 }
 
-/// One source's share in what happens next: all its firings since the last time somebody took them.
+/// All firings of one source since the causes were last taken.
 public struct Cause: Sendable, Hashable {
     /// The first of the firings.
     public let first: Occurrence
-    /// The last of the firings; the first one again if there was only one.
+    /// The last of the firings; equal to ``first`` if there was only one.
     public internal(set) var last: Occurrence
-    /// How many firings there were, at least 1.
+    /// The number of firings, at least 1.
     public internal(set) var count: Int
 
-    /// Makes a cause by hand, as tests and replays do.
+    /// Makes a cause, for tests and replays.
     ///
     /// - Parameters:
     ///   - first: The first occurrence.
     ///   - last: The last occurrence, or nil if there was only one.
-    ///   - count: How many there were.
+    ///   - count: The number of firings.
     public init(first: Occurrence, last: Occurrence? = nil, count: Int = 1) {
         self.first = first
         self.last = last ?? first

@@ -1,25 +1,25 @@
-/// What a subscription remembers of firings that nobody has taken yet, and what one `next()` takes of it.
+/// The firings that a subscriber has not taken yet, and the output that one `next()` takes.
 ///
-/// Firings carry no value, so no tally is a queue: its memory is bounded by the number of sources.
+/// Firings carry no value, so this is never a queue: its memory is bounded by the number of sources.
 protocol PendingFirings: Sendable {
     associatedtype Output: Sendable
 
-    /// Whether it keeps occurrences. Without it, a firing is all that counts.
+    /// Whether the implementation needs occurrences; otherwise only the fact of a firing counts.
     static var readsOccurrences: Bool { get }
 
-    /// - Parameter listings: For each source how often it was listed in the merge. The index is the source's.
+    /// - Parameter listings: For each source how often the merge lists it. The index is the source's.
     init(listings: [Int])
 
     var isEmpty: Bool { get }
 
     mutating func record(_ occurrence: Occurrence?, source: Int)
-    /// Takes what one `next()` delivers, or nil if nothing is there.
+    /// Takes the output for one `next()`, or returns nil if there is none.
     mutating func take() -> Output?
-    /// Forgets everything.
+    /// Removes all firings.
     mutating func clear()
 }
 
-/// Each firing by itself, a source that is listed twice twice: the view of ``Signal`` itself.
+/// Counts each firing; a source that is listed twice counts twice. This is the view of ``Signal`` itself.
 struct PendingFiringCount: PendingFirings {
     static var readsOccurrences: Bool { false }
 
@@ -47,7 +47,7 @@ struct PendingFiringCount: PendingFirings {
     }
 }
 
-/// All firings as one: the view of ``Signal/coalesced()``.
+/// All pending firings as one: the view of ``Signal/coalesced()``.
 struct CoalescedFirings: PendingFirings {
     static var readsOccurrences: Bool { false }
 
@@ -70,13 +70,13 @@ struct CoalescedFirings: PendingFirings {
     }
 }
 
-/// All firings, each source once, in the order of their first firing: the view of ``Signal/causes``.
+/// All pending firings, one cause for each source, in the order of their first firing: the view of ``Signal/causes``.
 struct PendingCauses: PendingFirings {
     static var readsOccurrences: Bool { true }
 
     /// The causes so far, in the order of their first firing.
     private var causes: [Cause] = []
-    /// For each source where in `causes` it is, or nil if it has not fired.
+    /// For each source its index in `causes`, or nil if it has not fired.
     private var places: [Int?]
 
     init(listings: [Int]) {
@@ -87,7 +87,7 @@ struct PendingCauses: PendingFirings {
 
     mutating func record(_ occurrence: Occurrence?, source: Int) {
         guard let occurrence else {
-            preconditionFailure("a firing without its occurrence")  // safe: the source asks what its listeners read
+            preconditionFailure("a firing without its occurrence")  // safe: the source checks readsOccurrences
         }
         if let place = places[source] {
             causes[place].last = occurrence

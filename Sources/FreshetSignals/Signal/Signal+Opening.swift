@@ -1,11 +1,11 @@
 extension Signal {
-    /// What a subscription opened: the signal that it listens to, and what has to live for that to fire.
+    /// The result of opening a signal: the signal to subscribe to, and an object that has to live as long as it fires.
     package struct Opened: Sendable {
         let signal: Signal
         let lease: any Sendable
 
         /// - Parameters:
-        ///   - signal: What is listened to. Subscriptions that get the same one share its sources.
+        ///   - signal: The signal to subscribe to. Subscriptions that get the same signal share its sources.
         ///   - lease: Kept until the subscription has ended, and released after it.
         package init(_ signal: Signal, keeping lease: any Sendable) {
             self.signal = signal
@@ -13,17 +13,17 @@ extension Signal {
         }
     }
 
-    /// A signal of something that costs while it is listened to: each subscription opens it, and closes it again.
+    /// A signal with a source that is open only while there are subscribers: each subscription opens and closes it.
     ///
-    /// What is open already can be handed out once more; that is up to `open`.
+    /// The closure `open` may return a signal that is already open.
     ///
-    /// - Parameter open: Called on the subscriber's thread when an iterator is made. It must not fail: what cannot be
-    ///   opened is a signal that is silent.
+    /// - Parameter open: Called on the subscriber's thread when an iterator is made. It must not fail: if the source
+    ///   cannot be opened, return a signal that never fires.
     package init(opening open: @escaping @Sendable () -> Opened) {
         self.init(sources: [], openings: [open])
     }
 
-    /// All sources, those included that are opened for this; what is opened lives as long as the leases.
+    /// All sources, including the ones opened by this call. Opened sources live as long as the leases.
     func open() -> (sources: [Source], leases: [any Sendable]) {
         guard !openings.isEmpty else { return (sources, []) }
         var opened = (sources: sources, leases: [any Sendable]())

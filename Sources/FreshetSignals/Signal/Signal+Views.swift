@@ -1,5 +1,5 @@
 extension Signal {
-    /// The signal with all firings that are pending taken as one.
+    /// The signal with all pending firings taken as one.
     ///
     /// ```
     /// source        a-bcd----e-|
@@ -7,13 +7,13 @@ extension Signal {
     /// coalesced()   a-----o--o--|
     /// ```
     ///
-    /// A subscription like the signal's own: it begins when the iterator is made.
+    /// Like the signal's own subscription, this one begins when the iterator is made.
     public func coalesced() -> some AsyncSequence<Void, Never> & Sendable {
         SignalView<CoalescedFirings>(signal: self)
     }
 
-    /// The signal with what stands behind it: all that is pending, each source once, in the order of their first
-    /// firing.
+    /// The signal with the causes of its firings: one cause for each source with pending firings, in the order of their
+    /// first firing.
     ///
     /// ```
     /// network       n--n-------
@@ -22,14 +22,14 @@ extension Signal {
     /// causes        ----o        [network × 2, resume × 1]
     /// ```
     ///
-    /// A subscription like the signal's own: it begins when the iterator is made. An element is never empty. Signals
-    /// that an operator derived are sequences of their own and carry no causes.
+    /// Like the signal's own subscription, this one begins when the iterator is made. An element is never empty. A
+    /// signal that an operator derived, such as a debounced one, is a plain sequence without causes.
     public var causes: some AsyncSequence<[Cause], Never> & Sendable {
         SignalView<PendingCauses>(signal: self)
     }
 }
 
-/// A subscription to a signal's sources, seen through a tally.
+/// A subscription to a signal's sources that delivers the outputs of a ``PendingFirings``.
 struct SignalView<T: PendingFirings>: AsyncSequence, Sendable {
     typealias Element = T.Output
     typealias Failure = Never
@@ -52,9 +52,9 @@ struct SignalView<T: PendingFirings>: AsyncSequence, Sendable {
 @available(*, unavailable)
 extension SignalView.AsyncIterator: Sendable {}
 
-/// An iterator that can forget what is pending. Operators for which several outputs count as one make use of it.
+/// An iterator that can discard pending outputs. Operators use it where several outputs count as one.
 protocol DiscardingIterator: SendableMetatype {
-    /// Forgets what is pending, from any thread.
+    /// Discards pending outputs; may be called from any thread.
     var forget: @Sendable () -> Void { get }
 }
 

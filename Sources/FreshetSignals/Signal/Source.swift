@@ -1,10 +1,10 @@
-/// What all sides of a signal share: its name, its clock, its listeners.
+/// The common state of all sides of a signal: its name, its clock, its listeners.
 ///
-/// A firing costs as much as there are listeners, and never waits for one.
+/// A firing takes time proportional to the number of listeners, and never waits for one.
 final class Source: Sendable {
     typealias Key = OrderedTable<Registration>.Key
 
-    /// A listener, and the number under which it knows this source.
+    /// A listener, and the index under which it records this source.
     struct Registration: Sendable {
         let listener: any Listener
         let index: Int
@@ -13,7 +13,7 @@ final class Source: Sendable {
     private struct State {
         var machine = SourceStateMachine()
         var listeners = OrderedTable<Registration>()
-        /// How many of the listeners read occurrences.
+        /// The number of listeners that read occurrences.
         var readers = 0
     }
 
@@ -22,7 +22,7 @@ final class Source: Sendable {
     private let onDeinit: (@Sendable () -> Void)?
     private let state = Lock(State())
 
-    /// - Parameter onDeinit: Called when nobody can hear this source any more.
+    /// - Parameter onDeinit: Called when the source is released, that is when no subscriber can receive it any more.
     init(
         name: String, now: @escaping @Sendable () -> ContinuousClock.Instant, onDeinit: (@Sendable () -> Void)? = nil
     ) {
@@ -35,7 +35,8 @@ final class Source: Sendable {
         onDeinit?()
     }
 
-    /// Adds a listener, or tells it at once that this source has finished and returns nil.
+    /// Adds a listener. If the source has finished, it calls the listener's `sourceFinished` immediately and returns
+    /// nil.
     func add(_ listener: any Listener, as index: Int) -> Key? {
         let (key, wake) = state.withLock { state -> (Key?, Waiter?) in
             guard state.machine.isOpen else { return (nil, listener.sourceFinished()) }
@@ -47,7 +48,7 @@ final class Source: Sendable {
     }
 
     func remove(_ key: Key) {
-        // Released after the lock: what a deinitializer does is not ours to know.
+        // Release it after the lock: its deinitializer may run arbitrary code.
         let removed = state.withLock { state in
             let removed = state.listeners.remove(key)
             if let removed, removed.listener.readsOccurrences { state.readers -= 1 }
@@ -59,10 +60,10 @@ final class Source: Sendable {
     func fire(_ detail: String?) -> Int {
         let (reached, wakes) = state.withLock { state -> (Int, Wakes) in
             var wakes = Wakes()
-            // The clock is read under the lock, so that a later number never has an earlier instant.
+            // Read the clock under the lock, so that a later number never has an earlier instant.
             guard let number = state.machine.fire() else { return (0, wakes) }
             guard state.listeners.count > 0 else { return (0, wakes) }
-            // Most listeners only count, and to read the clock would be half of what a firing costs.
+            // Most listeners only count, and reading the clock would be half of the cost of a firing.
             let occurrence =
                 state.readers > 0 ? Occurrence(signal: name, number: number, instant: now(), detail: detail) : nil
             state.listeners.forEach { wakes.add($0.listener.record(occurrence, source: $0.index)) }
@@ -87,7 +88,7 @@ final class Source: Sendable {
     }
 }
 
-/// The life of a source: it fires, counted, until it has finished.
+/// The state of a source: it numbers its firings until it has finished.
 struct SourceStateMachine {
     private(set) var isOpen = true
     private var firings: UInt64 = 0
@@ -99,7 +100,7 @@ struct SourceStateMachine {
         return firings
     }
 
-    /// Returns false if it had finished before.
+    /// Returns false if the source had finished before.
     mutating func finish() -> Bool {
         defer { isOpen = false }
         return isOpen

@@ -1,18 +1,19 @@
-/// What a source fires into.
+/// An object that records the firings of sources.
 protocol Listener: AnyObject, Sendable {
-    /// Whether the occurrence of a firing is of any use to it. If it is to none, the source makes none.
+    /// Whether it reads the occurrences of firings. If no listener does, the source makes none.
     var readsOccurrences: Bool { get }
-    /// Called under the source's lock: records the firing and returns who is to be woken after the lock is released.
+    /// Called under the source's lock: records the firing and returns the waiter to be resumed after the lock is
+    /// released.
     ///
     /// - Parameter occurrence: Never nil if ``readsOccurrences`` is true.
     func record(_ occurrence: Occurrence?, source: Int) -> Waiter?
-    /// Called under the source's lock when it will not fire again.
+    /// Called under the source's lock when the source will not fire again.
     func sourceFinished() -> Waiter?
 }
 
-/// The shared half of a subscription, known to its sources and to its iterators.
+/// The part of a subscription that its sources and its iterators share.
 ///
-/// Locks are always taken in the order source, subscription; nothing here calls a source.
+/// Locks are always taken in the order source, subscription; this class never calls a source.
 final class Subscription<T: PendingFirings>: Listener {
     private let machine: Lock<SubscriptionStateMachine<T, Waiter>>
 
@@ -20,7 +21,7 @@ final class Subscription<T: PendingFirings>: Listener {
         machine = Lock(SubscriptionStateMachine(listings: listings))
     }
 
-    // A source calls this as an existential's: without being told to, the compiler makes none but generic code of it.
+    // A source calls this through an existential; without these attributes the compiler emits only unspecialized code.
     @_specialize(where T == PendingFiringCount)
     @_specialize(where T == CoalescedFirings)
     @_specialize(where T == PendingCauses)
@@ -64,11 +65,11 @@ final class Subscription<T: PendingFirings>: Listener {
     }
 }
 
-/// The iterators' half of a subscription: with its last copy the subscription ends.
+/// The part of a subscription that its iterators hold: the subscription ends with the last copy.
 final class SubscriptionOwner<T: PendingFirings>: Sendable {
     let subscription: Subscription<T>
     private let registrations: [(source: Source, key: Source.Key)]
-    /// What was opened for this subscription, released with it.
+    /// Objects that live as long as this subscription.
     private let leases: [any Sendable]
 
     /// Subscribes to each source once, however often it is listed.

@@ -1,75 +1,75 @@
-/// One subscription: the firings that nobody has taken yet, the sources that may still fire, and the task that asks.
+/// One subscription: its pending firings, the sources that may still fire, and the task in `next()`.
 struct SubscriptionStateMachine<T: PendingFirings, Waiter> {
-    /// What a `next()` does first.
+    /// The first action of a `next()`.
     enum ArriveAction {
-        /// Yield once, so that subscribers on one serial executor take turns, then look.
+        /// Yield once, so that subscribers on one serial executor run in turn, then take.
         case yieldFirst
-        /// Look what is there.
+        /// Take immediately.
         case look
     }
 
-    /// What a `next()` does with what it found.
+    /// The action of a `next()`.
     enum TakeAction {
         /// Return this.
         case deliver(T.Output)
         /// Return nil.
         case end
-        /// Sleep, then look again.
+        /// Sleep, then try again.
         case sleep
     }
 
-    private var tally: T
+    private var pendingFirings: T
     private var openSources: Int
-    private var asker = ConsumerStateMachine<Waiter>()
-    /// Firings arrived since the asker last yielded.
-    private var owesYield = false
+    private var consumerState = ConsumerStateMachine<Waiter>()
+    /// Whether firings have arrived since the consumer last yielded.
+    private var mustYield = false
 
-    /// - Parameter listings: For each source, none twice, how often the merge lists it.
+    /// - Parameter listings: For each distinct source, how often the merge lists it.
     init(listings: [Int]) {
-        tally = T(listings: listings)
+        pendingFirings = T(listings: listings)
         openSources = listings.count
     }
 
     /// A source fired.
     mutating func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
-        tally.record(occurrence, source: source)
-        if let waiter = asker.wake() {
-            // It slept, so the others had their turn; only firings after this one oblige it to yield again.
+        pendingFirings.record(occurrence, source: source)
+        if let waiter = consumerState.wake() {
+            // The consumer slept, so the other subscribers could run; it has to yield again only after further firings.
             return waiter
         }
-        owesYield = true
+        mustYield = true
         return nil
     }
 
-    /// A source finished. The last one's end is the subscription's, once the tally is empty.
+    /// A source finished. The subscription ends with its last source, when no firing is pending.
     mutating func sourceFinished() -> Waiter? {
         openSources -= 1
-        return openSources == 0 ? asker.wake() : nil
+        return openSources == 0 ? consumerState.wake() : nil
     }
 
     /// A `next()` begins.
     mutating func arrive(isCancelled: Bool) -> ArriveAction {
-        asker.arrive()
-        guard owesYield, !isCancelled else { return .look }
-        owesYield = false
+        consumerState.arrive()
+        guard mustYield, !isCancelled else { return .look }
+        mustYield = false
         return .yieldFirst
     }
 
-    /// A `next()` takes what there is. Unless the action is ``TakeAction/sleep`` it is over with that.
+    /// Takes the pending output for a `next()`. Every action but ``TakeAction/sleep`` ends that `next()`.
     mutating func take(isCancelled: Bool) -> TakeAction {
         if isCancelled {
-            asker.leave()
+            consumerState.leave()
             return .end
         }
-        if let output = tally.take() {
-            if tally.isEmpty {
-                owesYield = false
+        if let output = pendingFirings.take() {
+            if pendingFirings.isEmpty {
+                mustYield = false
             }
-            asker.leave()
+            consumerState.leave()
             return .deliver(output)
         }
         if openSources == 0 {
-            asker.leave()
+            consumerState.leave()
             return .end
         }
         return .sleep
@@ -77,20 +77,20 @@ struct SubscriptionStateMachine<T: PendingFirings, Waiter> {
 
     /// The `next()` falls asleep.
     ///
-    /// - Returns: The waiter, if there is something to look at already.
+    /// - Returns: The waiter, if there already is something to take.
     mutating func sleep(_ waiter: Waiter) -> Waiter? {
-        guard tally.isEmpty, openSources > 0 else { return waiter }
-        return asker.sleep(waiter)
+        guard pendingFirings.isEmpty, openSources > 0 else { return waiter }
+        return consumerState.sleep(waiter)
     }
 
     /// The task in `next()` was cancelled.
     mutating func cancel() -> Waiter? {
-        asker.cancel()
+        consumerState.cancel()
     }
 
-    /// Forgets what nobody has taken.
+    /// Discards the pending firings.
     mutating func forget() {
-        tally.clear()
-        owesYield = false
+        pendingFirings.clear()
+        mustYield = false
     }
 }

@@ -1,25 +1,26 @@
-/// A device with any number of signals, each activated by an identifier.
+/// The write side of any number of signals, each activated by an identifier.
 ///
 /// ```swift
-/// enum Wish: Hashable, Sendable { case reload, more(branch: String) }
+/// enum Command: Hashable, Sendable { case reload, more(branch: String) }
 /// let trigger = Trigger("operator")
-/// let reload = trigger.signal(activatedBy: Wish.reload)
-/// trigger.activate(for: Wish.reload)
+/// let reload = trigger.signal(activatedBy: Command.reload)
+/// trigger.activate(for: Command.reload)
 /// ```
 ///
-/// Identifiers are the same if their dynamic types are the same and they are equal: `1` and `UInt8(1)` are two
-/// identifiers. A trigger does not keep its signals alive: an identifier that nobody holds a signal of costs nothing,
-/// and to activate it reaches nobody. If it is asked for again later, its occurrences are counted from 1 again.
+/// Two identifiers are the same if they have the same dynamic type and are equal: `1` and `UInt8(1)` are two
+/// identifiers. A trigger does not keep its signals alive. If an identifier has no signal, it needs no memory, and
+/// activating it has no effect. If a signal of that identifier is made again later, its occurrences are counted from 1
+/// again.
 ///
-/// A trigger's signal never ends; once the trigger is gone it is silent.
+/// The signals of a trigger never end; they do not fire any more when the trigger has been released.
 public final class Trigger: Sendable {
     private let name: String
     private let now: @Sendable () -> ContinuousClock.Instant
     private let table = TriggerTable()
 
     /// - Parameters:
-    ///   - name: What the occurrences of all its signals are named after; for people and logs.
-    ///   - now: The clock that occurrences are stamped with.
+    ///   - name: The name of the occurrences of all its signals, for people and logs.
+    ///   - now: The clock for the instants of occurrences.
     public init(_ name: String = "trigger", now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.name = name
         self.now = now
@@ -27,34 +28,34 @@ public final class Trigger: Sendable {
 
     /// The signal that fires when this identifier is activated.
     ///
-    /// Signals of one identifier are one source: in a merge of both it is listed twice.
+    /// All signals of one identifier share one source: a merge of two of them lists it twice.
     public func signal(activatedBy id: some Hashable & Sendable) -> Signal {
         Signal(sources: [table.source(for: Identifier(id), name: name, now: now)])
     }
 
     /// Fires the signal of this identifier.
     ///
-    /// It may be called from any thread, waits for no subscriber, and costs as much as this identifier has
-    /// subscribers, however many others there are.
+    /// It may be called from any thread, waits for no subscriber, and takes time proportional to the number of
+    /// subscribers of this identifier, however many others there are.
     ///
     /// - Parameters:
-    ///   - id: Whose signal it is.
-    ///   - detail: What happened, for people.
-    /// - Returns: How many live subscriptions it reached.
+    ///   - id: The identifier of the signal.
+    ///   - detail: A description of the event, for people.
+    /// - Returns: The number of live subscriptions that receive the firing.
     @discardableResult
     public func activate(for id: some Hashable & Sendable, _ detail: String? = nil) -> Int {
         table.source(for: Identifier(id))?.fire(detail) ?? 0
     }
 
-    /// How many identifiers the trigger knows, for tests.
+    /// The number of identifiers with a live signal, for tests.
     var identifierCount: Int { table.count }
 }
 
-/// A trigger's sources by identifier, held weakly. A source that goes away takes its row along.
+/// The sources of a trigger by identifier, as weak references. A source removes its row when it is released.
 private final class TriggerTable: Sendable {
     private struct Row {
         weak var source: Source?
-        /// Tells a row from the one of the same identifier before it.
+        /// Distinguishes a row from an earlier row of the same identifier.
         let serial: UInt64
     }
 
@@ -67,7 +68,7 @@ private final class TriggerTable: Sendable {
 
     var count: Int { state.withLock { $0.rows.count } }
 
-    /// The source, if anybody holds it. It is never released under the lock, which its deinitializer takes.
+    /// The source, if it is alive. It is never released under the lock, because its deinitializer takes the lock.
     func source(for id: Identifier) -> Source? {
         state.withLock { $0.rows[id]?.source }
     }
@@ -76,7 +77,7 @@ private final class TriggerTable: Sendable {
         for id: Identifier, name: String, now: @escaping @Sendable () -> ContinuousClock.Instant
     ) -> Source {
         guard id.equalsItself else {
-            // Nothing can activate it, and its row could never be found again to be removed.
+            // This identifier can never be activated, and its row could not be found to be removed.
             return Source(name: name, now: now)
         }
         return state.withLock { state in
@@ -90,7 +91,7 @@ private final class TriggerTable: Sendable {
     }
 
     private func remove(_ id: Identifier, serial: UInt64) {
-        // Released after the lock: an identifier's deinitializer is not ours to know.
+        // Release it after the lock: an identifier's deinitializer may run arbitrary code.
         let removed = state.withLock { state -> (Identifier, Row)? in
             guard let index = state.rows.index(forKey: id), state.rows[index].value.serial == serial else { return nil }
             return state.rows.remove(at: index)

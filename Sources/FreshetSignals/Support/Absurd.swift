@@ -1,2 +1,2 @@
-/// What follows from a failure that cannot happen: any other failure.
+/// Converts a failure that cannot happen to any failure type.
 @Sendable func absurd<Failure>(_ never: Never) -> Failure {}

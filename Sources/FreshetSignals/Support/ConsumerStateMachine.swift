@@ -1,14 +1,15 @@
-/// The one task at a time that may ask for an element: away, asking, or asleep until something is there.
+/// The state of the one task at a time that may be in `next()`: away, running, or asleep until there is something to
+/// take.
 ///
-/// The part that all iterators have in common. A waiter is handed out once: whoever receives it from a method of this
-/// machine resumes it.
+/// All iterators use it. A waiter is handed out once: the code that gets it from a method of this machine must resume
+/// it.
 struct ConsumerStateMachine<Waiter> {
     fileprivate enum State {
-        /// Nobody asks.
+        /// No `next()` is running.
         case away
         /// A `next()` is running and does not sleep.
-        case asking
-        /// A `next()` is running, does not sleep, and must not fall asleep: its task was cancelled.
+        case running
+        /// A `next()` is running and must not fall asleep: its task was cancelled.
         case cancelled
         /// A `next()` sleeps until the waiter is resumed.
         case asleep(Waiter)
@@ -19,27 +20,27 @@ struct ConsumerStateMachine<Waiter> {
     /// A `next()` begins.
     mutating func arrive() {
         guard case .away = state else {
-            // safe: a programming error of the caller, like two threads that change one array; the alternative is
-            // that one of the two calls hangs for ever.
+            // safe: a programming error of the caller, like two threads that change one array; without the trap one of
+            // the two calls would never return.
             preconditionFailure("two concurrent calls of next() on copies of one iterator; give each task its own")
         }
-        state = .asking
+        state = .running
     }
 
     /// The `next()` returns.
     mutating func leave() {
         switch state {
-        case .asking, .cancelled: state = .away
+        case .running, .cancelled: state = .away
         case .away, .asleep: preconditionFailure("next() returned in state \(state)")  // safe: our own order of calls
         }
     }
 
     /// The `next()` found nothing and falls asleep.
     ///
-    /// - Returns: The waiter, if it is to be resumed at once because the task was cancelled meanwhile.
+    /// - Returns: The waiter, if it has to be resumed immediately because the task was cancelled.
     mutating func sleep(_ waiter: Waiter) -> Waiter? {
         switch state {
-        case .asking:
+        case .running:
             state = .asleep(waiter)
             return nil
         case .cancelled:
@@ -49,25 +50,25 @@ struct ConsumerStateMachine<Waiter> {
         }
     }
 
-    /// Something is there.
+    /// Wakes a sleeping `next()`: there is something to take.
     mutating func wake() -> Waiter? {
         switch state {
         case .asleep(let waiter):
-            state = .asking
+            state = .running
             return waiter
-        case .away, .asking, .cancelled:
-            // Whoever is awake, or comes later, looks before it sleeps.
+        case .away, .running, .cancelled:
+            // A `next()` that is awake, or begins later, tries to take before it sleeps.
             return nil
         }
     }
 
-    /// The asking task was cancelled.
+    /// The task in `next()` was cancelled.
     mutating func cancel() -> Waiter? {
         switch state {
         case .asleep(let waiter):
             state = .cancelled
             return waiter
-        case .asking, .cancelled:
+        case .running, .cancelled:
             state = .cancelled
             return nil
         case .away:

@@ -1,7 +1,7 @@
-/// A queue: first in, first out, amortised O(1) at both ends.
+/// A queue: first in, first out. Both ends are amortised O(1).
 struct Fifo<Element> {
     private var incoming: [Element] = []
-    /// Reversed, so that its last is the queue's first.
+    /// Reversed: its last element is the queue's first.
     private var outgoing: [Element] = []
 
     var isEmpty: Bool { incoming.isEmpty && outgoing.isEmpty }
@@ -19,7 +19,7 @@ struct Fifo<Element> {
         return outgoing.popLast()
     }
 
-    /// Removes and returns all, in order.
+    /// Removes and returns all elements, in order.
     mutating func removeAll() -> [Element] {
         defer {
             incoming = []

@@ -4,11 +4,11 @@
     internal import Synchronization
 #endif
 
-/// A value that one thread at a time may touch.
+/// A value that only one thread at a time can access.
 ///
-/// It is `Synchronization.Mutex`, behind a name of our own for one reason: the thread sanitizer does not see the
-/// futex calls of that type and reports races that are none. A build with `-DFRESHET_PTHREAD_LOCKS` takes a pthread
-/// mutex instead, which the sanitizer knows, so that what it then reports is real.
+/// It is `Synchronization.Mutex` behind another name, because the thread sanitizer does not recognise the futex calls
+/// of that type and reports false races. A build with `-DFRESHET_PTHREAD_LOCKS` uses a pthread mutex instead, which the
+/// sanitizer recognises, so that its reports are real.
 package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
     #if FRESHET_PTHREAD_LOCKS
         private let storage: Storage
@@ -17,7 +17,7 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
             storage = Storage(initial)
         }
 
-        /// Runs `body` with the value while no other thread can.
+        /// Runs `body` with exclusive access to the value.
         package borrowing func withLock<Result: ~Copyable, Failure: Error>(
             _ body: (inout sending Value) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {
@@ -28,7 +28,7 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
 
         /// The mutex and the value at addresses that do not move.
         ///
-        /// `@unchecked Sendable`: `value` is reached through `withLock` alone, which holds `mutex` meanwhile.
+        /// `@unchecked Sendable`: `value` is only accessed by `withLock`, which holds `mutex`.
         private final class Storage: @unchecked Sendable {
             let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
             let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
@@ -52,7 +52,7 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
             mutex = Mutex(initial)
         }
 
-        /// Runs `body` with the value while no other thread can.
+        /// Runs `body` with exclusive access to the value.
         package borrowing func withLock<Result: ~Copyable, Failure: Error>(
             _ body: (inout sending Value) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {

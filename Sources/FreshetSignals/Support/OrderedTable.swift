@@ -1,9 +1,9 @@
-/// Values under numbers, in the order in which they were added.
+/// Values with numeric keys, in the order in which they were added.
 ///
-/// Adding is amortised O(1), removing O(log n), a walk O(n): the numbers only grow, so the slots are sorted by them.
-/// Removed slots stay empty until they are the majority.
+/// Adding is amortised O(1), removing O(log n), iterating O(n): keys only grow, so the slots are sorted by key. Slots
+/// of removed values stay empty until they are the majority.
 struct OrderedTable<Value> {
-    /// A slot's number; never used twice in one table.
+    /// The number of a slot; never used twice in one table.
     struct Key: Hashable, Sendable {
         fileprivate let number: UInt64
     }
@@ -14,7 +14,7 @@ struct OrderedTable<Value> {
 
         @discardableResult
         mutating func update<Result>(_ body: (inout Value) -> Result) -> Result? {
-            // Taken out and put back, so that it is changed in place and never copied.
+            // Move the value out and back, so that it is changed in place and never copied.
             guard var changing = value.take() else { return nil }
             defer { value = changing }
             return body(&changing)
@@ -24,10 +24,10 @@ struct OrderedTable<Value> {
     private var slots: [Slot] = []
     private var lastNumber: UInt64 = 0
 
-    /// How many values there are.
+    /// The number of values.
     private(set) var count = 0
 
-    /// How many empty slots a table may keep, however few values it has, before it is compacted.
+    /// How many empty slots a table may keep, even if it has few values, before it is compacted.
     static var toleratedGaps: Int { 16 }
 
     mutating func append(_ value: Value) -> Key {
@@ -38,7 +38,7 @@ struct OrderedTable<Value> {
         return key
     }
 
-    /// Removes and returns the value, or nil if there is none under this key (any more).
+    /// Removes and returns the value, or returns nil if the table has no value with this key.
     mutating func remove(_ key: Key) -> Value? {
         guard let index = index(of: key), let value = slots[index].value else { return nil }
         slots[index].value = nil
@@ -59,7 +59,7 @@ struct OrderedTable<Value> {
         return slots.compactMap(\.value)
     }
 
-    /// Changes one value in place. Returns nil if there is none under this key (any more).
+    /// Changes one value in place. Returns nil if the table has no value with this key.
     mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
         guard let index = index(of: key) else { return nil }
         return slots[index].update(body)

@@ -1,5 +1,5 @@
-// The state machines prove that each continuation is resumed exactly once. Debug builds have the runtime check that
-// proof; release builds save its allocation.
+// The state machines ensure that each continuation is resumed exactly once. Debug builds check this at run time;
+// release builds avoid the allocation of the check.
 #if DEBUG
     typealias Waiter = CheckedContinuation<Void, Never>
     typealias OfferWaiter = CheckedContinuation<Bool, Never>
@@ -8,12 +8,12 @@
     typealias OfferWaiter = UnsafeContinuation<Bool, Never>
 #endif
 
-/// Suspends the calling task until somebody resumes the waiter that `suspend` was given.
+/// Suspends the calling task until the waiter that `suspend` gets is resumed.
 ///
 /// - Parameters:
-///   - suspend: Keeps the waiter and returns nil, or returns a waiter that is to be resumed now.
-///   - onCancel: Called when the task is cancelled, at once if it already is; may be called before `suspend`. Returns
-///     the waiter that is to be resumed for it, if any.
+///   - suspend: Keeps the waiter and returns nil, or returns a waiter to be resumed now.
+///   - onCancel: Called when the task is cancelled, immediately if it already is; may be called before `suspend`.
+///     Returns the waiter to be resumed, if any.
 func waitUntilResumed(
     isolation: isolated (any Actor)?,
     suspend: (Waiter) -> Waiter?,
@@ -30,7 +30,7 @@ func waitUntilResumed(
     }
 }
 
-/// Suspends a producer until its element was taken (`true`) or is no longer wanted (`false`).
+/// Suspends a producer until its element was taken (`true`) or is no longer needed (`false`).
 func waitUntilTaken(_ suspend: (OfferWaiter) -> Void) async -> Bool {
     #if DEBUG
         await withCheckedContinuation { suspend($0) }
@@ -39,7 +39,8 @@ func waitUntilTaken(_ suspend: (OfferWaiter) -> Void) async -> Bool {
     #endif
 }
 
-/// Those that one event wakes, resumed after all locks are released. One is the common case and allocates nothing.
+/// The waiters that one event wakes, resumed after all locks are released. One waiter, the common case, allocates
+/// nothing.
 struct Wakes {
     private var first: Waiter?
     private var others: [Waiter] = []

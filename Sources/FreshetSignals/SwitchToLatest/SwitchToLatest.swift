@@ -1,5 +1,5 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// Delivers the elements of the latest of the sequences that this one delivers.
+    /// Delivers the elements of the latest of the inner sequences that this sequence delivers.
     ///
     /// ```
     /// upstream             --p-----q-----|
@@ -8,33 +8,35 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// switchToLatest()     ---a-b---e--f---g-|
     /// ```
     ///
-    /// - **Switching.** A sequence is subscribed when it is delivered. From then on nothing of the one before it is
-    ///   delivered: that is cancelled, and the new one is asked when it has ended, so that one at a time runs. A
-    ///   sequence that ignores cancellation delays the next; of those that come meanwhile only the latest runs.
-    /// - **The end.** The end of an inner sequence does not end the result while the upstream lives; the upstream's end
-    ///   lets the latest finish.
-    /// - **Errors.** A failure of the upstream fails the result at once, one of the latest inner sequence when it
-    ///   comes. One that was replaced has nothing to say any more.
-    /// - **Back-pressure.** The upstream is always read on. Of the latest sequence one element waits to be taken.
+    /// - **Switching.** An inner sequence is subscribed when it is delivered. From then on no element of the previous
+    ///   inner sequence is delivered. The previous one is cancelled, and the first element of the new one is requested
+    ///   when the previous one has ended, so only one runs at a time. A sequence that ignores cancellation delays the
+    ///   next one. If several arrive in the meantime, only the latest runs.
+    /// - **The end.** The end of an inner sequence does not end the result while the upstream continues. When the
+    ///   upstream ends, the latest inner sequence can finish, then the result ends.
+    /// - **Errors.** A failure of the upstream, or of the latest inner sequence, fails the result immediately. A
+    ///   failure of a replaced inner sequence is ignored.
+    /// - **Back-pressure.** The upstream is read continuously. One element of the latest inner sequence waits until the
+    ///   consumer takes it.
     /// - **Cancellation.** A cancelled `next()` returns nil when the upstream and the inner sequence have ended.
-    /// - **Cost.** A child task for the upstream, one for each sequence that runs.
+    /// - **Cost.** One child task for the upstream, and one for each inner sequence that runs.
     public func switchToLatest<I: AsyncSequence & Sendable>() -> some AsyncSequence<I.Element, I.Failure> & Sendable
     where Element == I, I.Element: Sendable, Failure == I.Failure {
         SwitchToLatest(base: self, rethrowOuter: { $0 }, rethrowInner: { $0 })
     }
 
-    /// Delivers the elements of the latest of the sequences that this one, which cannot fail, delivers.
+    /// Delivers the elements of the latest of the inner sequences that this sequence, which cannot fail, delivers.
     ///
-    /// As the first `switchToLatest()`.
+    /// Like the first `switchToLatest()`.
     @_disfavoredOverload
     public func switchToLatest<I: AsyncSequence & Sendable>() -> some AsyncSequence<I.Element, I.Failure> & Sendable
     where Element == I, I.Element: Sendable, Failure == Never {
         SwitchToLatest(base: self, rethrowOuter: absurd, rethrowInner: { $0 })
     }
 
-    /// Delivers the elements of the latest of the sequences that this one delivers, and that cannot fail.
+    /// Delivers the elements of the latest of the inner sequences, which cannot fail, that this sequence delivers.
     ///
-    /// As the first `switchToLatest()`.
+    /// Like the first `switchToLatest()`.
     @_disfavoredOverload
     public func switchToLatest<I: AsyncSequence & Sendable>() -> some AsyncSequence<I.Element, Failure> & Sendable
     where Element == I, I.Element: Sendable, I.Failure == Never {
@@ -60,7 +62,7 @@ where Base.Element: AsyncSequence & Sendable, Base.Element.Element: Sendable {
                 watch: {
                     _ = await driver.exhaust(outer, rethrowing: rethrowOuter) { inner in
                         runs.output(UnsafeTransfer(inner.makeAsyncIterator()), of: driver)
-                        // An upstream that never suspends must not keep what it delivers from running.
+                        // An upstream that never suspends must not keep the inner sequences from running.
                         await Task.yield()
                         return !Task.isCancelled
                     }

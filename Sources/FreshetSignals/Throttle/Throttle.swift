@@ -1,5 +1,5 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// The sequence, with at most one element an interval.
+    /// The sequence, with at most one element in each interval.
     ///
     /// ```
     /// upstream                       ab-c---d|
@@ -7,27 +7,28 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// throttle(for: 4, latest: false) a---b---d|
     /// ```
     ///
-    /// **Meaning.** The first element is delivered at once and begins an interval. Of those that come in an interval
-    /// the latest or the first is held, and delivered when the interval ends, which begins the next one. An element
-    /// that comes when no interval lasts is delivered at once. At one instant elements come before timers. At the
-    /// upstream's end a held element is delivered at its time, then the end.
+    /// **Meaning.** The first element is delivered immediately and begins an interval. Of the elements during an
+    /// interval the latest or the first is held, and delivered when the interval ends, which begins the next interval.
+    /// An element outside an interval is delivered immediately. At the same instant elements come before timers. When
+    /// the upstream ends, a held element is delivered at its time, then the result ends.
     ///
-    /// The upstream is subscribed when the iterator is made, and read from the first `next()` on. An interval of zero
-    /// or less never lasts: each element is due at once.
+    /// Making the iterator subscribes to the upstream; it is read from the first `next()` on. With an interval of zero
+    /// or less each element is delivered immediately.
     ///
-    /// **Errors.** Those of the upstream, at once; a held element is dropped.
+    /// **Errors.** A failure of the upstream is thrown immediately; a held element is dropped.
     ///
     /// **Cancellation.** `next()` returns nil when the upstream's iteration and the timer have ended.
     ///
-    /// **Back-pressure.** The upstream is read on and on. One element is held; while nobody asks, a newer one takes its
-    /// place if `latest` is true, and is dropped if not. An interval begins when its element is taken.
+    /// **Back-pressure.** The upstream is read continuously. One element is held. If no `next()` is waiting, a newer
+    /// element replaces it if `latest` is true, and is dropped otherwise. An interval begins when the consumer takes an
+    /// element.
     ///
-    /// **Cost.** Two tasks an iteration, one lock per element. There is a timer only while an element is held and
-    /// somebody asks.
+    /// **Cost.** Two tasks for each iteration, one lock for each element. There is a timer only while an element is
+    /// held and a `next()` is waiting.
     ///
     /// - Parameters:
-    ///   - interval: How much time lies between two deliveries at least.
-    ///   - latest: Of the elements in an interval the last is delivered; otherwise the first.
+    ///   - interval: The minimum time between two deliveries.
+    ///   - latest: Whether the last element in an interval is delivered; otherwise the first.
     ///   - clock: Measures the interval.
     public func throttle<C: Clock<Duration>>(
         for interval: Duration, latest: Bool, clock: C = ContinuousClock()

@@ -1,4 +1,4 @@
-/// One element an interval, and the first at once. An interval begins with a delivery.
+/// Delivers the first element immediately, then one element for each interval. An interval begins with a delivery.
 struct ThrottleRule<Instant: InstantProtocol>: PaceRule where Instant.Duration == Duration {
     private let interval: Duration
     private let latest: Bool
@@ -10,13 +10,13 @@ struct ThrottleRule<Instant: InstantProtocol>: PaceRule where Instant.Duration =
         self.latest = latest
     }
 
-    var endsAtOnce: Bool { false }
+    var flushesAtEnd: Bool { false }
 
     mutating func arrival(at now: Instant, isHolding: Bool) -> PaceDecision<Instant> {
         if isHolding, !latest { return .drop }
-        // A wait of no length is none.
+        // An interval of zero means no delay.
         guard interval > .zero, let end = lastDelivery?.advanced(by: interval) else { return .pass }
-        // Elements come before timers: at the instant at which an interval ends it still lasts.
+        // Elements come before timers: at its last instant an interval has not ended yet.
         return end < now ? .pass : .hold(until: end)
     }
 

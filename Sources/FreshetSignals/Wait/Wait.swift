@@ -1,5 +1,5 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// The sequence, from the first output of a signal on.
+    /// Waits for the first output of a signal, then delivers the sequence.
     ///
     /// ```
     /// signal                   ---s---s---
@@ -7,21 +7,21 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// wait(untilOutputFrom:)   ----a-b-c-d-|
     /// ```
     ///
-    /// **Meaning.** Only the signal is subscribed when the iterator is made. Its first output is the only one that
-    /// matters: from then on the signal is dropped and the upstream subscribed, so a hot upstream is heard from that
-    /// moment. An output that came before the first `next()`, or a present value that the signal replays, releases at
-    /// once. If the signal ends without any output the result ends, empty. Each iteration waits anew.
+    /// **Meaning.** Making the iterator subscribes only to the signal. Its first output ends the subscription to the
+    /// signal and subscribes to the upstream; a hot upstream is received from that moment on. An output before the
+    /// first `next()`, or a current value that the signal replays, ends the wait immediately. If the signal ends
+    /// without an output, the result ends without an element. Each iteration waits again.
     ///
-    /// **Errors.** Those of the upstream.
+    /// **Errors.** The upstream's.
     ///
-    /// **Cancellation.** Cancelled while it waits, the result ends and the upstream is never touched. Afterwards as the
-    /// upstream.
+    /// **Cancellation.** If the task is cancelled during the wait, the result ends and the upstream is never
+    /// subscribed. After the wait the upstream's rules apply.
     ///
-    /// **Back-pressure.** One element is taken for each that is asked for.
+    /// **Back-pressure.** One element is taken for each request.
     ///
-    /// **Cost.** No task and no lock: the task that asks waits for the signal, then for the upstream.
+    /// **Cost.** No task and no lock: the task in `next()` waits for the signal, then for the upstream.
     ///
-    /// - Parameter signal: Any sequence that cannot fail. What its output is does not matter.
+    /// - Parameter signal: Any sequence that cannot fail. Its elements are ignored.
     public func wait<S: AsyncSequence & Sendable>(
         untilOutputFrom signal: S
     ) -> some AsyncSequence<Element, Failure> & Sendable where S.Failure == Never {
@@ -42,7 +42,7 @@ where Base.Element: Sendable, Gate.Failure == Never {
     }
 
     enum Phase {
-        /// For an output, with the upstream that follows.
+        /// Waits for an output; holds the upstream to subscribe to after it.
         case waiting(Gate.AsyncIterator, Base)
         case released(Base.AsyncIterator)
         case over
@@ -54,7 +54,7 @@ where Base.Element: Sendable, Gate.Failure == Never {
         mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
             if case .waiting(var signal, let base) = phase {
                 phase = .over
-                // A cancelled wait is over, like one whose signal has ended: neither touches the upstream.
+                // A cancelled wait ends, like a wait for a signal that has ended: neither subscribes to the upstream.
                 guard await signal.next(isolation: isolation) != nil, !Task.isCancelled else { return nil }
                 phase = .released(base.makeAsyncIterator())
             }
@@ -65,7 +65,7 @@ where Base.Element: Sendable, Gate.Failure == Never {
                 phase = .released(upstream)
                 return element
             } catch {
-                // A cancelled iteration ends; that it could not go on is no news.
+                // A cancelled iteration ends without an error, also if the upstream throws.
                 guard !Task.isCancelled else { return nil }
                 throw error
             }

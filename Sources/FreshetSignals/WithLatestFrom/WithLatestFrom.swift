@@ -1,5 +1,5 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// Delivers each element together with the latest of another sequence.
+    /// Delivers each element together with the latest element of another sequence.
     ///
     /// ```
     /// upstream                  --a---b-----c--d-|
@@ -8,17 +8,19 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///                           p: b1, q: c2, r: d2
     /// ```
     ///
-    /// - **Start.** Both are subscribed when the iterator is made. The other side is asked first and gets some turns to
-    ///   deliver what is there, then the upstream is asked. Elements of the upstream before the other's first are
-    ///   dropped. The other side alone delivers nothing.
-    /// - **Which value.** The one that is the latest when the upstream's element is taken from it.
-    /// - **The end.** The upstream's end is the result's. The other's end keeps its last value, or ends the result if
-    ///   it had none.
-    /// - **Errors.** A failure of either fails the result at once; a pair that nobody has taken is dropped.
-    /// - **Back-pressure.** One pair waits to be taken; the upstream is read on when it was. The other side is always
-    ///   read on, and only its latest is kept.
-    /// - **Cancellation.** A cancelled `next()` returns nil when both have ended.
-    /// - **Cost.** Two child tasks; two switches of tasks for each pair.
+    /// - **Start.** Making the iterator subscribes to both sequences. The other sequence is read first and gets some
+    ///   time to deliver elements that are already available; then the upstream is read. Elements of the upstream
+    ///   before the first element of the other sequence are dropped. Elements of the other sequence alone deliver
+    ///   nothing.
+    /// - **Which value.** Each pair has the value that is the latest when the upstream's element is received.
+    /// - **The end.** The result ends with the upstream. When the other sequence ends, its last value is kept; if it
+    ///   had none, the result ends.
+    /// - **Errors.** If either sequence fails, the result fails immediately; a pair that the consumer has not taken is
+    ///   dropped.
+    /// - **Back-pressure.** One pair waits for the consumer; the next element of the upstream is requested after that.
+    ///   The other sequence is read continuously, and only its latest element is kept.
+    /// - **Cancellation.** A cancelled `next()` returns nil when both sequences have ended.
+    /// - **Cost.** Two child tasks, and two task switches for each pair.
     public func withLatestFrom<O: AsyncSequence & Sendable>(
         _ other: O
     ) -> some AsyncSequence<(Element, O.Element), Failure> & Sendable
@@ -26,9 +28,9 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
         WithLatestFrom(base: self, other: other, rethrowBase: { $0 }, rethrowOther: { $0 })
     }
 
-    /// Delivers each element together with the latest of another sequence, which cannot fail.
+    /// Delivers each element together with the latest element of another sequence, which cannot fail.
     ///
-    /// As the first `withLatestFrom(_:)`.
+    /// Like the first `withLatestFrom(_:)`.
     @_disfavoredOverload
     public func withLatestFrom<O: AsyncSequence & Sendable>(
         _ other: O
@@ -37,9 +39,9 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
         WithLatestFrom(base: self, other: other, rethrowBase: { $0 }, rethrowOther: absurd)
     }
 
-    /// Delivers each element of a sequence that cannot fail together with the latest of another sequence.
+    /// Delivers each element of a sequence that cannot fail together with the latest element of another sequence.
     ///
-    /// As the first `withLatestFrom(_:)`.
+    /// Like the first `withLatestFrom(_:)`.
     @_disfavoredOverload
     public func withLatestFrom<O: AsyncSequence & Sendable>(
         _ other: O

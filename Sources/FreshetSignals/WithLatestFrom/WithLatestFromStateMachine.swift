@@ -1,17 +1,17 @@
-/// The latest value of the other side of a `withLatestFrom`, and whether one can still come.
+/// The latest value of the other sequence of a `withLatestFrom`.
 struct WithLatestFromStateMachine<Other> {
     private(set) var latest: Other?
 
-    /// The other side delivered.
+    /// The other sequence delivered a value.
     ///
-    /// - Returns: The value before it.
+    /// - Returns: The previous value.
     mutating func otherDelivered(_ value: Other) -> Other? {
         let replaced = latest
         latest = value
         return replaced
     }
 
-    /// Whether the end of the other side is that of the result: it had no value, so there will never be a pair.
+    /// Whether the end of the other sequence ends the result: it had no value, so there will never be a pair.
     var endsWithOther: Bool { latest == nil }
 }
 

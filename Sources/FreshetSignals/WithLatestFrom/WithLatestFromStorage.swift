@@ -1,4 +1,4 @@
-/// One iteration of a `withLatestFrom`: a child for each side.
+/// One iteration of a `withLatestFrom`: a child for each sequence.
 final class WithLatestFromStorage<Base: AsyncSequence & Sendable, Other: AsyncSequence & Sendable, Failure: Error>:
     Sendable
 where Base.Element: Sendable, Other.Element: Sendable {
@@ -11,9 +11,10 @@ where Base.Element: Sendable, Other.Element: Sendable {
     private let rethrowOther: @Sendable (Other.Failure) -> Failure
     private let machine = Lock(Machine())
 
-    /// How often the other side gets its turn before the upstream is asked: so many steps an operator may take, driver
-    /// and children included, to deliver what is there.
-    private static var turnsOfOther: Int { 8 }
+    /// How often the child of the upstream yields before it reads the upstream, so that the other sequence can deliver
+    /// an element that is already available. An operator needs at most this many steps for that, driver and children
+    /// included.
+    private static var yieldsToOther: Int { 8 }
 
     init(
         _ base: UnsafeTransfer<Base.AsyncIterator>, _ other: UnsafeTransfer<Other.AsyncIterator>,
@@ -30,18 +31,18 @@ where Base.Element: Sendable, Other.Element: Sendable {
     func operate(_ driver: Owner) async {
         let round = driver.beginRound()
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.listen(driver) }
+            group.addTask { await self.keepLatest(driver) }
             group.addTask { await self.pair(driver, in: round) }
         }
     }
 
     /// Keeps the latest value of the other side.
-    private func listen(_ driver: Owner) async {
+    private func keepLatest(_ driver: Owner) async {
         let hasEnded = await driver.exhaust(other, rethrowing: rethrowOther) { value in
-            // Released after the lock: what a deinitializer does is not ours to know.
+            // Release it after the lock: its deinitializer may run arbitrary code.
             let replaced = machine.withLock { $0.otherDelivered(value) }
             _ = replaced
-            // A side that never suspends must not keep the other from its turn.
+            // A sequence that never suspends must not starve the other one.
             await Task.yield()
             return !Task.isCancelled
         }
@@ -52,7 +53,7 @@ where Base.Element: Sendable, Other.Element: Sendable {
 
     /// Pairs the upstream's elements.
     private func pair(_ driver: Owner, in round: Owner.Round) async {
-        for _ in 0..<Self.turnsOfOther where machine.withLock({ $0.latest == nil }) {
+        for _ in 0..<Self.yieldsToOther where machine.withLock({ $0.latest == nil }) {
             await Task.yield()
         }
         let hasEnded = await driver.exhaust(base, rethrowing: rethrowBase) { element in

@@ -1,12 +1,12 @@
-/// Where a bus is to be found (D-Bus specification, "Message Bus").
+/// The address of a bus (D-Bus specification, "Message Bus").
 enum BusAddress {
-    /// Returns nil if nothing says where the session's bus is: then there is no session.
+    /// Returns nil if the environment has no address of a session bus: then there is no session.
     static func of(_ bus: BusConnection.Bus, environment: (String) -> String?) -> String? {
         switch bus {
         case .system:
             return given(environment("DBUS_SYSTEM_BUS_ADDRESS")) ?? "unix:path=/run/dbus/system_bus_socket"
         case .session:
-            // The second is sd_bus_open_user(3)'s way, and that of user managers.
+            // The second is the default of sd_bus_open_user(3) and of user managers.
             return given(environment("DBUS_SESSION_BUS_ADDRESS"))
                 ?? given(environment("XDG_RUNTIME_DIR")).map { "unix:path=\(escape($0 + "/bus"))" }
         }
@@ -14,7 +14,7 @@ enum BusAddress {
 
     private static func given(_ value: String?) -> String? { value.flatMap { $0.isEmpty ? nil : $0 } }
 
-    /// "Server Addresses": all but these bytes are written as % and two hexadecimal digits.
+    /// "Server Addresses": all other bytes are written as % and two hexadecimal digits.
     static func escape(_ value: String) -> String {
         var escaped = ""
         for byte in value.utf8 {

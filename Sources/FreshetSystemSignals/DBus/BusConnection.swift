@@ -6,7 +6,7 @@ import Glibc
 public enum BusAvailability: Hashable, Sendable, CustomStringConvertible {
     case connecting
     case connected
-    /// The reason is a sentence for people. If the bus comes back, or comes at all, it is connected to.
+    /// The reason is a sentence for people. If the bus appears or returns, it is connected.
     case unavailable(reason: String)
 
     public var description: String {
@@ -18,7 +18,7 @@ public enum BusAvailability: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A connection to a message bus (D-Bus) on an event loop, by sd-bus: its signals, and calls of methods.
+/// A connection to a message bus (D-Bus) on an event loop, through sd-bus: it receives signals and calls methods.
 ///
 /// ```swift
 /// let bus = BusConnection(loop, .system)
@@ -26,25 +26,24 @@ public enum BusAvailability: Hashable, Sendable, CustomStringConvertible {
 /// let subscription = bus.subscribe(match) { message in … }
 /// ```
 ///
-/// **A bus comes and goes.** It is no error if there is none. A socket in the file system that does not exist, or that
-/// nobody listens on, is waited for by inotify(7), without a wake-up until then. A connection that is lost is made
-/// anew, and what was subscribed to is subscribed to again; `BusReconnection` has the pauses. What was said in
-/// between is lost: a subscription tells when it is in force again (``BusSubscriptionState``), which is the time to ask for the
-/// present state.
+/// **Reconnection.** A missing bus is not an error. If the bus's socket does not exist, or if no process listens on it,
+/// the connection waits for it with inotify(7), without wake-ups. A lost connection is made again, and its
+/// subscriptions are restored; `BusReconnection` has the pauses. Signals that are sent in between are lost. A
+/// subscription reports when it is active again (``BusSubscriptionState``): read the current state then.
 ///
-/// **Who speaks.** Any peer may send a signal to a connection directly, whatever that has subscribed to. So signals are
-/// compared with the matches here too, and a match with a well-known sender hears only the connection that owns that
-/// name at the time, which is followed.
+/// **Senders.** Any peer may send a signal to a connection directly, whatever the connection has subscribed to. Signals
+/// are therefore compared with the matches here, too. A match with a well-known sender only receives signals of the
+/// connection that owns that name at the time; changes of the owner are followed.
 ///
-/// **Bounds.** `BusLink.messagesPerTurn` messages are handled in a turn of the loop; the rest wait in the socket.
-/// A message is released when its handlers have returned. Nothing is polled.
+/// **Bounds.** At most `BusLink.messagesPerIteration` messages are handled in one iteration of the loop; the rest wait
+/// in the socket. A message is released when its handlers have returned. The connection does not poll.
 ///
-/// **Threading.** All methods may be called from any thread. Handlers run on the loop's thread, and must not block. What
-/// is called on the loop's thread is done at once, else in the loop's next turn.
+/// **Threading.** All methods may be called from any thread. Handlers run on the loop's thread, and must not block. A
+/// call on the loop's thread takes effect immediately, any other call in the loop's next iteration.
 public final class BusConnection: Sendable {
-    /// Which bus.
+    /// The kind of a bus.
     public enum Bus: Hashable, Sendable {
-        /// `DBUS_SYSTEM_BUS_ADDRESS`, or the usual place below /run.
+        /// `DBUS_SYSTEM_BUS_ADDRESS`, or the default below /run.
         case system
         /// `DBUS_SESSION_BUS_ADDRESS`, or `bus` in `XDG_RUNTIME_DIR`.
         case session
@@ -54,19 +53,20 @@ public final class BusConnection: Sendable {
     private let link: BusLink
     private let current: CurrentValue<BusAvailability>
 
-    /// Begins to connect. It always succeeds: see ``availability``.
+    /// Starts to connect. It always succeeds: see ``availability``.
     ///
     /// - Parameters:
-    ///   - loop: where the bus is listened to.
-    ///   - bus: which bus.
-    ///   - address: where that is, if not where the environment says (D-Bus specification, "Server Addresses").
+    ///   - loop: The loop of the connection.
+    ///   - bus: The bus.
+    ///   - address: The address of the bus (D-Bus specification, "Server Addresses"); nil: the one from the
+    ///     environment.
     public init(_ loop: EventLoop, _ bus: Bus = .system, address: String? = nil) {
         self.loop = loop
         let found = address ?? BusAddress.of(bus) { name in getenv(name).map { String(cString: $0) } }
         let current = CurrentValue(BusAvailability.connecting)
         self.current = current
         link = BusLink(loop, address: found) { current.value = $0 }
-        // Weakly: a loop that never runs must not keep what belongs to it.
+        // A weak reference: a loop that never runs must not keep its objects alive.
         loop.perform(named: "D-Bus") { [weak link] in link?.start() }
     }
 
@@ -74,25 +74,26 @@ public final class BusConnection: Sendable {
         loop.perform(named: "D-Bus") { [link] in link.end() }
     }
 
-    /// Whether the bus can be used at present.
+    /// Whether the bus can be used now.
     public var availability: BusAvailability { current.value }
 
-    /// The present availability first, then what becomes of it; a slow reader gets the newest.
+    /// The current availability, then each change; a slow reader gets the newest.
     public var availabilities: some AsyncSequence<BusAvailability, Never> & Sendable { current }
 
-    /// Hears the signals that a match wants.
+    /// Subscribes to the signals of a match.
     ///
     /// - Parameters:
-    ///   - match: which signals.
-    ///   - onStanding: told how the subscription stands: at once, and at each change.
-    ///   - onStranger: told of each signal that is wanted but for its sender, and so is not heard.
-    ///   - handler: gets each signal, in the order in which they were sent.
-    /// - Returns: the subscription, which ends when it is cancelled or released.
+    ///   - match: The signals to receive.
+    ///   - onState: Called with the state of the subscription: immediately, and at each change.
+    ///   - onOtherSender: Called for each signal that agrees with the match except for its sender. Such a signal is
+    ///     ignored.
+    ///   - handler: Gets each signal, in the order in which they were sent.
+    /// - Returns: The subscription, which ends when it is cancelled or released.
     public func subscribe(
-        _ match: BusMatch, onStanding: @escaping @Sendable (BusSubscriptionState) -> Void = { _ in },
-        onStranger: @escaping @Sendable () -> Void = {}, _ handler: @escaping @Sendable (BusMessage) -> Void
+        _ match: BusMatch, onState: @escaping @Sendable (BusSubscriptionState) -> Void = { _ in },
+        onOtherSender: @escaping @Sendable () -> Void = {}, _ handler: @escaping @Sendable (BusMessage) -> Void
     ) -> BusSubscription {
-        let subscriber = BusLink.Subscriber(onStanding: onStanding, onStranger: onStranger, handler: handler)
+        let subscriber = BusLink.Subscriber(onState: onState, onOtherSender: onOtherSender, handler: handler)
         onLoop { $0.subscribe(subscriber, to: match) }
         return BusSubscription { [weak self] in self?.onLoop { $0.unsubscribe(subscriber, from: match) } }
     }
@@ -100,14 +101,13 @@ public final class BusConnection: Sendable {
     /// Calls a method of an object.
     ///
     /// - Parameters:
-    ///   - member: the method.
-    ///   - interface: whose method it is.
-    ///   - path: the object.
-    ///   - destination: the bus name of the object's service. It is not started if it does not run.
-    ///   - arguments: of basic types.
-    ///   - timeout: how long to wait for the answer.
-    ///   - reply: gets the answer, or why there is none, on the loop's thread, once, unless the connection object goes
-    ///     away before.
+    ///   - member: The method.
+    ///   - interface: The interface of the method.
+    ///   - path: The object.
+    ///   - destination: The bus name of the object's service. A service that does not run is not started.
+    ///   - arguments: Values of basic types.
+    ///   - timeout: How long to wait for the reply.
+    ///   - reply: Gets the reply or an error, on the loop's thread, once, unless this connection is released before.
     public func call(
         _ member: String, of interface: String, at path: String, on destination: String, _ arguments: [BusValue] = [],
         timeout: Duration = .seconds(25), reply: @escaping @Sendable (Result<[BusValue], BusError>) -> Void
@@ -118,14 +118,14 @@ public final class BusConnection: Sendable {
         onLoop { $0.call(request, reply) }
     }
 
-    /// Asks for a property of an object (org.freedesktop.DBus.Properties).
+    /// Reads a property of an object (org.freedesktop.DBus.Properties).
     ///
     /// - Parameters:
-    ///   - property: its name.
-    ///   - interface: the interface that it belongs to.
-    ///   - path: the object.
-    ///   - destination: the name of the service that has the object.
-    ///   - reply: gets the value, as of ``call(_:of:at:on:_:timeout:reply:)``.
+    ///   - property: The name of the property.
+    ///   - interface: The interface of the property.
+    ///   - path: The object.
+    ///   - destination: The bus name of the object's service.
+    ///   - reply: Gets the value, like the `reply` of ``call(_:of:at:on:_:timeout:reply:)``.
     public func getProperty(
         _ property: String, of interface: String, at path: String, from destination: String,
         reply: @escaping @Sendable (Result<BusValue, BusError>) -> Void
@@ -142,7 +142,7 @@ public final class BusConnection: Sendable {
         }
     }
 
-    /// The name that the bus gave this connection, for tests; nil without a bus. On the loop's thread.
+    /// The unique name of this connection, for tests; nil without a bus. Call it on the loop's thread.
     var uniqueName: String? { link.uniqueName }
 
     private func onLoop(_ body: @escaping @Sendable (BusLink) -> Void) {
@@ -154,29 +154,29 @@ public final class BusConnection: Sendable {
     }
 }
 
-/// How a subscription stands.
+/// The state of a subscription.
 public enum BusSubscriptionState: Hashable, Sendable {
     /// The bus has not been reached yet, or has not confirmed the match yet.
     case connecting
-    /// The bus has confirmed the match: what is sent from now on is heard.
+    /// The bus has confirmed the match: signals are received from now on.
     ///
-    /// `sender` is the unique name of the connection that owns the match's well-known sender; nil if nobody does, or if
-    /// the match names none. It is told anew when the owner changes.
-    case inForce(sender: String?)
-    /// The bus does not take the match (its limits, its policy). The reason is a sentence for people.
+    /// `sender` is the unique name of the connection that owns the match's well-known sender. It is nil if the name has
+    /// no owner, or if the match has no well-known sender. A change of the owner is reported as a new state.
+    case active(sender: String?)
+    /// The bus refuses the match (its limits, its policy). The reason is a sentence for people.
     case refused(reason: String)
     /// There is no connection. The reason is that of ``BusAvailability/unavailable(reason:)``.
     case disconnected(reason: String)
 }
 
-/// Signals of a bus that are listened to, for as long as this is kept.
+/// A subscription to signals of a bus; it ends when this object is released.
 public final class BusSubscription: Sendable {
     private let onEnd: @Sendable () -> Void
 
     init(onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
 
-    /// Ends the subscription. Called on the loop's thread, no handler runs any more; from another thread, a call that is
-    /// under way may still end.
+    /// Ends the subscription. If it is called on the loop's thread, the handler does not run again. On another thread,
+    /// a call in progress may still end.
     public func cancel() { onEnd() }
 
     deinit { onEnd() }

@@ -1,8 +1,8 @@
-/// Why a call got no answer, or an answer that is an error.
+/// The error of a call: there was no reply, or the reply was an error.
 public struct BusError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error's name on the bus, such as `org.freedesktop.DBus.Error.AccessDenied`.
     public let name: String
-    /// What the other side says about it, for people.
+    /// The explanation of the other side, for people.
     public let message: String
 
     init(_ name: String, _ message: String) {
@@ -14,9 +14,9 @@ public struct BusError: Error, Hashable, Sendable, CustomStringConvertible {
 
     static let disconnected = BusError("org.freedesktop.DBus.Error.Disconnected", "there is no connection to the bus")
     static let tooMany = BusError(
-        "org.freedesktop.DBus.Error.LimitsExceeded", "\(BusLink.maximumCalls) calls wait for an answer already")
+        "org.freedesktop.DBus.Error.LimitsExceeded", "\(BusLink.maximumCalls) calls already wait for a reply")
     static let invalid = BusError(
-        "org.freedesktop.DBus.Error.InvalidArgs", "a name is not valid, or an argument is not of a basic type")
+        "org.freedesktop.DBus.Error.InvalidArgs", "a name is invalid, or an argument is not of a basic type")
     static let unreadable = BusError(
-        "org.freedesktop.DBus.Error.InconsistentMessage", "the answer is too large, or not what was asked for")
+        "org.freedesktop.DBus.Error.InconsistentMessage", "the reply is too large or has unexpected types")
 }

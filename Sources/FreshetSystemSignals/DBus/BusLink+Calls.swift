@@ -1,7 +1,7 @@
 import CSystemd
 
 extension BusLink {
-    /// A method to be called.
+    /// A method call.
     struct Request: Sendable {
         var destination: String
         var path: String
@@ -18,13 +18,14 @@ extension BusLink {
         send(request, isOwn: false, reply)
     }
 
-    /// - Parameter isOwn: made by this object, which bounds such calls by itself and needs no word of a lost bus.
+    /// - Parameter isOwn: Whether this object made the call. Such calls are bounded by this object, and do not get an
+    ///   error when the bus is lost.
     func send(_ request: Request, isOwn: Bool, _ reply: @escaping (Result<[BusValue], BusError>) -> Void) {
         guard let bus, let message = make(request, on: bus) else { return reply(.failure(.invalid)) }
         defer { sd_bus_message_unref(message) }
         nextCall += 1
         let call = PendingCall(nextCall, isOwn: isOwn, link: self, reply: reply)
-        // At least a microsecond: zero would mean sd-bus's own timeout. At most a day.
+        // At least one microsecond: zero would mean sd-bus's own timeout. At most one day.
         let timeout = max(.microseconds(1), min(request.timeout, .seconds(86_400))).components
         let microseconds = UInt64(timeout.seconds * 1_000_000 + timeout.attoseconds / 1_000_000_000_000)
         let sent = sd_bus_call_async(
@@ -46,7 +47,7 @@ extension BusLink {
         return made
     }
 
-    /// An answer, an error or the timeout: only noted. The call lives as long as its slot.
+    /// A reply, an error or the timeout: it is only recorded here. The call lives as long as its slot.
     private static let answered: sd_bus_message_handler_t = { message, call, _ in
         guard let message, let call else { return 0 }
         let pending = Unmanaged<PendingCall>.fromOpaque(call).takeUnretainedValue()

@@ -6,17 +6,17 @@ extension BusLink {
         let text = match.rule
         if let rule = rules[text] {
             rule.subscribers.append(subscriber)
-            subscriber.onStanding(rule.standing)
+            subscriber.onState(rule.subscriptionState)
             return
         }
-        let rule = Rule(match, initialStanding)
+        let rule = Rule(match, initialState)
         rule.subscribers = [subscriber]
         rules[text] = rule
         if let name = match.wellKnownSender {
             owners[name, default: Owner()].uses += 1
             if isReady, owners[name]?.uses == 1 { follow(name) }
         }
-        subscriber.onStanding(rule.standing)
+        subscriber.onState(rule.subscriptionState)
         if isReady { install(text) }
     }
 
@@ -29,51 +29,51 @@ extension BusLink {
         rule.subscribers.remove(at: index)
         guard rule.subscribers.isEmpty else { return }
         rules[text] = nil
-        if isReady { askDaemon("RemoveMatch", text) { _ in } }
+        if isReady { queryDaemon("RemoveMatch", text) { _ in } }
         guard let name = match.wellKnownSender else { return }
         owners[name]?.uses -= 1
         if owners[name]?.uses == 0 {
             owners[name] = nil
-            if isReady { askDaemon("RemoveMatch", Self.ownerMatch(name).rule) { _ in } }
+            if isReady { queryDaemon("RemoveMatch", Self.ownerMatch(name).rule) { _ in } }
         }
     }
 
-    /// Follows who owns a name. The bus answers in order: when it has a rule that was asked for after this, the owner is
-    /// known.
+    /// Follows the owner of a name. The bus replies in order: when it has confirmed a rule that was requested after
+    /// this, the owner is known.
     func follow(_ name: String) {
-        owners[name]?.fault = nil
-        askDaemon("AddMatch", Self.ownerMatch(name).rule) { [weak self] answer in
-            if case .failure(let error) = answer { self?.owners[name]?.fault = error.description }
+        owners[name]?.error = nil
+        queryDaemon("AddMatch", Self.ownerMatch(name).rule) { [weak self] answer in
+            if case .failure(let error) = answer { self?.owners[name]?.error = error.description }
         }
-        askDaemon("GetNameOwner", name) { [weak self] answer in
+        queryDaemon("GetNameOwner", name) { [weak self] answer in
             switch answer {
             case .success(let values):
                 guard case .string(let owner)? = values.first else { return }
                 self?.owners[name]?.uniqueName = owner
-            case .failure: self?.owners[name]?.uniqueName = nil  // nobody owns it
+            case .failure: self?.owners[name]?.uniqueName = nil  // it has no owner
             }
         }
     }
 
     func install(_ text: String) {
         guard let rule = rules[text] else { return }
-        askDaemon("AddMatch", text) { [weak self, weak rule] answer in
+        queryDaemon("AddMatch", text) { [weak self, weak rule] answer in
             guard let self, let rule, self.rules[text] === rule else { return }
             if case .failure(let error) = answer {
                 self.set(.refused(reason: error.description), of: rule)
             } else if let name = rule.match.wellKnownSender {
-                self.tell(rule, of: self.owners[name])
+                self.notify(rule, of: self.owners[name])
             } else {
-                self.set(.inForce(sender: nil), of: rule)
+                self.set(.active(sender: nil), of: rule)
             }
         }
     }
 
-    private func tell(_ rule: Rule, of owner: Owner?) {
-        if let fault = owner?.fault {
-            set(.refused(reason: fault), of: rule)
+    private func notify(_ rule: Rule, of owner: Owner?) {
+        if let error = owner?.error {
+            set(.refused(reason: error), of: rule)
         } else {
-            set(.inForce(sender: owner?.uniqueName), of: rule)
+            set(.active(sender: owner?.uniqueName), of: rule)
         }
     }
 
@@ -83,7 +83,7 @@ extension BusLink {
             member: "NameOwnerChanged", firstArgument: name)
     }
 
-    private func askDaemon(
+    private func queryDaemon(
         _ member: String, _ argument: String, _ reply: @escaping (Result<[BusValue], BusError>) -> Void
     ) {
         let request = Request(
@@ -97,15 +97,15 @@ extension BusLink {
     func dispatch(_ message: BusMessage) {
         let sender = message.sender
         if sender == BusName.daemon, message.member == "NameOwnerChanged" { ownerChanged(message) }
-        var hearers: [(Rule, Subscriber)] = []
+        var receivers: [(Rule, Subscriber)] = []
         for rule in rules.values where message.agrees(with: rule.match) {
             guard isFrom(sender, rule.match) else {
-                for subscriber in rule.subscribers { subscriber.onStranger() }
+                for subscriber in rule.subscribers { subscriber.onOtherSender() }
                 continue
             }
-            for subscriber in rule.subscribers { hearers.append((rule, subscriber)) }
+            for subscriber in rule.subscribers { receivers.append((rule, subscriber)) }
         }
-        for (rule, subscriber) in hearers where rule.subscribers.contains(where: { $0 === subscriber }) {
+        for (rule, subscriber) in receivers where rule.subscribers.contains(where: { $0 === subscriber }) {
             subscriber.handler(message)
         }
     }
@@ -121,7 +121,7 @@ extension BusLink {
         else { return }
         owners[name]?.uniqueName = new.isEmpty ? nil : new
         for rule in rules.values.map({ $0 }) where rule.match.wellKnownSender == name {
-            if case .inForce = rule.standing { tell(rule, of: owners[name]) }
+            if case .active = rule.subscriptionState { notify(rule, of: owners[name]) }
         }
     }
 }

@@ -2,61 +2,61 @@ import CSystemd
 import FreshetEventLoop
 import Glibc
 
-/// The connection itself: the one owner of sd-bus's objects.
+/// The connection itself: the only owner of sd-bus's objects.
 ///
-/// An object of sd-bus belongs to one thread for its whole life, also under a lock (sd-bus(3)). So all of this happens
-/// on the loop's thread: every method traps elsewhere.
+/// An object of sd-bus belongs to one thread for its whole life, even under a lock (sd-bus(3)). So everything runs on
+/// the loop's thread: every method traps on other threads.
 ///
-/// sd-bus's callbacks only note what came; handlers run after sd-bus has returned, and may do anything, also end the
+/// sd-bus's callbacks only record messages. Handlers run after sd-bus has returned, and may do anything, even end the
 /// subscription whose signal they handle.
 ///
-/// Matches are kept here, not in sd-bus: it parses rules in its own way (a backslash escapes, which for the bus it does
-/// not), and takes a peer that poses as the owner of a well-known name for the owner.
-// Unchecked: nothing in it is reached but on the loop's thread, see above. What is freed elsewhere, after the loop has
-// stopped for good, nobody else can reach.
+/// Matches are kept here, not in sd-bus. sd-bus parses rules differently from the bus (a backslash escapes), and
+/// accepts a peer that pretends to own a well-known name.
+// Unchecked: everything in it is only accessed on the loop's thread, see above. The deinitializer may run elsewhere,
+// after the loop has stopped for good; then nothing else has a reference.
 final class BusLink: @unchecked Sendable {
-    /// The most messages that are handled in one turn of the loop: a flood must not hold it up.
-    static let messagesPerTurn = 128
-    /// The most calls that may wait for an answer. It bounds what a caller in a loop can pile up.
+    /// The maximum number of messages that are handled in one iteration of the loop, so that a flood does not block it.
+    static let messagesPerIteration = 128
+    /// The maximum number of calls that wait for a reply; it bounds a caller that calls in a loop.
     static let maximumCalls = 1_024
 
-    /// Who listens to a match.
+    /// A subscriber of a match.
     final class Subscriber: Sendable {
-        let onStanding: @Sendable (BusSubscriptionState) -> Void
-        /// Called for a message that would be wanted, had another sender sent it.
-        let onStranger: @Sendable () -> Void
+        let onState: @Sendable (BusSubscriptionState) -> Void
+        /// Called for a message that agrees with the match except for its sender.
+        let onOtherSender: @Sendable () -> Void
         let handler: @Sendable (BusMessage) -> Void
 
         init(
-            onStanding: @escaping @Sendable (BusSubscriptionState) -> Void,
-            onStranger: @escaping @Sendable () -> Void = {},
+            onState: @escaping @Sendable (BusSubscriptionState) -> Void,
+            onOtherSender: @escaping @Sendable () -> Void = {},
             handler: @escaping @Sendable (BusMessage) -> Void
         ) {
-            self.onStanding = onStanding
-            self.onStranger = onStranger
+            self.onState = onState
+            self.onOtherSender = onOtherSender
             self.handler = handler
         }
     }
 
-    /// One rule at the bus, and all who listen to it.
+    /// One rule at the bus, with all its subscribers.
     final class Rule {
         let match: BusMatch
         var subscribers: [Subscriber] = []
-        var standing: BusSubscriptionState
+        var subscriptionState: BusSubscriptionState
 
-        init(_ match: BusMatch, _ standing: BusSubscriptionState) {
+        init(_ match: BusMatch, _ subscriptionState: BusSubscriptionState) {
             self.match = match
-            self.standing = standing
+            self.subscriptionState = subscriptionState
         }
     }
 
-    /// A well-known name that rules have for their sender.
+    /// The owner of a well-known name that is the sender in a rule.
     struct Owner {
-        /// The unique name of its owner; nil: none, or not known yet.
+        /// The unique name of the owner; nil: there is none, or it is not known yet.
         var uniqueName: String?
-        /// Why its owner cannot be followed.
-        var fault: String?
-        /// How many rules need it.
+        /// Why the owner cannot be followed.
+        var error: String?
+        /// The number of rules with this name.
         var uses = 0
     }
 
@@ -65,7 +65,7 @@ final class BusLink: @unchecked Sendable {
         case reply(UInt64, Result<[BusValue], BusError>)
     }
 
-    /// A call that waits for its answer.
+    /// A call that waits for its reply.
     final class PendingCall {
         let identifier: UInt64
         let isOwn: Bool
@@ -82,7 +82,7 @@ final class BusLink: @unchecked Sendable {
             self.reply = reply
         }
 
-        // The callback comes no more after this.
+        // The callback is not called after this.
         deinit { sd_bus_slot_unref(slot) }
     }
 
@@ -94,23 +94,23 @@ final class BusLink: @unchecked Sendable {
     private var isEnded = false
 
     var bus: OpaquePointer?
-    /// The bus has taken us.
+    /// The bus has accepted this connection.
     var isReady = false
     private var watch: DescriptorWatch?
     private var watched: (descriptor: Int32, interest: Interest)?
-    /// sd-bus's own deadline, or work that is left for the next turn.
-    private var turnTimer: LoopTimer?
+    /// The timer for sd-bus's deadline, or for work that is left for the next iteration.
+    private var settleTimer: LoopTimer?
     private var retryTimer: LoopTimer?
 
     var arrivals: [Arrival] = []
     var calls: [UInt64: PendingCall] = [:]
     var nextCall: UInt64 = 0
-    /// Of ``calls``, those that others made.
+    /// The number of calls in ``calls`` that clients made.
     var foreignCalls = 0
     var rules: [String: Rule] = [:]
     var owners: [String: Owner] = [:]
 
-    /// - Parameter address: nil: nothing says where the bus is.
+    /// - Parameter address: Nil: the environment has no address.
     init(_ loop: EventLoop, address: String?, onAvailability: @escaping @Sendable (BusAvailability) -> Void) {
         self.loop = loop
         self.address = address
@@ -126,18 +126,18 @@ final class BusLink: @unchecked Sendable {
     func start() {
         checkThread()
         guard let loop, !isEnded else { return }
-        turnTimer = LoopTimer(loop, named: "D-Bus") { [weak self] in self?.turn() }
+        settleTimer = LoopTimer(loop, named: "D-Bus") { [weak self] in self?.process() }
         retryTimer = LoopTimer(loop, named: "D-Bus") { [weak self] in self?.open() }
         open()
     }
 
-    /// Ends it for good; nobody is told.
+    /// Ends the connection for good; subscribers are not notified.
     func end() {
         isEnded = true
         close()
         rules = [:]
         retryTimer = nil
-        turnTimer = nil
+        settleTimer = nil
     }
 
     private func open() {
@@ -155,27 +155,27 @@ final class BusLink: @unchecked Sendable {
         let steps: [() -> Int32] = [
             { sd_bus_set_address(made, address) },
             { sd_bus_set_bus_client(made, 1) },
-            // A socket that is not there is waited for by inotify(7).
+            // If the socket does not exist, sd-bus waits for it with inotify(7).
             { sd_bus_set_watch_bind(made, 1) },
             { sd_bus_negotiate_fds(made, 0) },
-            { sd_bus_add_filter(made, nil, Self.heard, Unmanaged.passUnretained(self).toOpaque()) },
+            { sd_bus_add_filter(made, nil, Self.received, Unmanaged.passUnretained(self).toOpaque()) },
             { sd_bus_start(made) },
         ]
         for step in steps {
             result = step()
             if result < 0 { return lost(result) }
         }
-        turn()
+        process()
     }
 
     private func close() {
         watch?.cancel()
         watch = nil
         watched = nil
-        turnTimer?.disarm()
+        settleTimer?.disarm()
         isReady = false
         arrivals = []
-        calls = [:]  // their slots before the bus
+        calls = [:]  // their slots must be released before the bus
         foreignCalls = 0
         if let bus { sd_bus_close_unref(bus) }
         bus = nil
@@ -190,21 +190,21 @@ final class BusLink: @unchecked Sendable {
         let pause = reconnection.ended(at: .now)
         if let pause { retryTimer?.arm(at: .now + pause) }
         let reason = wasReady ? "the connection to the bus was lost (\(error))" : "there is no bus (\(error))"
-        become(.unavailable(reason: pause == nil ? "\(reason), and it is not tried again" : reason))
+        become(.unavailable(reason: pause == nil ? "\(reason); no further attempts are made" : reason))
         for call in waiting where !call.isOwn { call.reply(.failure(.disconnected)) }
     }
 
-    // MARK: Turns
+    // MARK: Processing
 
-    /// Has sd-bus do what it can do without waiting, and hands on what came.
-    private func turn() {
+    /// Lets sd-bus do everything that it can do without waiting, and delivers the messages.
+    private func process() {
         checkThread()
         guard let bus else { return }
         var isDrained = false
-        for _ in 0..<Self.messagesPerTurn {
+        for _ in 0..<Self.messagesPerIteration {
             let result = sd_bus_process(bus, nil)
             deliver()
-            guard self.bus == bus else { return }  // a handler ended it
+            guard self.bus == bus else { return }  // a handler ended the connection
             if result < 0 { return lost(result) }
             if !isReady, sd_bus_is_ready(bus) > 0 { becameReady() }
             if result == 0 {
@@ -214,7 +214,7 @@ final class BusLink: @unchecked Sendable {
         }
         if !isReady, isWaitingForSocket {
             become(
-                .unavailable(reason: "there is no bus at '\(address ?? "")'; it is used as soon as it appears"))
+                .unavailable(reason: "there is no bus at '\(address ?? "")'; it is used when it appears"))
         }
         wait(isDrained: isDrained)
     }
@@ -235,21 +235,22 @@ final class BusLink: @unchecked Sendable {
         }
     }
 
-    /// Watches what sd-bus wants to be watched until the next turn.
+    /// Watches the descriptor and the deadline that sd-bus requires, until the next call of `process`.
     private func wait(isDrained: Bool) {
         guard let bus, let loop else { return }
         let descriptor = sd_bus_get_fd(bus)
         let events = sd_bus_get_events(bus)
         guard descriptor >= 0, events >= 0 else { return lost(min(descriptor, events)) }
-        // With work left, the timer alone brings the next turn: both would be two turns in one of the loop's.
+        // If work is left, only the timer continues it: with both, there would be two calls in one iteration of the
+        // loop.
         var interest: Interest = []
         if isDrained && events & Int32(POLLIN) != 0 { interest.insert(.read) }
         if isDrained && events & Int32(POLLOUT) != 0 { interest.insert(.write) }
-        // While it connects, sd-bus may close a descriptor and open another one of the same number.
+        // While it connects, sd-bus may close a descriptor and open another one with the same number.
         if !isReady || watched?.descriptor != descriptor {
             watch?.cancel()
             do {
-                watch = try loop.watch(descriptor, for: interest, named: "D-Bus") { [weak self] _ in self?.turn() }
+                watch = try loop.watch(descriptor, for: interest, named: "D-Bus") { [weak self] _ in self?.process() }
             } catch {
                 return lost(-error.errno)
             }
@@ -258,22 +259,23 @@ final class BusLink: @unchecked Sendable {
         }
         watched = (descriptor, interest)
         guard isDrained else {
-            turnTimer?.arm(at: .now)
+            settleTimer?.arm(at: .now)
             return
         }
         var timeout = UInt64.max
         if sd_bus_get_timeout(bus, &timeout) >= 0, timeout != .max {
-            // Microseconds of CLOCK_MONOTONIC. Sleep brings the timer early, never late: sd-bus then names a new one.
+            // Microseconds of CLOCK_MONOTONIC. After a sleep of the machine the timer is early, never late: sd-bus then
+            // returns a new deadline.
             var time = timespec()
             clock_gettime(CLOCK_MONOTONIC, &time)
             let now = UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
-            turnTimer?.arm(at: .now + .microseconds(Int64(clamping: timeout > now ? timeout - now : 0)))
+            settleTimer?.arm(at: .now + .microseconds(Int64(clamping: timeout > now ? timeout - now : 0)))
         } else {
-            turnTimer?.disarm()
+            settleTimer?.disarm()
         }
     }
 
-    /// sd-bus has an inotify descriptor instead of a socket.
+    /// Whether sd-bus has an inotify descriptor instead of a socket.
     private var isWaitingForSocket: Bool {
         guard let bus else { return false }
         var status = stat()
@@ -292,22 +294,22 @@ final class BusLink: @unchecked Sendable {
         guard new != availability else { return }
         availability = new
         onAvailability(new)
-        let standing: BusSubscriptionState
+        let subscriptionState: BusSubscriptionState
         switch new {
-        case .connecting, .connected: standing = .connecting
-        case .unavailable(let reason): standing = .disconnected(reason: reason)
+        case .connecting, .connected: subscriptionState = .connecting
+        case .unavailable(let reason): subscriptionState = .disconnected(reason: reason)
         }
-        for rule in rules.values.map({ $0 }) { set(standing, of: rule) }
+        for rule in rules.values.map({ $0 }) { set(subscriptionState, of: rule) }
     }
 
-    func set(_ standing: BusSubscriptionState, of rule: Rule) {
-        guard standing != rule.standing else { return }
-        rule.standing = standing
-        for subscriber in rule.subscribers { subscriber.onStanding(standing) }
+    func set(_ subscriptionState: BusSubscriptionState, of rule: Rule) {
+        guard subscriptionState != rule.subscriptionState else { return }
+        rule.subscriptionState = subscriptionState
+        for subscriber in rule.subscribers { subscriber.onState(subscriptionState) }
     }
 
-    /// The standing of a rule that the bus does not know yet.
-    var initialStanding: BusSubscriptionState {
+    /// The state of a rule that the bus has not received yet.
+    var initialState: BusSubscriptionState {
         if case .unavailable(let reason) = availability { return .disconnected(reason: reason) }
         return .connecting
     }
@@ -319,13 +321,13 @@ final class BusLink: @unchecked Sendable {
         return name.map { String(cString: $0) }
     }
 
-    /// sd-bus hands over each message that is no answer: only noted.
-    private static let heard: sd_bus_message_handler_t = { message, link, _ in
+    /// sd-bus passes each message that is not a reply; it is only recorded here.
+    private static let received: sd_bus_message_handler_t = { message, link, _ in
         guard let message, let link else { return 0 }
         var type: UInt8 = 0
         if sd_bus_message_get_type(message, &type) >= 0, type == UInt8(SD_BUS_MESSAGE_SIGNAL) {
             Unmanaged<BusLink>.fromOpaque(link).takeUnretainedValue().arrivals.append(.signal(BusMessage(message)))
         }
-        return 0  // sd-bus goes on: it answers what everybody has to answer
+        return 0  // sd-bus continues: it replies to the standard methods
     }
 }

@@ -1,36 +1,36 @@
-/// Which signals of a bus are wanted: those that agree with all that is given.
+/// Selects signals of a bus: those that agree with all given values.
 ///
 /// ```swift
 /// try BusMatch(interface: "org.freedesktop.UPower", member: "DeviceAdded")
 /// ```
 ///
-/// Names are those of the D-Bus specification, "Valid Names"; a match that could never match, or that the bus would not
-/// take, is refused when it is made.
+/// Names follow the D-Bus specification, "Valid Names". A match that could never match, or that the bus would not
+/// accept, throws when it is made.
 public struct BusMatch: Hashable, Sendable {
-    /// Why a match is refused. The description is a sentence for people.
+    /// The error of an invalid match. The description is a sentence for people.
     public struct InvalidMatch: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong, and what would be right.
+        /// The error, and how to correct it.
         public let description: String
     }
 
-    /// The most bytes of a rule that dbus-daemon takes (DBUS_MAXIMUM_MATCH_RULE_LENGTH).
+    /// The maximum length of a rule in bytes for dbus-daemon (DBUS_MAXIMUM_MATCH_RULE_LENGTH).
     public static let maximumRuleLength = 1_024
-    /// The most bytes of a name (D-Bus specification, "Valid Names").
+    /// The maximum length of a name in bytes (D-Bus specification, "Valid Names").
     static let maximumNameLength = 255
 
-    /// The unique name of a connection (`:1.42`), or a well-known name: then whoever owns that at the time, and nobody
-    /// else.
+    /// The unique name of a connection (`:1.42`), or a well-known name. A well-known name stands for the connection
+    /// that owns the name at the time.
     public let sender: String?
     /// The object's path.
     public let path: String?
-    /// The object's path, or that of one above it.
+    /// The object's path, or the path of an ancestor.
     public let pathNamespace: String?
     public let interface: String?
     public let member: String?
-    /// The first argument, if that is a string.
+    /// The first argument, if it is a string.
     public let firstArgument: String?
 
-    /// What is nil is not looked at. `path` and `pathNamespace` do not go together.
+    /// Values that are nil are ignored. `path` and `pathNamespace` exclude each other.
     public init(
         sender: String? = nil, path: String? = nil, pathNamespace: String? = nil, interface: String? = nil,
         member: String? = nil, firstArgument: String? = nil
@@ -38,10 +38,10 @@ public struct BusMatch: Hashable, Sendable {
         self.init(
             valid: sender, path: path, pathNamespace: pathNamespace, interface: interface, member: member,
             firstArgument: firstArgument)
-        if let fault { throw InvalidMatch(description: fault) }
+        if let error { throw InvalidMatch(description: error) }
     }
 
-    /// From names that are known to be valid.
+    /// Makes a match from names that are known to be valid.
     init(
         valid sender: String?, path: String? = nil, pathNamespace: String? = nil, interface: String? = nil,
         member: String? = nil, firstArgument: String? = nil
@@ -62,57 +62,57 @@ public struct BusMatch: Hashable, Sendable {
             ("member", member), ("arg0", firstArgument),
         ]
         for case (let key, let value?) in keys {
-            // Within apostrophes all is literal; an apostrophe itself stands outside of them, after a backslash.
+            // Text within apostrophes is literal. An apostrophe itself is written outside of them, after a backslash.
             let quoted = value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#)
             parts.append("\(key)='\(quoted)'")
         }
         return parts.joined(separator: ",")
     }
 
-    /// The sender's name if it is one that changes hands.
+    /// The sender's name if it is a well-known name, whose owner can change.
     var wellKnownSender: String? {
         guard let sender, !sender.hasPrefix(":"), sender != BusName.daemon else { return nil }
         return sender
     }
 
-    /// Whether the path is one that is wanted.
+    /// Whether a path agrees with the match.
     func accepts(path given: String) -> Bool {
         if let path { return given == path }
         guard let pathNamespace, pathNamespace != "/" else { return true }
         return given == pathNamespace || given.hasPrefix(pathNamespace + "/")
     }
 
-    private var fault: String? {
+    private var error: String? {
         if [sender, path, pathNamespace, interface, member, firstArgument].allSatisfy({ $0 == nil }) {
-            return "a match of everything: name at least a sender, a path, an interface or a member"
+            return "the match selects every signal; set at least a sender, a path, an interface or a member"
         }
-        if path != nil && pathNamespace != nil { return "both a path and a path name space: one of them is enough" }
+        if path != nil && pathNamespace != nil { return "both a path and a path namespace are set; remove one of them" }
         if let sender, !BusName.isBusName(sender) {
-            return "'\(sender)' is no bus name: such as org.example.Service, or :1.42"
+            return "'\(sender)' is not a bus name, such as org.example.Service or :1.42"
         }
         for path in [path, pathNamespace].compactMap({ $0 }) where !BusName.isObjectPath(path) {
-            return "'\(path)' is no object path: such as /org/example/Object"
+            return "'\(path)' is not an object path, such as /org/example/Object"
         }
         if let interface, !BusName.isInterface(interface) {
-            return "'\(interface)' is no interface: such as org.example.Interface"
+            return "'\(interface)' is not an interface, such as org.example.Interface"
         }
         if let member, !BusName.isMember(member) {
-            return "'\(member)' is no signal's name: letters, digits and '_', and no digit first"
+            return "'\(member)' is not a signal name; use letters, digits and '_', no digit first"
         }
         if interface == "org.freedesktop.DBus.Local" || path == "/org/freedesktop/DBus/Local" {
-            return "what a connection says to itself does not come from the bus: leave out org.freedesktop.DBus.Local"
+            return "signals of org.freedesktop.DBus.Local do not come from the bus; remove this match"
         }
-        if firstArgument?.utf8.contains(0) == true { return "the first argument has a zero byte: no string has one" }
+        if firstArgument?.utf8.contains(0) == true { return "the first argument must not contain a zero byte" }
         if rule.utf8.count > Self.maximumRuleLength {
-            return "longer than the \(Self.maximumRuleLength) bytes that a bus takes for a match: shorten it"
+            return "the match is longer than the \(Self.maximumRuleLength) bytes that a bus accepts; shorten it"
         }
         return nil
     }
 }
 
-/// Names as the D-Bus specification, "Valid Names", has them.
+/// Names according to the D-Bus specification, "Valid Names".
 enum BusName {
-    /// The bus itself. The bus writes the sender into each message, so that nobody else can be it.
+    /// The bus itself. The bus writes the sender into each message, so no other sender can use this name.
     static let daemon = "org.freedesktop.DBus"
 
     static func isBusName(_ name: String) -> Bool {
@@ -138,7 +138,7 @@ enum BusName {
             .allSatisfy { part in !part.isEmpty && part.allSatisfy { isLetter($0) || isDigit($0) } }
     }
 
-    /// Two parts or more with dots between them; `isAllowed` gets a byte, and whether it is a part's first.
+    /// Two or more parts, separated by dots; `isAllowed` gets a byte, and whether it is the first of a part.
     private static func isDotted(_ name: Substring, length: Int, _ isAllowed: (UInt8, Bool) -> Bool) -> Bool {
         let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count >= 2, length <= BusMatch.maximumNameLength else { return false }
@@ -147,7 +147,7 @@ enum BusName {
         }
     }
 
-    /// A letter in the specification's sense: `_` is one.
+    /// A letter according to the specification, which includes `_`.
     private static func isLetter(_ byte: UInt8) -> Bool {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || byte == UInt8(ascii: "_")
     }

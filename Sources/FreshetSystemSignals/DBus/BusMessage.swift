@@ -1,13 +1,13 @@
 import CSystemd
 import Glibc
 
-/// A signal that came by a bus. It is lent to the handler, on the loop's thread; what is to be kept is copied from it.
+/// A signal of a bus. It is valid on the loop's thread while the handler runs; copy the values that you need later.
 ///
-/// Nothing of its body is looked at before it is asked for, so that a large message costs what the bus made of it.
+/// The body is only read when a property needs it, so the size of a message has no further cost.
 public final class BusMessage {
     private let message: OpaquePointer
 
-    /// - Parameter message: gets a reference of this object's own.
+    /// - Parameter message: This object takes its own reference.
     init(_ message: OpaquePointer) {
         self.message = message
         sd_bus_message_ref(message)
@@ -30,7 +30,7 @@ public final class BusMessage {
         return reader.readAll()
     }
 
-    /// The first argument, if that is a string.
+    /// The first argument, if it is a string.
     var firstArgument: String? {
         guard sd_bus_message_rewind(message, 1) >= 0 else { return nil }
         var text: UnsafePointer<CChar>?
@@ -38,7 +38,7 @@ public final class BusMessage {
         return found > 0 ? text.map { String(cString: $0) } : nil
     }
 
-    /// Whether it is a signal that a match wants, but for the sender.
+    /// Whether the signal agrees with a match, except for the sender.
     func agrees(with match: BusMatch) -> Bool {
         if let wanted = match.member, !Self.equal(sd_bus_message_get_member(message), wanted) { return false }
         if let wanted = match.interface, !Self.equal(sd_bus_message_get_interface(message), wanted) { return false }

@@ -2,7 +2,7 @@ import FreshetEventLoop
 public import FreshetSignals
 import Synchronization
 
-/// The signals of a bus, each match one `Signal`.
+/// The signals of a bus as `Signal` values, one for each match.
 ///
 /// ```swift
 /// let signals = BusSignals(BusConnection(loop, .system))
@@ -10,8 +10,8 @@ import Synchronization
 /// for await _ in added.signal { … }
 /// ```
 ///
-/// A message's body is not looked at, beyond what a match asks for: a large one costs what the bus made of it, and a
-/// flood is counted. What was said while there was no bus is lost (``BusConnection``).
+/// The body of a message is only read as far as the match requires, and messages of a flood are only counted. Signals
+/// that are sent while there is no bus are lost (``BusConnection``).
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class BusSignals: Sendable {
@@ -28,17 +28,17 @@ public final class BusSignals: Sendable {
 
     private struct WeakSignal {
         weak var signal: BusSignal?
-        /// Tells it from the one of the same match before it.
+        /// Distinguishes it from an earlier signal of the same match.
         let serial: UInt64
     }
 
-    /// - Parameter bus: kept for as long as this or one of its signals is.
+    /// - Parameter bus: Kept alive by this object and its signals.
     public init(_ bus: BusConnection) { self.bus = bus }
 
-    /// Whether the bus can be used at present.
+    /// Whether the bus can be used now.
     public var availability: BusAvailability { bus.availability }
 
-    /// Follows a match for as long as what is returned is kept. Who asks for a match that is followed gets the same.
+    /// Follows a match while the returned object is alive. A match that is already followed returns the same object.
     public func follow(_ match: BusMatch) -> BusSignal {
         let (signal, isNew) = state.withLock { state in
             if let signal = state.followed[match]?.signal { return (signal, false) }
@@ -48,7 +48,7 @@ public final class BusSignals: Sendable {
             state.followed[match] = WeakSignal(signal: signal, serial: serial)
             return (signal, true)
         }
-        // Not under the lock: on the loop's thread it tells how it stands at once.
+        // Not under the lock: on the loop's thread it reports its state immediately.
         if isNew { signal.begin() }
         return signal
     }
@@ -57,20 +57,20 @@ public final class BusSignals: Sendable {
         state.withLock { if $0.followed[match]?.serial == serial { $0.followed[match] = nil } }
     }
 
-    /// How many matches are followed, for tests.
+    /// The number of followed matches, for tests.
     var count: Int { state.withLock { $0.followed.count } }
 }
 
-/// One match that ``BusSignals`` follows, for as long as this is kept.
+/// One match that ``BusSignals`` follows while this object is alive.
 public final class BusSignal: Sendable {
     public let match: BusMatch
-    /// Fires at each message that the match wants. The detail names signal, sender and object.
+    /// Fires at each message that agrees with the match. The detail names signal, sender and object.
     public var signal: Signal { source.signal }
 
     private let bus: BusConnection
     private let source = SignalSource(BusSignals.signalName)
     let current = CurrentValue(BusSubscriptionState.connecting)
-    private let strangers = Counter()
+    private let otherSenders = Counter()
     private let subscription = Mutex<BusSubscription?>(nil)
     private let onEnd: @Sendable () -> Void
 
@@ -83,30 +83,30 @@ public final class BusSignal: Sendable {
     deinit { onEnd() }
 
     func begin() {
-        let subscription = bus.subscribe(match) { [current] standing in
-            current.value = standing
-        } onStranger: { [strangers] in
-            strangers.count()
+        let subscription = bus.subscribe(match) { [current] subscriptionState in
+            current.value = subscriptionState
+        } onOtherSender: { [otherSenders] in
+            otherSenders.count()
         } _: { [source] message in
             source.fire("\(message.interface).\(message.member) from \(message.sender) at \(message.path)")
         }
         self.subscription.withLock { $0 = subscription }
     }
 
-    /// How many messages were what the match wants but for their sender, and so fired nothing.
-    public var ignoredMessages: UInt64 { strangers.value }
+    /// The number of messages that were ignored because only their sender did not agree with the match.
+    public var ignoredMessages: UInt64 { otherSenders.value }
 
-    /// Fires the signal by hand.
-    package func raise(_ detail: String) { source.fire(detail) }
+    /// Fires the signal as if a message had arrived.
+    package func fire(_ detail: String) { source.fire(detail) }
 
-    /// Whether it is heard.
-    public var standing: BusSubscriptionState { current.value }
+    /// The state of the subscription.
+    public var subscriptionState: BusSubscriptionState { current.value }
 
-    /// How it stands first, then what becomes of that; a slow reader gets the newest.
-    public var standings: some AsyncSequence<BusSubscriptionState, Never> & Sendable { current }
+    /// The current state of the subscription, then each change; a slow reader gets the newest.
+    public var subscriptionStates: some AsyncSequence<BusSubscriptionState, Never> & Sendable { current }
 }
 
-/// Counts, from any thread.
+/// A counter for any thread.
 private final class Counter: Sendable {
     private let counted = Atomic<UInt64>(0)
 

@@ -1,7 +1,7 @@
 import CSystemd
 
-/// A value in a message: the types of the D-Bus specification, "Type System". (Descriptors are not negotiated, and so
-/// do not come.)
+/// A value in a message: the types of the D-Bus specification, "Type System". Descriptors are not negotiated, so there
+/// are none.
 public indirect enum BusValue: Hashable, Sendable {
     case byte(UInt8)
     case boolean(Bool)
@@ -10,13 +10,13 @@ public indirect enum BusValue: Hashable, Sendable {
     case string(String), objectPath(String), signature(String)
     case array([BusValue])
     case structure([BusValue])
-    /// One entry of a dictionary, which is an array of such.
+    /// One entry of a dictionary; a dictionary is an array of entries.
     case entry(key: BusValue, value: BusValue)
     case variant(BusValue)
 }
 
 extension BusValue {
-    /// Appends a value of a basic type to a message that is being made; false for another type, or without memory.
+    /// Appends a value of a basic type to a message; returns false for another type, or if there is no memory.
     func append(to message: OpaquePointer) -> Bool {
         func add(_ type: Unicode.Scalar, _ value: some BitwiseCopyable) -> Bool {
             withUnsafePointer(to: value) { sd_bus_message_append_basic(message, CChar(type.value), $0) >= 0 }
@@ -42,12 +42,12 @@ extension BusValue {
     }
 }
 
-/// Reads values out of a message, at its reading position, up to a bound.
+/// Reads values from a message, from its read position on, up to a limit.
 struct BusValueReader {
-    /// The most values of one message, those within others counted: a list of all sessions that logind allows
-    /// (SessionsMax= in logind.conf(5), 8,192) has six each.
+    /// The maximum number of values of one message, including nested ones: a list of all sessions that logind allows
+    /// (SessionsMax= in logind.conf(5), 8,192) has six for each session.
     static let maximumValues = 65_536
-    /// The most bytes of text of one message.
+    /// The maximum number of bytes of text of one message.
     static let maximumText = 1_048_576
 
     private let message: OpaquePointer
@@ -56,7 +56,7 @@ struct BusValueReader {
 
     init(_ message: OpaquePointer) { self.message = message }
 
-    /// What is left of the message, or of the container that was entered; nil if it is not well-formed, or too much.
+    /// Reads the rest of the message, or of the entered container; nil if it is malformed or too large.
     mutating func readAll() -> [BusValue]? {
         var values: [BusValue] = []
         while true {
@@ -100,7 +100,7 @@ struct BusValueReader {
     }
 
     private mutating func readText(_ type: CChar) -> String? {
-        // The text lies in the message, and is copied.
+        // The text belongs to the message, so copy it.
         var text: UnsafePointer<CChar>?
         guard sd_bus_message_read_basic(message, type, &text) > 0, let text else { return nil }
         let copy = String(cString: text)

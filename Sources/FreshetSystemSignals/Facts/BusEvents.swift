@@ -1,44 +1,43 @@
 public import FreshetEventLoop
 public import FreshetSignals
 
-/// The signals of a message bus (D-Bus) that agree with a match: in a line, for any program.
+/// Signals of a message bus (D-Bus) that agree with a match.
 ///
 /// ```swift
 /// let added = try BusEvents(matching: BusMatch(interface: "org.freedesktop.UPower", member: "DeviceAdded"))
 /// for await _ in added.signal { … }
 /// ```
 ///
-/// It is a description, and costs nothing. The bus is listened to while somebody iterates `changes` or is subscribed
-/// to `signal`; there is one connection for all who do, ``Sleep`` and ``Sessions`` included. See <doc:Facts> for what
-/// all of these have in common. Who wants the arguments of a signal uses ``BusConnection``.
+/// It is a description, and costs nothing. The bus is connected while there is an iteration of `changes` or a
+/// subscription to `signal`. All of them share one connection, also ``Sleep`` and ``Sessions``. See <doc:Facts> for the
+/// properties that all sources share. To read the arguments of a signal, use ``BusConnection``.
 ///
-/// **What is missing.** Without a bus, or if it refuses the match, ``BusSubscriptionState`` says so; a bus that comes, or comes
-/// back, is connected to.
+/// **Availability.** If there is no bus, or if the bus refuses the match, ``BusSubscriptionState`` shows it. A bus that
+/// appears or returns is connected.
 public struct BusEvents: Sendable {
-    /// Which signals are wanted.
+    /// The signals to receive.
     public let match: BusMatch
-    /// On which bus.
+    /// The bus.
     public let bus: BusConnection.Bus
-    private let place: SourceHost
+    private let host: SourceHost
 
     /// - Parameters:
-    ///   - match: which signals are wanted.
-    ///   - bus: on which bus.
-    ///   - loop: where the bus is listened to; nil: on the library's own thread.
+    ///   - match: The signals to receive.
+    ///   - bus: The bus.
+    ///   - loop: The event loop to use; nil: the library's own thread.
     public init(matching match: BusMatch, of bus: BusConnection.Bus = .system, on loop: EventLoop? = nil) {
         self.init(matching: match, of: bus, in: SourceHost(loop))
     }
 
-    init(matching match: BusMatch, of bus: BusConnection.Bus, in place: SourceHost) {
+    init(matching match: BusMatch, of bus: BusConnection.Bus, in host: SourceHost) {
         self.match = match
         self.bus = bus
-        self.place = place
+        self.host = host
     }
 
-    /// How the match stands at present, then each change of that: whether it is heard, and who its sender is. A slow
-    /// reader gets the newest.
+    /// The current state of the subscription, with its sender, then each change. A slow reader gets the newest.
     public var changes: some AsyncSequence<BusSubscriptionState, Never> & Sendable {
-        place.facts { [match, bus] sources in
+        host.facts { [match, bus] sources in
             let signals = sources.signals(of: bus)
             let followed = signals.follow(match)
             return (followed.current, [signals, followed] as [any Sendable])
@@ -47,9 +46,10 @@ public struct BusEvents: Sendable {
         }
     }
 
-    /// A signal that agrees with the match was sent. The occurrence's detail names it, its sender and its object.
+    /// Fires when a signal that agrees with the match was sent. The occurrence's detail names the signal, its sender
+    /// and its object.
     public var signal: Signal {
-        place.signal { [match, bus] sources in
+        host.signal { [match, bus] sources in
             let signals = sources.signals(of: bus)
             let followed = signals.follow(match)
             return (followed.signal, [signals, followed] as [any Sendable])

@@ -1,29 +1,29 @@
 public import FreshetEventLoop
 public import FreshetSignals
 
-/// SIGHUP, told apart by who sent it: in a line, for any program that blocks it.
+/// SIGHUP, by its sender: for any program that blocks it.
 ///
 /// ```swift
-/// SignalDescriptor.block([SIGHUP])                         // first of all in `main`, before there are other threads
+/// SignalDescriptor.block([SIGHUP])                         // first in `main`, before there are other threads
 /// for await _ in Hangups.reloadRequested { reload() }
 /// ```
 ///
-/// It is a description, and costs nothing. The signal is listened to while somebody iterates `changes` or is
-/// subscribed, once for all who do (``HangupSource``). A process has one queue of signals: use one loop for all of them.
-/// See <doc:Facts> for what all of these have in common.
+/// It is a description, and costs nothing. SIGHUP is received while there is an iteration of `changes` or a
+/// subscription, once for all of them (``HangupSource``). A process has one queue of signals: use one loop for all of
+/// them. See <doc:Facts> for the properties that all sources share.
 ///
-/// **What is missing.** If SIGHUP is not blocked it ends the program, as ever; ``HangupFact/obstacle`` says so.
+/// **Availability.** If SIGHUP is not blocked, it ends the program as usual; ``HangupFact/obstacle`` shows it.
 public struct Hangups: Sendable {
-    private let place: SourceHost
+    private let host: SourceHost
 
-    /// - Parameter loop: where the signal is listened to; nil: on the library's own thread.
+    /// - Parameter loop: The event loop to use; nil: the library's own thread.
     public init(on loop: EventLoop? = nil) { self.init(in: SourceHost(loop)) }
 
-    init(in place: SourceHost) { self.place = place }
+    init(in host: SourceHost) { self.host = host }
 
-    /// The present fact first, then each change of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var changes: some AsyncSequence<HangupFact, Never> & Sendable {
-        place.facts { sources in
+        host.facts { sources in
             do throws(SystemCallError) {
                 let source = try sources.hangups()
                 return (source.current, source)
@@ -35,14 +35,14 @@ public struct Hangups: Sendable {
         }
     }
 
-    /// A process asked for a reload: `reload`.
+    /// A process requested a reload: `reload`.
     public var reloadRequested: Signal { signal { $0.reloadRequested } }
 
-    /// The controlling terminal is gone, and the program is to end: `terminal-closed`.
+    /// The controlling terminal was closed, and the program should end: `terminal-closed`.
     public var terminalClosed: Signal { signal { $0.terminalClosed } }
 
     private func signal(_ which: @escaping @Sendable (HangupSource) -> Signal) -> Signal {
-        place.signal { sources in
+        host.signal { sources in
             guard let source = try? sources.hangups() else { return (.never, ()) }
             return (which(source), source)
         }

@@ -1,41 +1,41 @@
 public import FreshetEventLoop
 public import FreshetSignals
 
-/// Whether the network can be reached, and by which way: in a line, for any program.
+/// Whether the network can be reached, and on which path.
 ///
 /// ```swift
 /// for await fact in Reachability.changes { print(fact) }   // via 192.0.2.1 on wan0 from 192.0.2.2
 /// ```
 ///
-/// It is a description, and costs nothing. The kernel is listened to (netlink, without privileges) while somebody
-/// iterates `changes` or is subscribed to `signal`, once for all who do. See <doc:Facts> for what all of these have
-/// in common.
+/// It is a description, and costs nothing. The kernel's netlink messages are received (without privileges) while there
+/// is an iteration of `changes` or a subscription to `signal`, once for all of them. See <doc:Facts> for the properties
+/// that all sources share.
 ///
-/// **What is missing.** Without netlink (a sandbox) there is one fact, which says so
-/// (``NetworkFact/unknownBecause``): everything is taken for reachable, and nothing fires.
+/// **Availability.** Without netlink (in a sandbox) there is one fact with ``NetworkFact/unknownBecause``: every target
+/// is assumed to be reachable, and the signal does not fire.
 ///
-/// It does not hear that the machine woke up: until the kernel knows better, the fact is that from before its sleep.
-/// ``Sleep`` tells.
+/// It does not detect that the machine resumed: until the kernel has new information, the fact is the one from before
+/// the sleep. Use ``Sleep`` for that.
 public struct Reachability: Sendable {
-    /// What is to be reachable.
+    /// The target.
     public let target: NetworkTarget
-    private let place: SourceHost
+    private let host: SourceHost
 
     /// - Parameters:
-    ///   - target: what is to be reachable; by default anything beyond this machine's own networks.
-    ///   - loop: where the kernel is listened to; nil: on the library's own thread.
+    ///   - target: The target; by default anything beyond this machine's own networks.
+    ///   - loop: The event loop to use; nil: the library's own thread.
     public init(of target: NetworkTarget = .elsewhere, on loop: EventLoop? = nil) {
         self.init(of: target, in: SourceHost(loop))
     }
 
-    init(of target: NetworkTarget, in place: SourceHost) {
+    init(of target: NetworkTarget, in host: SourceHost) {
         self.target = target
-        self.place = place
+        self.host = host
     }
 
-    /// The present fact first, then each change of it, losses included; a slow reader gets the newest.
+    /// The current fact, then each change, including losses; a slow reader gets the newest.
     public var changes: some AsyncSequence<NetworkFact, Never> & Sendable {
-        place.facts { [target] sources in
+        host.facts { [target] sources in
             let monitor = sources.network()
             let watch = monitor.watch(target)
             return (watch.current, [monitor, watch] as [any Sendable])
@@ -44,9 +44,9 @@ public struct Reachability: Sendable {
         }
     }
 
-    /// It became reachable, or is reached by another gateway, link or source address: `network`.
+    /// The target became reachable, or is reached by another gateway, link or source address: `network`.
     public var signal: Signal {
-        place.signal { [target] sources in
+        host.signal { [target] sources in
             let monitor = sources.network()
             let watch = monitor.watch(target)
             return (watch.signal, [monitor, watch] as [any Sendable])

@@ -1,37 +1,38 @@
 public import FreshetEventLoop
 public import FreshetSignals
 
-/// Which people are at this machine, and when somebody arrives: in a line, for any program.
+/// The login sessions at this machine, and when a user arrives.
 ///
 /// ```swift
 /// for await fact in Sessions.changes { print(fact) }       // session 3 of alice active, unlocked
 /// ```
 ///
-/// It is a description, and costs nothing. logind is listened to while somebody iterates `changes` or is subscribed to
-/// `foreground`, once for all who do (``SessionMonitor``). See <doc:Facts> for what all of these have in common.
+/// It is a description, and costs nothing. logind's signals are received while there is an iteration of `changes` or a
+/// subscription to `foreground`, once for all of them (``SessionMonitor``). See <doc:Facts> for the properties that all
+/// sources share.
 ///
-/// **What is missing.** Without a bus or without logind there are no sessions; ``SessionFact/logind`` says what is
-/// missing, and logind is heard as soon as it is there.
+/// **Availability.** Without a bus or without logind there are no sessions. ``SessionFact/logind`` shows what is
+/// missing. logind is used when it appears.
 public struct Sessions: Sendable {
-    /// Whose sessions count.
+    /// The users whose sessions count.
     public let scope: SessionScope
-    private let place: SourceHost
+    private let host: SourceHost
 
     /// - Parameters:
-    ///   - scope: whose sessions count; by default every local one.
-    ///   - loop: where logind is listened to; nil: on the library's own thread.
+    ///   - scope: The users whose sessions count; by default every local session counts.
+    ///   - loop: The event loop to use; nil: the library's own thread.
     public init(of scope: SessionScope = .local, on loop: EventLoop? = nil) {
         self.init(of: scope, in: SourceHost(loop))
     }
 
-    init(of scope: SessionScope, in place: SourceHost) {
+    init(of scope: SessionScope, in host: SourceHost) {
         self.scope = scope
-        self.place = place
+        self.host = host
     }
 
-    /// The present fact first, then each change of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var changes: some AsyncSequence<SessionFact, Never> & Sendable {
-        place.facts { [scope] sources in
+        host.facts { [scope] sources in
             let monitor = sources.sessions(of: scope)
             return (monitor.current, monitor)
         } otherwise: { reason in
@@ -41,7 +42,7 @@ public struct Sessions: Sendable {
 
     /// A session became active, or was unlocked: `foreground`.
     public var foreground: Signal {
-        place.signal { [scope] sources in
+        host.signal { [scope] sources in
             let monitor = sources.sessions(of: scope)
             return (monitor.foreground, monitor)
         }

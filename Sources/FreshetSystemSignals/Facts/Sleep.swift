@@ -1,28 +1,29 @@
 public import FreshetEventLoop
 public import FreshetSignals
 
-/// Whether the machine is awake, and when it woke up: in a line, for any program.
+/// Whether the machine is awake, and when it resumed.
 ///
 /// ```swift
 /// for await _ in Sleep.resumed { connections.dropIdle() }
 /// ```
 ///
-/// It is a description, and costs nothing. Clocks and logind are listened to while somebody iterates `changes` or is
-/// subscribed to a signal, once for all who do (``SleepMonitor``). See <doc:Facts> for what all of these have in common.
+/// It is a description, and costs nothing. Clocks and logind are watched while there is an iteration of `changes` or a
+/// subscription to a signal, once for all of them (``SleepMonitor``). See <doc:Facts> for the properties that all
+/// sources share.
 ///
-/// **What is missing.** Without a bus or without logind the clocks still tell of a wake; ``SleepFact/logind`` says what
-/// is missing, and logind is heard as soon as it is there.
+/// **Availability.** Without a bus or without logind the clocks still show that the machine resumed.
+/// ``SleepFact/logind`` shows what is missing. logind is used when it appears.
 public struct Sleep: Sendable {
-    private let place: SourceHost
+    private let host: SourceHost
 
-    /// - Parameter loop: where clocks and logind are listened to; nil: on the library's own thread.
+    /// - Parameter loop: The event loop to use; nil: the library's own thread.
     public init(on loop: EventLoop? = nil) { self.init(in: SourceHost(loop)) }
 
-    init(in place: SourceHost) { self.place = place }
+    init(in host: SourceHost) { self.host = host }
 
-    /// The present fact first, then each change of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var changes: some AsyncSequence<SleepFact, Never> & Sendable {
-        place.facts { sources in
+        host.facts { sources in
             let monitor = sources.sleep()
             return (monitor.current, monitor)
         } otherwise: { reason in
@@ -30,17 +31,17 @@ public struct Sleep: Sendable {
         }
     }
 
-    /// The machine woke up: `resume`, once for each wake.
+    /// The machine resumed: `resume`, once for each sleep.
     public var resumed: Signal {
-        place.signal { sources in
+        host.signal { sources in
             let monitor = sources.sleep()
             return (monitor.resumed, monitor)
         }
     }
 
-    /// The wall clock was set by a second or more, and the machine did not sleep: `clock-stepped`.
+    /// The wall clock was set by a second or more without a sleep: `clock-stepped`.
     public var clockStepped: Signal {
-        place.signal { sources in
+        host.signal { sources in
             let monitor = sources.sleep()
             return (monitor.clockStepped, monitor)
         }

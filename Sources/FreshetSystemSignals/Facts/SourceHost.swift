@@ -2,26 +2,25 @@ import FreshetEventLoop
 import FreshetSignals
 import Synchronization
 
-/// Where sources are opened by who listens to them: on the loop of a program, or on the one that all share who have
-/// none.
+/// Opens sources for subscribers: on the event loop of a program, or on a shared one.
 struct SourceHost: Sendable {
     let sources: @Sendable () throws(SystemCallError) -> SystemSources
 
-    /// - Parameter loop: nil: the library's own. It and its thread are there while somebody listens.
+    /// - Parameter loop: Nil: the library's own loop. That loop and its thread exist while there are subscribers.
     init(_ loop: EventLoop?) {
         sources = { () throws(SystemCallError) in try SourceRegistry.shared.sources(on: loop) }
     }
 
-    /// A place of one's own, for tests.
+    /// A separate host, for tests.
     init(sources: @escaping @Sendable () throws(SystemCallError) -> SystemSources) {
         self.sources = sources
     }
 
-    /// The facts of a source that each iteration opens, or finds open.
+    /// The facts of a source. Each iteration opens the source, or uses an open one.
     ///
     /// - Parameters:
-    ///   - open: returns the facts, and what has to live for them to change.
-    ///   - otherwise: the one fact there is without a loop, for this reason. The sequence goes on waiting after it.
+    ///   - open: Returns the facts, and an object that has to live while they can change.
+    ///   - otherwise: The only fact if there is no loop, for this reason. The sequence does not end after it.
     func facts<Fact: Sendable>(
         _ open: @escaping @Sendable (SystemSources) -> (CurrentValue<Fact>, any Sendable),
         otherwise: @escaping @Sendable (_ reason: String) -> Fact
@@ -37,10 +36,10 @@ struct SourceHost: Sendable {
         }
     }
 
-    /// A signal that each subscription opens, or finds open.
+    /// A signal. Each subscription opens its source, or uses an open one.
     func signal(_ open: @escaping @Sendable (SystemSources) -> (Signal, any Sendable)) -> Signal {
         Signal(opening: { [sources] in
-            // Why it is silent is what the facts say.
+            // The facts show why the signal does not fire.
             guard let sources = try? sources() else { return Signal.Opened(.never, keeping: ()) }
             let (signal, held) = open(sources)
             return Signal.Opened(signal, keeping: Lease(held, on: sources))
@@ -48,25 +47,25 @@ struct SourceHost: Sendable {
     }
 
     static func explain(_ error: SystemCallError) -> String {
-        "the system cannot be listened to (\(error)): raise the limits on open files and threads"
+        "cannot watch the system (\(error)); raise the limits on open files and threads"
     }
 }
 
-/// The sources that are open in this process, by the loops that they are on.
+/// The open sources of this process, by event loop.
 ///
-/// `shared` is a constant, made at its first use; what changes is behind the lock. It keeps nothing open or alive, so
-/// that nothing of one part of a program is to be seen in another but that what is open is not opened twice.
+/// `shared` is a constant, made at its first use; its mutable state has a lock. It only has weak references, so parts
+/// of a program do not affect each other; they only share open sources.
 final class SourceRegistry: Sendable {
     static let shared = SourceRegistry()
 
     private struct Row {
         weak var sources: SystemSources?
-        /// Tells it from the one of the same key before it.
+        /// Distinguishes it from an earlier row of the same key.
         let serial: UInt64
     }
 
     private struct State {
-        /// The library's own loop has no key. Open sources keep their loop, so that no other one has its identifier.
+        /// The library's own loop has no key. Open sources keep their loop alive, so its identifier is not reused.
         var rows: [ObjectIdentifier?: Row] = [:]
         var lastSerial: UInt64 = 0
     }
@@ -97,7 +96,7 @@ final class SourceRegistry: Sendable {
     }
 }
 
-/// The present fact first, then what becomes of it: opened by who iterates.
+/// The current fact, then each change; iterating opens the source.
 struct FactSequence<Fact: Sendable>: AsyncSequence, Sendable {
     typealias Element = Fact
     typealias Failure = Never

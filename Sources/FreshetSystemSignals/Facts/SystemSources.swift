@@ -2,9 +2,9 @@ import FreshetEventLoop
 import Glibc
 import Synchronization
 
-/// What is open on one loop, each source once however many listen to it.
+/// The open sources of one loop, each of them once, however many subscribers it has.
 ///
-/// It holds none of them: what nobody has a ``Lease`` of any more is closed.
+/// It has weak references: a source without a ``Lease`` is closed.
 final class SystemSources: Sendable {
     let loop: EventLoop
     private let ownLoop: DedicatedLoop?
@@ -20,11 +20,11 @@ final class SystemSources: Sendable {
     private let busSignals = SharedTable<BusConnection.Bus, BusSignals>()
 
     /// - Parameters:
-    ///   - loop: where all of it is listened to.
-    ///   - ownLoop: keeps that loop turning; nil: somebody else does.
-    ///   - address: where a bus is, if not where the environment says.
-    ///   - network: makes the monitor of the network; tests leave netlink out.
-    ///   - onEnd: called when nothing is open any more.
+    ///   - loop: The event loop of all sources.
+    ///   - ownLoop: Runs that loop; nil: the program runs it.
+    ///   - address: The address of a bus; nil: the one from the environment.
+    ///   - network: Makes the monitor of the network; tests replace netlink.
+    ///   - onEnd: Called when no source is open any more.
     init(
         _ loop: EventLoop, _ ownLoop: DedicatedLoop? = nil,
         address: @escaping @Sendable (BusConnection.Bus) -> String? = { _ in nil },
@@ -61,9 +61,9 @@ final class SystemSources: Sendable {
     }
 }
 
-/// Keeps open what somebody listens to.
+/// Keeps sources open for a subscriber.
 final class Lease: Sendable {
-    // In this order: what is open goes before the loop that it is on.
+    // In this order: the sources must be released before their loop.
     private let held: [any Sendable]
     private let sources: SystemSources
 
@@ -73,7 +73,7 @@ final class Lease: Sendable {
     }
 }
 
-/// Something that is made when it is wanted and nobody has it, and goes away with the last who has it.
+/// An object that is made on demand, shared by all its users, and released with the last of them.
 final class Shared<Value: AnyObject & Sendable>: Sendable {
     private struct State { weak var value: Value? }
     private let state = Mutex(State())
@@ -88,7 +88,7 @@ final class Shared<Value: AnyObject & Sendable>: Sendable {
     }
 }
 
-/// The same, for several by their keys.
+/// Objects like ``Shared``, by key.
 final class SharedTable<Key: Hashable & Sendable, Value: AnyObject & Sendable>: Sendable {
     private struct Row { weak var value: Value? }
     private let rows = Mutex<[Key: Row]>([:])
@@ -97,7 +97,8 @@ final class SharedTable<Key: Hashable & Sendable, Value: AnyObject & Sendable>: 
         rows.withLock { rows in
             if let value = rows[key]?.value { return value }
             let value = make()
-            // Rows of what has gone are taken away when one is added: there are never more than were wanted at a time.
+            // Remove rows of released objects when one is added, so that there are never more rows than objects that
+            // were alive together.
             rows = rows.filter { $0.value.value != nil }
             rows[key] = Row(value: value)
             return value
@@ -105,13 +106,13 @@ final class SharedTable<Key: Hashable & Sendable, Value: AnyObject & Sendable>: 
     }
 }
 
-/// A loop with a thread of its own, which ends with this object.
+/// An event loop with its own thread, which ends with this object.
 final class DedicatedLoop: Sendable {
     let loop: EventLoop
 
     init() throws(SystemCallError) {
         loop = try EventLoop()
-        // The thread inherits the mask. Signals of the program are for the program's threads.
+        // The thread inherits the mask. Signals of the process are for the program's own threads.
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)

@@ -2,50 +2,50 @@ public import FreshetEventLoop
 public import FreshetSignals
 import Synchronization
 
-/// Timers that go on while the machine sleeps: in a line, for any program.
+/// Timers that include the time during which the machine sleeps.
 ///
 /// ```swift
 /// for await _ in Timers.every(.seconds(3_600)).signal { … }
 /// ```
 public enum Timers {
-    /// A timer that fires again and again, from the moment on at which somebody listens to it.
+    /// A timer that fires periodically, from its first subscription on.
     ///
     /// - Parameters:
-    ///   - period: from one firing to the next; at least ``RepeatingTimer/shortestPeriod``.
-    ///   - loop: where it is waited; nil: on the library's own thread.
+    ///   - period: The time between two firings; at least ``RepeatingTimer/shortestPeriod``.
+    ///   - loop: The event loop to use; nil: the library's own thread.
     public static func every(_ period: Duration, on loop: EventLoop? = nil) -> RepeatingTimer {
         RepeatingTimer(every: period, in: SourceHost(loop))
     }
 }
 
-/// A timer that fires at multiples of its period, counted from when somebody began to listen (``Timers``).
+/// A timer that fires at multiples of its period, counted from its first subscription (``Timers``).
 ///
-/// It is a description, and costs nothing. It runs while somebody iterates `changes` or is subscribed to `signal`,
-/// once for all who listen to this value or a copy of it; when nobody does any more it ends, and begins anew with the
-/// next. What became due while the machine slept fires once, at resume, and the firings keep their rhythm. See
-/// <doc:Facts> for what it has in common with others.
+/// It is a description, and costs nothing. It runs while there is an iteration of `changes` or a subscription to
+/// `signal`, once for all subscribers of this value or its copies. It ends with the last subscription, and a later one
+/// starts it again. Firings that became due while the machine slept are one firing at resume; the following ones keep
+/// their rhythm. See <doc:Facts> for the properties that all sources share.
 public struct RepeatingTimer: Sendable {
-    /// A shorter one would be a loop, not a timer.
+    /// The shortest period; with a shorter one the program would do nothing else.
     public static let shortestPeriod: Duration = .milliseconds(1)
 
-    /// From one firing to the next.
+    /// The time between two firings.
     public let period: Duration
-    private let place: SourceHost
+    private let host: SourceHost
     private let shared = Shared<Ticker>()
     private let makeClock: @Sendable (SystemSources) -> any AlarmClock
 
     init(
-        every period: Duration, in place: SourceHost,
+        every period: Duration, in host: SourceHost,
         clock: @escaping @Sendable (SystemSources) -> any AlarmClock = { $0.loop }
     ) {
         self.period = max(period, Self.shortestPeriod)
-        self.place = place
+        self.host = host
         makeClock = clock
     }
 
-    /// The present fact first, then each change of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var changes: some AsyncSequence<TimerFact, Never> & Sendable {
-        place.facts { [self] sources in
+        host.facts { [self] sources in
             let ticker = ticker(sources)
             return (ticker.current, ticker)
         } otherwise: { reason in
@@ -53,9 +53,9 @@ public struct RepeatingTimer: Sendable {
         }
     }
 
-    /// The period is over: `timer`.
+    /// The period has passed: `timer`.
     public var signal: Signal {
-        place.signal { [self] sources in
+        host.signal { [self] sources in
             let ticker = ticker(sources)
             return (ticker.signal, ticker)
         }
@@ -66,16 +66,16 @@ public struct RepeatingTimer: Sendable {
     }
 }
 
-/// When a timer fires next: a fact that can be asked for at any time.
+/// The state of a timer.
 public struct TimerFact: Hashable, Sendable, CustomStringConvertible {
-    /// When it fires next, by the boot clock; nil: it does not run.
+    /// When it fires next, on the boot clock; nil: the timer does not run.
     public var next: ContinuousClock.Instant?
     /// When it fired last; nil: not yet.
     public var firedAt: ContinuousClock.Instant?
-    /// Why it does not run, and what helps: a sentence for people. Nil: it runs.
+    /// Why the timer does not run, and how to repair it, as a sentence for people. Nil: it runs.
     public var obstacle: String?
 
-    /// Makes a fact by hand: for tests of what reads facts.
+    /// Makes a fact, for tests.
     public init(
         next: ContinuousClock.Instant? = nil, firedAt: ContinuousClock.Instant? = nil, obstacle: String? = nil
     ) {
@@ -84,11 +84,11 @@ public struct TimerFact: Hashable, Sendable, CustomStringConvertible {
         self.obstacle = obstacle
     }
 
-    /// For people: `running`, or why it is not.
+    /// For people: `running`, or the obstacle.
     public var description: String { obstacle ?? "running" }
 }
 
-/// A timer that runs.
+/// A running timer.
 private final class Ticker: Sendable {
     let current: CurrentValue<TimerFact>
     var signal: Signal { source.signal }
@@ -109,11 +109,11 @@ private final class Ticker: Sendable {
         alarm.arm(at: next)
     }
 
-    /// On the clock's thread.
+    /// Called on the clock's thread.
     private func expire() {
         let now = clock.now
         guard let due = current.value.next, due <= now else { return }
-        // The first multiple that is not over: what was missed is one firing.
+        // The next multiple in the future: missed firings are one firing.
         let next = due + period * (Int((now - due) / period) + 1)
         current.value = TimerFact(next: next, firedAt: now)
         alarm.withLock { $0 }?.arm(at: next)

@@ -2,38 +2,38 @@ public import FreshetEventLoop
 public import FreshetSignals
 import Glibc
 
-/// A file or directory, and when it changes: in a line, for any program.
+/// A file or directory, and when it changes.
 ///
 /// ```swift
 /// for await _ in WatchedFile(at: "/etc/hosts").signal { reload() }
 /// ```
 ///
-/// It is a description, and costs nothing. The way to the file is watched (inotify) while somebody iterates `changes`
-/// or is subscribed to `signal`, once for all who do (``FileMonitor``). See <doc:Facts> for what all of these have in
-/// common.
+/// It is a description, and costs nothing. The directories of the path are watched (inotify) while there is an
+/// iteration of `changes` or a subscription to `signal`, once for all of them (``FileMonitor``). See <doc:Facts> for
+/// the properties that all sources share.
 ///
-/// **What is missing.** Nothing has to exist yet, the directories on the way included. If changes cannot be noticed,
-/// ``FileFact/obstacle`` says why and what helps, and it is tried again.
+/// **Availability.** The file need not exist yet, nor the directories of its path. If changes cannot be detected,
+/// ``FileFact/obstacle`` shows why and how to repair it, and the monitor retries.
 public struct WatchedFile: Sendable {
     /// The absolute path.
     public let path: String
-    private let place: SourceHost
+    private let host: SourceHost
 
     /// - Parameters:
-    ///   - path: a relative one begins at the present working directory.
-    ///   - loop: where the kernel is listened to; nil: on the library's own thread.
+    ///   - path: The path; a relative one begins at the current working directory.
+    ///   - loop: The event loop to use; nil: the library's own thread.
     public init(at path: String, on loop: EventLoop? = nil) {
         self.init(at: path, in: SourceHost(loop))
     }
 
-    init(at path: String, in place: SourceHost) {
+    init(at path: String, in host: SourceHost) {
         self.path = path.hasPrefix("/") ? path : "\(Self.workingDirectory)/\(path)"
-        self.place = place
+        self.host = host
     }
 
-    /// The present fact first, then each change of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var changes: some AsyncSequence<FileFact, Never> & Sendable {
-        place.facts { [path] sources in
+        host.facts { [path] sources in
             let monitor = sources.files()
             let watch = monitor.watch(path)
             return (watch.current, [monitor, watch] as [any Sendable])
@@ -42,9 +42,9 @@ public struct WatchedFile: Sendable {
         }
     }
 
-    /// What is there changed: it was written and closed, replaced, created or removed; of a directory, an entry was.
+    /// The file was written and closed, replaced, created or removed; or an entry of the directory was.
     public var signal: Signal {
-        place.signal { [path] sources in
+        host.signal { [path] sources in
             let monitor = sources.files()
             let watch = monitor.watch(path)
             return (watch.signal, [monitor, watch] as [any Sendable])
@@ -52,7 +52,7 @@ public struct WatchedFile: Sendable {
     }
 
     private static var workingDirectory: String {
-        guard let directory = getcwd(nil, 0) else { return "" }  // it was removed: nothing is in it
+        guard let directory = getcwd(nil, 0) else { return "" }  // it was removed, so it has no entries
         defer { free(directory) }
         return String(cString: directory)
     }

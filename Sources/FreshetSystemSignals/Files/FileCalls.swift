@@ -1,8 +1,8 @@
 import FreshetEventLoop
 import Glibc
 
-/// The system calls by which paths are looked at and watched. A file system that does not answer (NFS whose server has
-/// gone) holds up each of them that gets a path, for as long as it likes, and no signal helps.
+/// The system calls that check and watch paths. On a file system that does not respond (NFS without its server) each
+/// call with a path may block for any time, and a signal does not interrupt it.
 struct FileCalls: Sendable {
     /// lstat(2).
     var status: @Sendable (_ path: String) throws(SystemCallError) -> stat
@@ -13,7 +13,7 @@ struct FileCalls: Sendable {
     /// inotify_add_watch(2).
     var add: @Sendable (InotifyDescriptor, _ path: String, InotifyEvents) throws(SystemCallError) -> Int32
 
-    /// Those of the kernel.
+    /// The kernel's calls.
     static let kernel = FileCalls(
         status: { (path) throws(SystemCallError) in
             var status = stat()

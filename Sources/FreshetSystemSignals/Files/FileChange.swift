@@ -1,61 +1,60 @@
-/// What was heard of a path since the last look.
+/// The events of a path since its last check.
 struct FileEvents: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
     /// The file was written to and closed.
     static let written = FileEvents(rawValue: 1)
-    /// The file's own name was made or renamed to: whatever is there is another file.
+    /// The file's name was created, or another file was renamed to it: the file is another one.
     static let arrived = FileEvents(rawValue: 2)
-    /// In the directory at the path something was written, came or went.
+    /// An entry of the directory was written, created or removed.
     static let entries = FileEvents(rawValue: 4)
-    /// Something on the way to it changed, or events were lost: look what is there.
+    /// A directory on the path changed, or events were lost: the path has to be checked.
     static let look = FileEvents(rawValue: 8)
-    /// A watch has ended: the way is to be watched anew.
+    /// A watch has ended: the directories of the path have to be watched again.
     static let rewatch = FileEvents(rawValue: 16)
 }
 
-/// What two looks at a path, and what was heard in between, mean.
+/// The change between two checks of a path, given the events in between.
 ///
-/// | before | after | heard | delta |
+/// | before | after | events | change |
 /// | --- | --- | --- | --- |
 /// | nothing | something | | `created` |
 /// | something | nothing | | `removed` |
 /// | something | another file or directory | | `replaced` |
-/// | a file | the same by its number | its name came anew | `replaced` |
-/// | something | the same | it was written to | `written` |
-/// | a directory | the same | an entry was written, came or went | `entriesChanged` |
-/// | something | the same, of another size or time | events were lost | `written` or `entriesChanged` |
-/// | the same | | something else | `minor` |
-/// | | | nothing | `nothing` |
+/// | a file | the same by its inode | its name was created again | `replaced` |
+/// | something | the same | it was written | `written` |
+/// | a directory | the same | an entry was written, created or removed | `entriesChanged` |
+/// | something | the same with another size or time | events were lost | `written` or `entriesChanged` |
+/// | the same | | another event | `minor` |
+/// | | | none | `nothing` |
 ///
-/// What was written counts whether or not size and time are others: two writes may fall into one tick of the file
-/// system's clock.
+/// A write counts even if size and time are unchanged: two writes may have the same time in the file system's clock.
 enum FileChange: Hashable, Sendable {
     case created, removed, replaced, written, entriesChanged, minor, nothing
 
-    init(from old: FileSnapshot?, to new: FileSnapshot?, heard: FileEvents) {
+    init(from old: FileSnapshot?, to new: FileSnapshot?, received: FileEvents) {
         switch (old, new) {
-        case (nil, nil): self = heard.isEmpty ? .nothing : .minor
+        case (nil, nil): self = received.isEmpty ? .nothing : .minor
         case (nil, .some): self = .created
         case (.some, nil): self = .removed
         case (.some(let old), .some(let new)):
             let isAnother = old.identity != new.identity || old.isDirectory != new.isDirectory
-            let looksChanged = old != new && !heard.isDisjoint(with: [.look, .rewatch])
-            if isAnother || heard.contains(.arrived) {
+            let looksChanged = old != new && !received.isDisjoint(with: [.look, .rewatch])
+            if isAnother || received.contains(.arrived) {
                 self = .replaced
-            } else if heard.contains(.written) {
+            } else if received.contains(.written) {
                 self = .written
-            } else if heard.contains(.entries) {
+            } else if received.contains(.entries) {
                 self = .entriesChanged
             } else if looksChanged {
                 self = new.isDirectory ? .entriesChanged : .written
             } else {
-                self = heard.isEmpty ? .nothing : .minor
+                self = received.isEmpty ? .nothing : .minor
             }
         }
     }
 
-    /// What the signal says for people; nil: it does not fire.
+    /// The detail of the signal; nil: it does not fire.
     var detail: String? {
         switch self {
         case .created: "created"

@@ -1,13 +1,13 @@
-/// What is at a path, as far as is known: a fact that can be asked for at any time.
+/// The state of a path.
 public struct FileFact: Hashable, Sendable, CustomStringConvertible {
-    /// Whether something is there: a file, a directory, or whatever a symbolic link leads to.
+    /// Whether a file or a directory exists at the path, after following symbolic links.
     public var exists: Bool
-    /// When ``exists`` became what it is; nil: it has been so since the path is watched.
+    /// When ``exists`` last changed; nil: not since the path is watched.
     public var since: ContinuousClock.Instant?
-    /// Why not all changes are noticed, and what helps: a sentence for people. Nil: they are.
+    /// Why not all changes can be detected, and how to repair it, as a sentence for people. Nil: all can be detected.
     public var obstacle: String?
 
-    /// Makes a fact by hand: for tests of what reads facts.
+    /// Makes a fact, for tests.
     public init(exists: Bool, since: ContinuousClock.Instant? = nil, obstacle: String? = nil) {
         self.exists = exists
         self.since = since

@@ -2,7 +2,7 @@ public import FreshetEventLoop
 import FreshetSignals
 import Synchronization
 
-/// Follows any number of paths by one inotify(7) descriptor, and fires a signal for each when what is there changes.
+/// Follows any number of paths with one inotify(7) descriptor, and fires a signal for each path when its file changes.
 ///
 /// ```swift
 /// let monitor = FileMonitor(loop)
@@ -10,65 +10,64 @@ import Synchronization
 /// for await _ in watch.signal { … }
 /// ```
 ///
-/// **What fires.** The file was closed after writing, replaced by a rename, created or removed. A path need not exist,
-/// nor its directories: as these come, they are watched. Symbolic links are followed wherever they stand in the path,
-/// and both they and what they lead to are heeded. Of a directory, its entries (not what is below them) count. A
-/// change of rights or times fires nothing, but whoever opens a file for writing and closes it has written, as
-/// touch(1) does. What is written through a memory map says nothing, and neither does what another machine does to a
-/// network file system: the kernel does not tell.
+/// **What fires.** The file was closed after writing, replaced by a rename, created or removed. The path and its
+/// directories need not exist: directories are watched as they appear. Symbolic links anywhere in the path are
+/// followed; a change of a link and a change of its target both count. For a directory its entries count, but not their
+/// contents. A change of rights or times does not fire. Opening a file for writing and closing it counts as a write, as
+/// touch(1) does. Writes through a memory map do not fire, and neither do changes that another machine makes on a
+/// network file system: the kernel does not report them.
 ///
-/// **Storms.** All that happened to a path until a look at it ends is one firing, and a turn of the loop reads a bounded
-/// number of events. When the kernel's queue overflows, every path is looked at, and those fire that are not as they
-/// were.
+/// **Bursts.** All events of a path until the end of a check are one firing, and one iteration of the loop reads a
+/// bounded number of events. When the kernel's queue overflows, every path is checked, and changed ones fire.
 ///
-/// **What is missing** is no error: ``FileFact/obstacle`` says so, other paths go on, and it is tried again: after a
-/// second, and then after pauses that double up to five minutes.
+/// **Availability.** A path that cannot be watched is not an error: ``FileFact/obstacle`` shows it, and other paths
+/// still work. The monitor retries after a second, and then with pauses that double up to five minutes.
 ///
-/// **File systems that do not answer.** A path that leads over a network may hold up a system call for ever. So paths are
-/// looked at by threads beside the loop, one for each look that hangs, at most ``looksAtOnce``; they end when they are
-/// idle. Only ``watch(_:)`` waits for the first look, and not for long.
+/// **File systems that do not respond.** A path on a network file system may block a system call for ever. So separate
+/// threads check paths, one for each check that hangs, at most ``looksAtOnce``; idle threads end. Only ``watch(_:)``
+/// waits for the first check, and for a short time only.
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class FileMonitor: Sendable {
-    /// What the occurrences of a path's signal are named after.
+    /// The name of the occurrences of a path's signal.
     public static func signalName(of path: String) -> String { "file \(path)" }
 
-    /// How often what happened.
+    /// Counters.
     public struct Counts: Hashable, Sendable {
         /// Firings, of all paths.
         public var fired: UInt64 = 0
-        /// Looks after which nothing fired.
+        /// Checks after which nothing fired.
         public var minor: UInt64 = 0
-        /// How often events were lost, and everything was looked at.
+        /// How often events were lost, so that all paths were checked.
         public var overflows: UInt64 = 0
     }
 
-    /// The most paths that are looked at at once. When that many hang, the others wait, and say so.
+    /// The maximum number of simultaneous checks. If that many hang, other paths wait, and their facts show it.
     public static let looksAtOnce = 8
-    /// How long ``watch(_:)`` waits for the first look: a disk that is busy answers within this.
-    static let patience: Duration = .seconds(1)
-    /// The same while another look hangs: who follows many dead paths must not wait for each.
-    static let shortPatience: Duration = .milliseconds(50)
-    /// The most buffers of events (of 16 KiB) that are read before the loop turns to others.
+    /// How long ``watch(_:)`` waits for the first check: enough for a busy disk.
+    static let timeout: Duration = .seconds(1)
+    /// The same while another check hangs, so that a caller with many dead paths does not wait for each.
+    static let shortTimeout: Duration = .milliseconds(50)
+    /// The maximum number of event buffers (16 KiB each) to read in one iteration of the loop.
     static let readsPerTurn = 16
-    /// How often in a row a way is looked at that changes under the look; after that, in another look.
+    /// How often one check repeats a path that changes during the check; further attempts belong to the next check.
     static let looksPerTurn = 8
-    /// The most events that are kept for looks under way. Who misses some looks once more.
+    /// The maximum number of events that are kept for checks in progress. A check that missed events is repeated.
     static let recentEvents = 4_096
 
     struct Followed {
         weak var watch: FileWatch?
         let path: String
-        var trail = PathResolution()
+        var resolution = PathResolution()
         var fact = FileFact(exists: false)
-        /// What the last look that ended found in its way.
+        /// The obstacle that the last check found.
         var obstacle: FileWatchLimit?
-        /// Somebody waits for the first look.
+        /// Set while a caller waits for the first check.
         var firstLook: Latch?
     }
 
     struct State {
-        /// Nil: nothing has been watched yet, or inotify is missing.
+        /// Nil: no path has been watched yet, or inotify is not available.
         var inotify: InotifyDescriptor?
         var descriptorWatch: DescriptorWatch?
         var failure: SystemCallError?
@@ -78,27 +77,27 @@ public final class FileMonitor: Sendable {
         var followers: [String: FileWatchTable.Follower] = [:]
         var next: FileWatchTable.Follower = 0
         var counts = Counts()
-        /// What was read while looks were under way: a look may have set a watch that the table does not have yet.
+        /// Events that were read during checks: a check may have set a watch that is not in the table yet.
         var recent: [InotifyEvent] = []
-        /// How many were read before those.
+        /// The number of events that were read before the first of ``recent``.
         var recentStart: UInt64 = 0
         var alarm: (any Alarm)?
-        /// What it is armed for.
+        /// The instant for which ``alarm`` is armed.
         var armed: ContinuousClock.Instant?
     }
 
-    /// A look that is to be begun.
+    /// A check that has to be started.
     struct Order {
         let follower: FileWatchTable.Follower
         let path: String
         let events: FileEvents
         let steps: [PathResolution.Step]
-        /// The first event that it may have missed.
+        /// The index of the first event that the check may have missed.
         let mark: UInt64
     }
 
-    /// What is to be told after the lock is released.
-    private struct News {
+    /// A change to publish after the lock was released.
+    private struct Change {
         var watch: FileWatch
         var fact: FileFact?
         var detail: String?
@@ -107,52 +106,52 @@ public final class FileMonitor: Sendable {
     private let loop: EventLoop
     private let clock: any AlarmClock
     let calls: FileCalls
-    private let patience: Duration
+    private let timeout: Duration
     private let workers = WorkerPool(threads: looksAtOnce)
-    private let onNews: @Sendable (_ path: String, FileFact, _ firing: String?) -> Void
+    private let onChange: @Sendable (_ path: String, FileFact, _ firing: String?) -> Void
     let state = Mutex(State())
 
     /// Makes a monitor. It costs nothing until a path is watched.
     ///
     /// - Parameters:
-    ///   - loop: where the kernel is listened to, and what is told is told.
-    ///   - onNews: called on the loop's thread when a path's fact has changed or before its signal fires, with the
-    ///     firing's detail then. It must not block.
+    ///   - loop: The event loop to use.
+    ///   - onChange: Called on the loop's thread when a path's fact has changed or before its signal fires, then with
+    ///     the firing's detail. It must not block.
     public convenience init(
         _ loop: EventLoop,
-        onNews: @escaping @Sendable (_ path: String, FileFact, _ firing: String?) -> Void = { _, _, _ in }
+        onChange: @escaping @Sendable (_ path: String, FileFact, _ firing: String?) -> Void = { _, _, _ in }
     ) {
-        self.init(loop, clock: loop, calls: .kernel, onNews: onNews)
+        self.init(loop, clock: loop, calls: .kernel, onChange: onChange)
     }
 
     /// - Parameters:
-    ///   - clock: when obstacles are looked at again; tests move it.
-    ///   - calls: asks the kernel; tests refuse and hang.
-    ///   - patience: how long the first look is waited for.
+    ///   - clock: The clock for retries; tests replace it.
+    ///   - calls: The system calls; tests replace them.
+    ///   - timeout: How long to wait for the first check.
     init(
-        _ loop: EventLoop, clock: any AlarmClock, calls: FileCalls, patience: Duration = FileMonitor.patience,
-        onNews: @escaping @Sendable (_ path: String, FileFact, _ firing: String?) -> Void = { _, _, _ in }
+        _ loop: EventLoop, clock: any AlarmClock, calls: FileCalls, timeout: Duration = FileMonitor.timeout,
+        onChange: @escaping @Sendable (_ path: String, FileFact, _ firing: String?) -> Void = { _, _, _ in }
     ) {
         self.loop = loop
         self.clock = clock
         self.calls = calls
-        self.patience = patience
-        self.onNews = onNews
+        self.timeout = timeout
+        self.onChange = onChange
     }
 
-    /// How often what happened.
+    /// The counters.
     public var counts: Counts { state.withLock { $0.counts } }
 
-    /// How many directories are watched, for tests.
+    /// The number of watched directories, for tests.
     var watchCount: Int { state.withLock { $0.table.count } }
 
     // MARK: Paths
 
-    /// Follows an absolute path for as long as the watch is kept. Who asks for a path that is followed gets the same
-    /// watch. What changes from now on fires.
+    /// Follows an absolute path while the watch is alive. A path that is already followed returns the same watch. Later
+    /// changes fire.
     ///
-    /// It waits until the path was looked at, for a second at most. If that was not enough the fact says so, and what is
-    /// found later counts as created.
+    /// It waits for the first check of the path, for a second at most. If the check takes longer, the fact shows that,
+    /// and a file that is found later counts as created.
     public func watch(_ path: String) -> FileWatch {
         let (watch, follower, latch, order) = state.withLock { state in
             if let follower = state.followers[path], let followed = state.followed[follower], let watch = followed.watch
@@ -174,10 +173,10 @@ public final class FileMonitor: Sendable {
     }
 
     private func wait(for latch: Latch, of follower: FileWatchTable.Follower, _ watch: FileWatch) {
-        let patience = state.withLock { $0.agenda.isHeldUp } ? min(Self.shortPatience, patience) : patience
-        guard !latch.wait(for: patience) else { return }
+        let timeout = state.withLock { $0.agenda.isHeldUp } ? min(Self.shortTimeout, timeout) : timeout
+        guard !latch.wait(for: timeout) else { return }
         let fact = state.withLock { state -> FileFact? in
-            // It may have come to its end just now.
+            // The check may have ended just now.
             guard state.followed[follower]?.firstLook != nil else { return nil }
             state.followed[follower]?.firstLook = nil
             state.followed[follower]?.fact.obstacle = FileWatchLimit.noAnswer.description
@@ -212,12 +211,12 @@ public final class FileMonitor: Sendable {
         }
     }
 
-    // MARK: Turns
+    // MARK: Processing
 
-    /// Reads what there is, and has those paths looked at that it is about. On the loop's thread.
+    /// Reads events, and starts checks of their paths. Called on the loop's thread.
     private func turn() {
         let orders = state.withLock { state in
-            var heard: [FileWatchTable.Follower: FileEvents] = [:]
+            var received: [FileWatchTable.Follower: FileEvents] = [:]
             let table = state.table
             let isLooking = state.agenda.isLooking
             var recent: [InotifyEvent] = []
@@ -225,47 +224,55 @@ public final class FileMonitor: Sendable {
             state.inotify?.read(atMost: Self.readsPerTurn) { event in
                 if event.events.contains(.overflowed) { overflows += 1 }
                 if isLooking { recent.append(event) }
-                table.hear(event, &heard)
+                table.receive(event, &received)
             }
             state.counts.overflows += overflows
             state.remember(recent)
-            // In the order in which they were asked for.
-            return heard.sorted { $0.key < $1.key }.compactMap { begin($0.key, $0.value, &state) }
+            // In the order in which the paths were added.
+            return received.sorted { $0.key < $1.key }.compactMap { begin($0.key, $0.value, &state) }
         }
         for order in orders { start(order) }
     }
 
-    /// Says which looks do not end, and looks again at what had an obstacle. On the clock's thread.
+    /// Reports checks that do not end, and starts retries and delayed checks. Called on the clock's thread.
     private func expire() {
-        let (news, orders) = state.withLock { state -> ([News], [Order]) in
+        let (changes, orders) = state.withLock { state -> ([Change], [Order]) in
             state.armed = nil
             let (slow, again) = state.agenda.due(at: clock.now)
-            var news: [News] = []
+            var changes: [Change] = []
             for follower in slow {
                 guard let watch = state.followed[follower]?.watch else { continue }
                 state.followed[follower]?.fact.obstacle = FileWatchLimit.noAnswer.description
-                news.append(News(watch: watch, fact: state.followed[follower]?.fact))
+                changes.append(Change(watch: watch, fact: state.followed[follower]?.fact))
             }
             if !again.isEmpty { open(&state) }
-            let orders = again.compactMap { begin($0, [.look, .rewatch], &state) }
+            let delayed = state.agenda.delayedLooks(at: clock.now)
+            let orders =
+                again.compactMap { begin($0, [.look, .rewatch], &state) }
+                + delayed.compactMap { begin($0.follower, $0.events, &state) }
             arm(&state)
-            return (news, orders)
+            return (changes, orders)
         }
-        for item in news { tell(item) }
+        for item in changes { notify(item) }
         for order in orders { start(order) }
     }
 
     private func arm(_ state: inout State) {
-        // The first looks are waited for by who asked.
+        // The caller of ``watch(_:)`` waits for a first check, so a first check needs no timer.
         let deadline = state.agenda.deadline
         guard deadline != state.armed else { return }
         state.armed = deadline
         if let deadline { state.alarm?.arm(at: deadline) } else { state.alarm?.disarm() }
     }
 
-    /// Notes a look, unless there is one under way already.
+    /// Records a check to start, unless one is already in progress.
     private func begin(_ follower: FileWatchTable.Follower, _ events: FileEvents, _ state: inout State) -> Order? {
-        guard state.followed[follower] != nil, state.agenda.hear(follower, events, at: clock.now) else { return nil }
+        guard state.followed[follower] != nil else { return nil }
+        guard state.agenda.receive(follower, events, at: clock.now) else {
+            // A look that is delayed needs the timer.
+            arm(&state)
+            return nil
+        }
         return makeOrder(follower, events, &state)
     }
 
@@ -273,7 +280,7 @@ public final class FileMonitor: Sendable {
         guard let followed = state.followed[follower] else { return nil }
         if followed.firstLook == nil { arm(&state) }
         return Order(
-            follower: follower, path: followed.path, events: events, steps: followed.trail.steps,
+            follower: follower, path: followed.path, events: events, steps: followed.resolution.steps,
             mark: state.recentStart + UInt64(state.recent.count))
     }
 
@@ -281,16 +288,16 @@ public final class FileMonitor: Sendable {
         workers.perform("a look at a file") { [weak self] in
             guard let self else { return }
             let look = self.look(order)
-            // Who waits for it is on any thread, maybe the loop's.
+            // The waiting caller may be on any thread, even the loop's.
             guard !self.tookFirst(look, of: order) else { return }
             self.loop.perform(named: "files") { [weak self] in self?.ended(order, look) }
         }
     }
 
-    /// Takes what the first look found, if somebody waits for it: that is how it is, and no news.
+    /// Applies the first check for a waiting caller: it is the initial state, not a change.
     private func tookFirst(_ look: FileObservation, of order: Order) -> Bool {
         guard let (latch, next) = setFirst(look, of: order) else { return false }
-        // Nothing of the watch is held here any more: it ends when who waits lets go of it.
+        // Nothing here keeps the watch alive any more: it ends when the caller releases it.
         latch.open()
         if let next { start(next) }
         return true
@@ -310,48 +317,49 @@ public final class FileMonitor: Sendable {
         return result
     }
 
-    /// Takes what a look found, and tells. On the loop's thread.
+    /// Applies a check and publishes its changes. Called on the loop's thread.
     private func ended(_ order: Order, _ look: FileObservation) {
-        let (news, next) = state.withLock { state -> (News?, Order?) in
+        let (changes, next) = state.withLock { state -> (Change?, Order?) in
             guard let followed = state.followed[order.follower] else { return (nil, nil) }
-            let delta = FileChange(from: followed.trail.end, to: look.trail.end, heard: order.events)
+            let delta = FileChange(from: followed.resolution.end, to: look.resolution.end, received: order.events)
             if state.take(look, of: order.follower) { state.followed[order.follower]?.fact.since = .now }
             if delta.detail != nil {
                 state.counts.fired += 1
             } else {
                 state.counts.minor += 1
-                followed.watch?.passOver()
+                followed.watch?.suppress()
             }
             let fact = state.followed[order.follower]?.fact
-            // A watch that is told nothing is kept as well: its last release must not be under the lock.
-            let news = followed.watch.map {
-                News(watch: $0, fact: fact == followed.fact ? nil : fact, detail: delta.detail)
+            // Keep the watch even without a change: it must not be released for the last time under the lock.
+            let changes = followed.watch.map {
+                Change(watch: $0, fact: fact == followed.fact ? nil : fact, detail: delta.detail)
             }
-            return (news, self.next(after: look, of: order, &state))
+            return (changes, self.next(after: look, of: order, &state))
         }
-        if let news { tell(news) }
+        if let changes { notify(changes) }
         if let next { start(next) }
     }
 
     private func next(after look: FileObservation, of order: Order, _ state: inout State) -> Order? {
         if !look.isSettled { state.agenda.keep(order.follower, [.look, .rewatch]) }
         let events = state.agenda.ended(
-            order.follower, isBlocked: state.followed[order.follower]?.obstacle != nil, at: clock.now)
+            order.follower, isBlocked: state.followed[order.follower]?.obstacle != nil, isSettled: look.isSettled,
+            at: clock.now)
         state.forgetRecent()
         defer { arm(&state) }
         return events.flatMap { makeOrder(order.follower, $0, &state) }
     }
 
-    private func tell(_ news: News) {
-        let fact = news.fact ?? news.watch.fact
-        if news.fact != nil { news.watch.set(fact) }
-        onNews(news.watch.path, fact, news.detail)
-        if let detail = news.detail { news.watch.fire(detail) }
+    private func notify(_ change: Change) {
+        let fact = change.fact ?? change.watch.fact
+        if change.fact != nil { change.watch.set(fact) }
+        onChange(change.watch.path, fact, change.detail)
+        if let detail = change.detail { change.watch.fire(detail) }
     }
 }
 
 extension FileMonitor.State {
-    /// Keeps events for the looks under way.
+    /// Keeps events for checks in progress.
     mutating func remember(_ events: [InotifyEvent]) {
         recent += events
         guard recent.count > FileMonitor.recentEvents else { return }
@@ -359,27 +367,27 @@ extension FileMonitor.State {
         recent = []
     }
 
-    /// Without a look under way nobody needs them.
+    /// Removes kept events when no check is in progress.
     mutating func forgetRecent() {
         guard !agenda.isLooking, !recent.isEmpty else { return }
         recentStart += UInt64(recent.count)
         recent = []
     }
 
-    /// What a follower may have missed since a mark, now that the table has its watches.
+    /// The events that a follower may have missed since a mark, now that its watches are in the table.
     func missed(by follower: FileWatchTable.Follower, since mark: UInt64) -> FileEvents {
         guard mark >= recentStart else { return [.look, .rewatch] }
-        var heard: [FileWatchTable.Follower: FileEvents] = [:]
-        for event in recent.dropFirst(Int(mark - recentStart)) { table.hear(event, &heard) }
-        return heard[follower] ?? []
+        var received: [FileWatchTable.Follower: FileEvents] = [:]
+        for event in recent.dropFirst(Int(mark - recentStart)) { table.receive(event, &received) }
+        return received[follower] ?? []
     }
 
-    /// Notes what a look found. Returns whether there is something now where was nothing, or the other way round.
+    /// Applies a check. Returns whether the existence of the file changed.
     mutating func take(_ look: FileObservation, of follower: FileWatchTable.Follower) -> Bool {
         guard var followed = followed[follower] else { return false }
-        followed.trail = look.trail
+        followed.resolution = look.resolution
         if look.hasFollowed { followed.obstacle = look.obstacle }
-        let exists = look.trail.end != nil
+        let exists = look.resolution.end != nil
         let isOther = followed.fact.exists != exists
         followed.fact.exists = exists
         followed.fact.obstacle = followed.obstacle?.description

@@ -1,18 +1,18 @@
 import CSystemd  // timespec: a whole-module build takes it for this module's
 import Glibc
 
-/// What tells one file or directory from another: stat(2).
+/// The identity of a file or directory: stat(2).
 struct FileIdentity: Hashable, Sendable {
     var device: UInt64
     var inode: UInt64
 }
 
-/// What is at a path: as much of stat(2) as tells that its content may be another.
+/// The part of a path's stat(2) that shows a change of content.
 struct FileSnapshot: Hashable, Sendable {
     var identity: FileIdentity
     var isDirectory = false
     var size: Int64 = 0
-    /// st_mtim. Not st_ctim: a change of rights is no change of content.
+    /// st_mtim, not st_ctim: a change of rights is not a change of content.
     var modifiedSeconds: Int64 = 0
     var modifiedNanoseconds: Int64 = 0
 }

@@ -1,12 +1,12 @@
 public import FreshetSignals
 import Synchronization
 
-/// One path that a ``FileMonitor`` follows, for as long as this is kept.
+/// One path that a ``FileMonitor`` follows while this object is alive.
 public final class FileWatch: Sendable {
     public let path: String
     private let source: SignalSource
     let current: CurrentValue<FileFact>
-    private let passedOver = Atomic<UInt64>(0)
+    private let suppressed = Atomic<UInt64>(0)
     private let onEnd: @Sendable () -> Void
 
     init(_ path: String, _ fact: FileFact, onEnd: @escaping @Sendable () -> Void) {
@@ -18,24 +18,23 @@ public final class FileWatch: Sendable {
 
     deinit { onEnd() }
 
-    /// What is at the path changed: it was written and closed, replaced, created or removed; for a directory, an entry
-    /// of it was. The occurrence's detail says which.
+    /// The file was written and closed, replaced, created or removed; or an entry of the directory was. The
+    /// occurrence's detail shows which.
     public var signal: Signal { source.signal }
 
-    /// The present state.
+    /// The current fact.
     public var fact: FileFact { current.value }
 
-    /// The present state first, then what becomes of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var facts: some AsyncSequence<FileFact, Never> & Sendable { current }
 
-    /// How often something was heard that fired nothing: on the way to the path, or of its rights and times. What came
-    /// between two turns of the loop is one.
-    public var minorChanges: UInt64 { passedOver.load(ordering: .relaxed) }
+    /// The number of checks that did not fire: changes on the way to the path, or of rights and times. Events in the
+    /// same iteration of the loop count once.
+    public var minorChanges: UInt64 { suppressed.load(ordering: .relaxed) }
 
-    /// Fires the signal by hand. What is known of the file stays.
-    package func raise(_ detail: String) { source.fire(detail) }
+    /// Fires the signal. The fact is unchanged.
+    package func fire(_ detail: String) { source.fire(detail) }
 
-    func passOver() { passedOver.add(1, ordering: .relaxed) }
+    func suppress() { suppressed.add(1, ordering: .relaxed) }
     func set(_ fact: FileFact) { current.value = fact }
-    func fire(_ detail: String) { source.fire(detail) }
 }

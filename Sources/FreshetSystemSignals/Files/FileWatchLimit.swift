@@ -1,14 +1,14 @@
 import FreshetEventLoop
 import Glibc
 
-/// Why not all changes of a path are noticed.
+/// Why not all changes of a path can be detected.
 enum FileWatchLimit: Hashable, Sendable, CustomStringConvertible {
     /// A call failed.
     case refused(SystemCallError)
-    /// A look at it has not ended for some time.
+    /// A check of the path has not ended for some time.
     case noAnswer
 
-    /// A sentence for people, with what helps.
+    /// A sentence for people, with the remedy.
     var description: String {
         switch self {
         case .refused(let error): "its changes are not noticed (\(error)): \(Self.remedy(for: error))"

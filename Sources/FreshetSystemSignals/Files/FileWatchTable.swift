@@ -1,8 +1,8 @@
 import FreshetEventLoop
 
-/// Who listens to which of inotify's watches: bookkeeping, without a descriptor.
+/// The followers of each inotify watch; it has no descriptor.
 struct FileWatchTable: Sendable {
-    /// A path that is followed.
+    /// A followed path.
     typealias Follower = UInt64
 
     private struct Listener: Sendable {
@@ -11,10 +11,10 @@ struct FileWatchTable: Sendable {
     }
 
     private struct Row: Sendable {
-        /// Those who heed one name, by it: an event costs as much as it has listeners, however many files of one
-        /// directory are followed.
+        /// Listeners for one name, by name: an event takes time proportional to its listeners, however many files of
+        /// the directory are followed.
         var byName: [String: [Listener]] = [:]
-        /// Those who heed all names or only the directory itself.
+        /// Listeners for all names, or for the directory itself.
         var others: [Listener] = []
 
         var isEmpty: Bool { byName.isEmpty && others.isEmpty }
@@ -31,15 +31,15 @@ struct FileWatchTable: Sendable {
     private var rows: [Int32: Row] = [:]
     private var watches: [Follower: Set<Int32>] = [:]
 
-    /// How many watches are held, for tests.
+    /// The number of watches, for tests.
     var count: Int { rows.count }
 
-    /// Whether somebody listens to a watch.
+    /// Whether a watch has a listener.
     func has(_ watch: Int32) -> Bool { rows[watch] != nil }
 
-    /// Notes what a follower listens to from now on, instead of what it listened to.
+    /// Replaces the watches of a follower.
     ///
-    /// - Returns: watches that nobody listens to any more.
+    /// - Returns: Watches without a listener.
     mutating func set(_ follower: Follower, to steps: [(watch: Int32, step: PathResolution.Step)]) -> [Int32] {
         let before = watches[follower] ?? []
         for watch in before { rows[watch]?.remove(follower) }
@@ -57,25 +57,25 @@ struct FileWatchTable: Sendable {
         return Array(unused)
     }
 
-    /// Notes what an event means to whom.
-    func hear(_ event: InotifyEvent, _ heard: inout [Follower: FileEvents]) {
+    /// Adds the meaning of an event for each follower.
+    func receive(_ event: InotifyEvent, _ received: inout [Follower: FileEvents]) {
         if event.events.contains(.overflowed) {
-            // What has been lost nobody knows, the ends of watches included.
-            for follower in watches.keys { heard[follower, default: []].formUnion([.look, .rewatch]) }
+            // Any event may be lost, including the ends of watches.
+            for follower in watches.keys { received[follower, default: []].formUnion([.look, .rewatch]) }
             return
         }
         guard let row = rows[event.watch] else { return }
-        func tell(_ listeners: [Listener]) {
+        func notify(_ listeners: [Listener]) {
             for listener in listeners {
                 let meaning = listener.step.meaning(of: event)
-                if !meaning.isEmpty { heard[listener.follower, default: []].formUnion(meaning) }
+                if !meaning.isEmpty { received[listener.follower, default: []].formUnion(meaning) }
             }
         }
-        tell(row.others)
+        notify(row.others)
         if let name = event.name {
-            if let listeners = row.byName[name] { tell(listeners) }
+            if let listeners = row.byName[name] { notify(listeners) }
         } else {
-            for listeners in row.byName.values { tell(listeners) }
+            for listeners in row.byName.values { notify(listeners) }
         }
     }
 }

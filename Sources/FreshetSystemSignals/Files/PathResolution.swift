@@ -1,19 +1,19 @@
 import FreshetEventLoop
 import Glibc
 
-/// The way to a path, directory by directory and link by link: what has to be watched to know whenever something else
-/// is there, and what is there now.
+/// The resolution of a path, directory by directory and link by link: the directories to watch for changes of the path,
+/// and the file at its end.
 struct PathResolution: Sendable {
-    /// A directory on the way, and what of it matters.
+    /// A directory on the path, and its role.
     struct Step: Hashable, Sendable {
         enum Role: Hashable, Sendable {
-            /// It is passed through: it may be renamed or removed as a whole.
+            /// The path leads through it: it may be renamed or removed as a whole.
             case passed
-            /// A name in it is a symbolic link, or is missing.
+            /// One of its names is a symbolic link, or is missing.
             case name(String)
-            /// A name in it is the file.
+            /// One of its names is the file.
             case file(String)
-            /// It is itself what the path names.
+            /// The path names this directory.
             case entries
         }
 
@@ -23,21 +23,21 @@ struct PathResolution: Sendable {
         var role: Role
     }
 
-    /// How many symbolic links are followed: as many as the kernel follows (path_resolution(7)).
+    /// The maximum number of symbolic links: the kernel's limit (path_resolution(7)).
     static let mostLinks = 40
 
     private(set) var steps: [Step] = []
-    /// What is at the end; nil: nothing, or it cannot be seen.
+    /// The file at the end; nil: it does not exist, or cannot be seen.
     private(set) var end: FileSnapshot?
-    /// It cannot be seen; a missing name is no obstacle.
+    /// Why the file cannot be seen; a missing name is not an obstacle.
     private(set) var obstacle: SystemCallError?
 
     private typealias Place = (path: String, identity: FileIdentity)
 
-    /// Of a path that nobody has looked at.
+    /// The resolution of a path that was not checked yet.
     init() {}
 
-    /// Looks, now. It may block.
+    /// Resolves a path now. It may block.
     init(_ path: String, _ calls: FileCalls = .kernel) {
         walk(path, calls)
     }
@@ -75,7 +75,7 @@ struct PathResolution: Sendable {
                 places.append((full, FileSnapshot(status).identity))
                 steps.append(Step(directory: full, identity: FileSnapshot(status).identity, role: .passed))
             default:
-                // A file with names after it: they cannot be there, but may be if it becomes a directory.
+                // A file with further names after it: they cannot exist until the file becomes a directory.
                 guard names.isEmpty else { return stop(at: here, name, nil) }
                 steps.append(Step(directory: here.path, identity: here.identity, role: .file(name)))
                 end = FileSnapshot(status)
@@ -100,7 +100,7 @@ struct PathResolution: Sendable {
 }
 
 extension PathResolution.Step {
-    /// What the directory is to be watched for. Who is only passed through is left alone by what goes on in it.
+    /// The events for which the directory is watched. If the path only leads through it, its names do not matter.
     var events: InotifyEvents {
         let itself: InotifyEvents = [.selfRemoved, .selfMoved]
         let names: InotifyEvents = [.created, .removed, .movedAway, .movedHere]
@@ -111,7 +111,7 @@ extension PathResolution.Step {
         }
     }
 
-    /// The name in it that matters; nil: all or none.
+    /// The relevant name in the directory; nil: all or none.
     var name: String? {
         switch role {
         case .passed, .entries: nil
@@ -119,7 +119,7 @@ extension PathResolution.Step {
         }
     }
 
-    /// What an event of this directory means for the path; empty: nothing.
+    /// The meaning of an event of this directory for the path; empty: none.
     func meaning(of event: InotifyEvent) -> FileEvents {
         if !event.events.isDisjoint(with: [.ended, .unmounted]) { return [.look, .rewatch] }
         guard let name = event.name else {

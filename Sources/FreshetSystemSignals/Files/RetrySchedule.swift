@@ -1,83 +1,105 @@
-/// Which paths are to be looked at, and when: bookkeeping, without a clock.
+/// Decides when paths are checked; it has no clock.
 ///
-/// A path is looked at by one look at a time. What is heard of it meanwhile is for the next one. One that has an
-/// obstacle is looked at again after a while, since the kernel does not say when there is room or leave again; all of
-/// them together, so that however many there are, one timer is enough.
+/// A path has one check at a time. Events during a check are for the next check. A path with an obstacle is retried
+/// after a pause, because the kernel does not report when a limit or permissions change. All such paths are retried
+/// together, so one timer is enough.
+///
+/// ``LookAllowance`` limits how often a path is checked, because a user who may write to a directory on the path can
+/// change it as often as they like.
 struct RetrySchedule: Sendable {
     typealias Instant = ContinuousClock.Instant
     typealias Follower = FileWatchTable.Follower
 
-    /// How long a look may take until it counts as one that does not end. Disks that spin up are quicker.
+    /// How long a check may take before it counts as hanging. Disks that spin up are faster.
     static let longestLook: Duration = .seconds(5)
-    /// After what time a path with an obstacle is looked at again; doubled each time, up to ``longestPause``.
+    /// The first pause before a path with an obstacle is retried; it doubles each time, up to ``longestPause``.
     static let firstPause: Duration = .seconds(1)
-    /// A wake-up in five minutes, and only while there are obstacles.
+    /// One wake-up in five minutes, and only while there are obstacles.
     static let longestPause: Duration = .seconds(300)
 
-    /// What was heard of paths that are being looked at.
-    private var heard: [Follower: FileEvents] = [:]
-    /// Since when; nil: it is told already that this takes long.
+    /// The events of paths during a check.
+    private var received: [Follower: FileEvents] = [:]
+    /// The start of each check; nil: it was already reported as slow.
     private var running: [Follower: Instant?] = [:]
     private var blocked: Set<Follower> = []
     private var retry: (at: Instant, pause: Duration)?
+    private var allowances: [Follower: LookAllowance] = [:]
+    /// The start of the next check of paths that are checked too often; ``received`` has the events.
+    private var delayed: [Follower: Instant] = [:]
 
-    /// Something is being looked at.
+    /// Whether a check is in progress.
     var isLooking: Bool { !running.isEmpty }
-    /// A look is known not to end.
+    /// Whether a check is known to hang.
     var isHeldUp: Bool { running.values.contains { $0 == nil } }
 
-    /// When ``due(at:)`` is to be asked; nil: nothing is waited for.
+    /// When to call ``due(at:)``; nil: never.
     var deadline: Instant? {
         let look = running.values.compactMap { $0 }.min().map { $0 + Self.longestLook }
-        guard let retry else { return look }
-        return look.map { min($0, retry.at) } ?? retry.at
+        return [look, retry?.at, delayed.values.min()].compactMap { $0 }.min()
     }
 
-    /// Something was heard of a path.
+    /// Adds events of a path.
     ///
-    /// - Returns: whether a look begins for it now; else it is kept for the next one.
-    mutating func hear(_ follower: Follower, _ events: FileEvents, at now: Instant) -> Bool {
+    /// - Returns: Whether a check has to start now; otherwise the events are kept for the next check.
+    mutating func receive(_ follower: Follower, _ events: FileEvents, at now: Instant) -> Bool {
         guard running[follower] == nil else {
-            heard[follower, default: []].formUnion(events)
+            received[follower, default: []].formUnion(events)
+            return false
+        }
+        if let next = allowances[follower]?.next, next > now {
+            received[follower, default: []].formUnion(events)
+            delayed[follower] = next
             return false
         }
         running[follower] = now
         return true
     }
 
-    /// Something was heard that belongs to the look under way, or to none.
+    /// Adds events to the check in progress; without a check it does nothing.
     mutating func keep(_ follower: Follower, _ events: FileEvents) {
-        if running[follower] != nil { heard[follower, default: []].formUnion(events) }
+        if running[follower] != nil { received[follower, default: []].formUnion(events) }
     }
 
-    /// A look takes too long, as somebody knows who waited for it.
+    /// Marks a check as slow, because its caller has waited too long.
     mutating func isSlow(_ follower: Follower) {
         if running[follower] != nil { running[follower] = .some(nil) }
     }
 
-    /// A look has ended.
+    /// A check has ended.
     ///
-    /// - Parameter isBlocked: it found an obstacle.
-    /// - Returns: what the next look is for, which begins now; nil: nothing.
-    mutating func ended(_ follower: Follower, isBlocked: Bool, at now: Instant) -> FileEvents? {
+    /// - Parameters:
+    ///   - isBlocked: Whether it found an obstacle.
+    ///   - isSettled: Whether nothing changed during the check.
+    /// - Returns: The events of the next check, which starts now; nil: there is none, or it starts later.
+    mutating func ended(
+        _ follower: Follower, isBlocked: Bool, isSettled: Bool = true, at now: Instant
+    ) -> FileEvents? {
         guard running.removeValue(forKey: follower) != nil else { return nil }
+        allowances[follower, default: LookAllowance(at: now)].looked(
+            isBlocked || !isSettled ? .costly : .cheap, at: now)
         if isBlocked {
             // A new obstacle may be as short as the first one was.
             if blocked.insert(follower).inserted { retry = (now + Self.firstPause, Self.firstPause) }
         } else {
             unblock(follower)
         }
-        guard let next = heard.removeValue(forKey: follower) else { return nil }
+        guard received[follower] != nil else { return nil }
+        if let next = allowances[follower]?.next, next > now {
+            delayed[follower] = next
+            return nil
+        }
         running[follower] = now
-        return next
+        return received.removeValue(forKey: follower)
     }
 
-    /// Nobody follows it any more.
+    /// Removes a path.
     mutating func remove(_ follower: Follower, at now: Instant) {
         running[follower] = nil
-        heard[follower] = nil
+        received[follower] = nil
+        delayed[follower] = nil
+        allowances[follower] = nil
         unblock(follower)
-        // There may be room now for what was refused.
+        // A limit may have free capacity now.
         if let retry { self.retry = (now, retry.pause) }
     }
 
@@ -86,7 +108,16 @@ struct RetrySchedule: Sendable {
         if blocked.isEmpty { retry = nil }
     }
 
-    /// What has become due: looks that take too long, told once, and paths that are to be looked at again.
+    /// Delayed checks that start now, with their events.
+    mutating func delayedLooks(at now: Instant) -> [(follower: Follower, events: FileEvents)] {
+        let due = delayed.filter { $0.value <= now }.keys.sorted()
+        for follower in due { delayed[follower] = nil }
+        return due.compactMap { follower in
+            received.removeValue(forKey: follower).map { (follower, $0) }
+        }
+    }
+
+    /// The checks that have become slow, once for each, and the paths to retry.
     mutating func due(at now: Instant) -> (slow: [Follower], again: [Follower]) {
         var due = (slow: [Follower](), again: [Follower]())
         for case (let follower, let since?) in running where since + Self.longestLook <= now {
@@ -94,7 +125,7 @@ struct RetrySchedule: Sendable {
         }
         for follower in due.slow { running[follower] = .some(nil) }
         if let retry, retry.at <= now {
-            // Those that are being looked at too: what that look was refused may be allowed now.
+            // Including paths with a check in progress: calls that this check failed to make may succeed now.
             due.again = blocked.sorted()
             let pause = min(retry.pause * 2, Self.longestPause)
             self.retry = (now + pause, pause)

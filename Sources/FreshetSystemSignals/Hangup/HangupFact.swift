@@ -1,17 +1,17 @@
-/// What SIGHUP said so far: a fact that can be asked for at any time.
+/// The SIGHUP signals so far.
 public struct HangupFact: Hashable, Sendable, CustomStringConvertible {
     static let notBlocked =
-        "SIGHUP is not blocked, and ends the program: call SignalDescriptor.block([SIGHUP]) at the start of main, "
+        "SIGHUP is not blocked and ends the program; call SignalDescriptor.block([SIGHUP]) at the start of main, "
         + "before there are other threads"
 
-    /// The controlling terminal was closed.
+    /// Whether the controlling terminal was closed.
     public var isTerminalClosed: Bool
-    /// When a process asked for a reload last; nil: none has.
+    /// When a process last requested a reload; nil: never.
     public var reloadRequestedAt: ContinuousClock.Instant?
-    /// Why SIGHUP is not heard, and what helps: a sentence for people. Nil: it is.
+    /// Why SIGHUP is not received, and how to repair it, as a sentence for people. Nil: it is received.
     public var obstacle: String?
 
-    /// Makes a fact by hand: for tests of what reads facts.
+    /// Makes a fact, for tests.
     public init(
         isTerminalClosed: Bool = false, reloadRequestedAt: ContinuousClock.Instant? = nil, obstacle: String? = nil
     ) {
@@ -28,6 +28,6 @@ public struct HangupFact: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         if let obstacle { return obstacle }
         return isTerminalClosed
-            ? "the terminal was closed" : reloadRequestedAt == nil ? "quiet" : "a reload was asked for"
+            ? "the terminal was closed" : reloadRequestedAt == nil ? "no SIGHUP so far" : "a reload was requested"
     }
 }

@@ -2,10 +2,10 @@ public import FreshetEventLoop
 public import FreshetSignals
 import Glibc
 
-/// SIGHUP, told apart by who sent it.
+/// SIGHUP, by its sender.
 ///
-/// A process that sends SIGHUP (an administrator, `systemctl reload`) asks for a reload. The kernel sends it when the
-/// terminal that the program was started from is closed: the program is to end. Block the signal first, at the start of
+/// A process that sends SIGHUP (an administrator's, or `systemctl reload`) requests a reload. The kernel sends it when
+/// the controlling terminal of the program is closed: the program should end. Block the signal first, at the start of
 /// `main` (`SignalDescriptor.block(_:)`).
 public final class HangupSource: Sendable {
     /// The name of ``terminalClosed`` among the causes of a merged signal.
@@ -21,18 +21,18 @@ public final class HangupSource: Sendable {
         self.current = current
         descriptor = try SignalDescriptor(loop, [SIGHUP]) { [requests, terminal] arrival in
             current.update { $0.take(arrival.isFromKernel, at: .now) }
-            Self.tell(arrival.sender, isFromKernel: arrival.isFromKernel, requests: requests, terminal: terminal)
+            Self.notify(arrival.sender, isFromKernel: arrival.isFromKernel, requests: requests, terminal: terminal)
         }
     }
 
-    /// The present state.
+    /// The current fact.
     public var fact: HangupFact { current.value }
 
-    /// The present state first, then what becomes of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var facts: some AsyncSequence<HangupFact, Never> & Sendable { current }
 
-    /// Whether the process's first thread blocks SIGHUP (proc(5)); then those that it started do as well. The runtime's
-    /// own threads always do, so that the caller's mask says nothing. Nil: nobody knows.
+    /// Whether the process's first thread blocks SIGHUP (proc(5)); then the threads that it started do so, too. The
+    /// runtime's own threads always block it, so the caller's mask would not show this. Nil: it is unknown.
     private static var isBlocked: Bool? {
         let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -49,13 +49,13 @@ public final class HangupSource: Sendable {
         return mask & 1 << (UInt64(SIGHUP) - 1) != 0
     }
 
-    /// A reload is asked for. Read the configuration anew, and then fire ``StandardSignals/reload``.
+    /// A reload was requested. Read the configuration again, then fire ``StandardSignals/reload``.
     public var reloadRequested: Signal { requests.signal }
 
-    /// The controlling terminal is gone: end.
+    /// The controlling terminal was closed: end the program.
     public var terminalClosed: Signal { terminal.signal }
 
-    static func tell(_ sender: Int32, isFromKernel: Bool, requests: SignalSource, terminal: SignalSource) {
+    static func notify(_ sender: Int32, isFromKernel: Bool, requests: SignalSource, terminal: SignalSource) {
         if isFromKernel {
             terminal.fire("the terminal was closed")
         } else {

@@ -12,7 +12,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     private let high: UInt64
     private let low: UInt64
 
-    /// From 4 or 16 bytes in network order; nil for any other count.
+    /// Makes an address from 4 or 16 bytes in network order; nil for any other count.
     public init?(bytes: some Collection<UInt8>) {
         switch bytes.count {
         case 4:
@@ -27,9 +27,10 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// From text: `192.0.2.1`, `2001:db8::1`. An IPv4 address written as IPv6 (`::ffff:192.0.2.1`) is one of IPv4.
+    /// Parses an address: `192.0.2.1`, `2001:db8::1`. An IPv4 address in IPv6 notation (`::ffff:192.0.2.1`) becomes an
+    /// IPv4 address.
     ///
-    /// Brackets and zones (`fe80::1%eth0`) are not taken: a zone is a link of this machine, not part of an address.
+    /// Brackets and zones (`fe80::1%eth0`) are not accepted: a zone is a link of this machine, not part of an address.
     public init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
@@ -50,10 +51,10 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Whether it holds on its own link only: fe80::/10 (RFC 4291, 2.5.6).
+    /// Whether it is valid on its own link only: fe80::/10 (RFC 4291, 2.5.6).
     var isIPv6LinkLocal: Bool { family == .v6 && high >> 54 == 0xfe80 >> 6 }
 
-    /// Whether it is of this machine's loopback: 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1 (RFC 4291, 2.5.3).
+    /// Whether it is a loopback address: 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1 (RFC 4291, 2.5.3).
     var isLoopback: Bool {
         switch family {
         case .v4: low >> 24 == 127
@@ -61,7 +62,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// As RFC 5952 writes it.
+    /// The address in the notation of RFC 5952.
     public var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         let result = inet_ntop(family == .v4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))

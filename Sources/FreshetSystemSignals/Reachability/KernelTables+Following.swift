@@ -1,17 +1,17 @@
 extension KernelTables {
-    /// What reading until there was nothing more came to.
+    /// The result of reading all available messages.
     struct Followed: Hashable, Sendable {
-        /// Something came after which a path may be another one.
-        var hasNews = false
-        /// Messages were lost, or could not be read: the tables have to be listed anew.
+        /// Whether a message may have changed a path.
+        var hasChanges = false
+        /// Whether messages were lost, or could not be read: the tables have to be listed again.
         var hasGaps = false
-        /// Why it cannot go on.
+        /// The error that prevents further reading.
         var failure: NetlinkError?
-        /// Datagrams that were taken.
+        /// The number of datagrams.
         var count = 0
     }
 
-    /// Takes in what the kernel sent, until there is nothing more, or `limit` datagrams were read.
+    /// Applies the kernel's messages until there are no more, or `limit` datagrams were read.
     mutating func follow(limit: Int, _ receive: () -> NetlinkSocket.Received) -> Followed {
         var followed = Followed()
         while followed.count < limit {
@@ -19,7 +19,7 @@ extension KernelTables {
             case .datagram(let datagram):
                 let (messages, isWhole) = NetlinkMessage.split(datagram)
                 for message in messages {
-                    if let event = RoutingEvent(message), apply(event) { followed.hasNews = true }
+                    if let event = RoutingEvent(message), apply(event) { followed.hasChanges = true }
                 }
                 if !isWhole { followed.hasGaps = true }
             case .foreign: break
@@ -34,10 +34,10 @@ extension KernelTables {
         return followed
     }
 
-    /// Lists anew until a list was not interrupted, at most `limit` times.
+    /// Lists the tables again until a list was not interrupted, at most `limit` times.
     ///
-    /// - Parameter dump: returns nil, or throws, if there is no list that fits together.
-    /// - Returns: how often it was listed, and whether the tables are the new ones; else they are as they were.
+    /// - Parameter dump: Returns nil, or throws, if it has no consistent list.
+    /// - Returns: The number of attempts, and whether the tables were replaced; otherwise they are unchanged.
     mutating func list(limit: Int, _ dump: () throws(NetlinkError) -> KernelTables?) -> (count: Int, isDone: Bool) {
         for count in 1...max(1, limit) {
             guard let tables = try? dump() else { continue }

@@ -1,36 +1,36 @@
-/// The links and addresses of this machine, as the kernel told them: listed once, then followed.
+/// The links and addresses of this machine according to the kernel: listed once, then updated.
 struct KernelTables: Hashable, Sendable {
     private(set) var links: [Int32: Link] = [:]
     /// Flags (IFA_F_*) by address and link.
     private(set) var addresses: [IPAddress: [Int32: UInt32]] = [:]
 
-    /// Takes in what the kernel said. Applying old news again is harmless, as long as all that follows is applied too.
+    /// Applies an event of the kernel. Applying an old event again is harmless if all later events are applied, too.
     ///
-    /// - Returns: whether a path may be another one now. It may not after a renewed lifetime, another MTU, statistics of
-    ///   a wireless link: what the tables hold is as it was, and a change of routes that came with it has a message of
-    ///   its own.
+    /// - Returns: Whether a path may have changed. It has not after a renewed lifetime, another MTU, or statistics of a
+    ///   wireless link: the tables are unchanged, and a change of routes has its own message.
     @discardableResult
     mutating func apply(_ event: RoutingEvent) -> Bool {
         switch event {
         case .link(let index, let link):
-            let isNews = link == nil || links[index] != link
+            let isNew = link == nil || links[index] != link
             links[index] = link
-            // Its addresses went with it; the kernel says so, but not always in time.
+            // The addresses of a removed link are gone. The kernel reports that, but not always in time.
             if link == nil {
                 for address in addresses.keys { set(address, on: index, to: nil) }
             }
-            return isNews
+            return isNew
         case .address(let local, let flags):
-            // A deletion always: one link may have an address twice, with two prefixes, of which one is known here.
-            let isNews = flags == nil || addresses[local.address]?[local.index] != flags
+            // A deletion always counts: a link may have an address twice, with two prefixes, of which one is in this
+            // table.
+            let isNew = flags == nil || addresses[local.address]?[local.index] != flags
             set(local.address, on: local.index, to: flags)
-            return isNews
+            return isNew
         case .routing: return true
         }
     }
 
-    /// Whether a link carries packets and has an address for more than this machine and the link itself: other hosts may be
-    /// reachable there without a route to elsewhere.
+    /// Whether a running link has an address with a scope beyond the machine and the link: other hosts may be reachable
+    /// there without a route to elsewhere.
     var hasDirectNetwork: Bool {
         addresses.contains { address, links in
             !address.isLoopback && !address.isIPv6LinkLocal && links.keys.contains { self.links[$0]?.isRunning == true }

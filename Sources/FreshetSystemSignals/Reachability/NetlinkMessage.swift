@@ -1,23 +1,23 @@
 import CNetlink
 
-/// One message of netlink(7): its header's fields, and what follows.
+/// One message of netlink(7): the fields of its header, and its payload.
 struct NetlinkMessage: Hashable, Sendable {
     var type: UInt16
     var flags: UInt16
     var sequence: UInt32
     var payload: ArraySlice<UInt8>
 
-    /// The kernel's table changed while it was dumped: what came may not fit together.
+    /// Whether the kernel's table changed during the dump: the messages may be inconsistent.
     var isInterruptedDump: Bool { flags & UInt16(NLM_F_DUMP_INTR) != 0 }
 
-    /// The error number of an NLMSG_ERROR or NLMSG_DONE, positive; 0 is success. Nil if it has none.
+    /// The error number of an NLMSG_ERROR or NLMSG_DONE, positive; 0 is success. Nil if the message has none.
     var errorNumber: Int32? {
         // The kernel's errors are -1 to -4095 (MAX_ERRNO).
         guard let number = payload.load(Int32.self, at: 0), (-4_095...0).contains(number) else { return nil }
         return -number
     }
 
-    /// Splits a datagram. `isWhole` is false if it ends in something that is no message: what came before is good.
+    /// Splits a datagram. `isWhole` is false if its end is not a message; the messages before are valid.
     static func split(_ datagram: [UInt8]) -> (messages: [NetlinkMessage], isWhole: Bool) {
         var messages: [NetlinkMessage] = []
         var rest = datagram[...]
@@ -47,19 +47,19 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
 
     init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// The next attribute; nil at the end, and at anything that is none.
+    /// The next attribute; nil at the end, and at an invalid attribute.
     mutating func next() -> (type: UInt16, value: ArraySlice<UInt8>)? {
         guard let length = rest.load(UInt16.self, at: 0), let type = rest.load(UInt16.self, at: 2),
             length >= 4, length <= rest.count
         else { return nil }
         defer { rest = rest.dropFirst(NetlinkMessage.aligned(Int(length))) }
-        // The two highest bits say how the value is written (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
+        // The two highest bits describe the encoding of the value (NLA_F_NESTED, NLA_F_NET_BYTEORDER).
         return (type & 0x3fff, rest.dropFirst(4).prefix(Int(length) - 4))
     }
 }
 
 extension ArraySlice<UInt8> {
-    /// An integer in the machine's order, as netlink has them; nil if it would end beyond the slice.
+    /// Loads an integer in the machine's byte order, as netlink uses it; nil if it would end beyond the slice.
     func load<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type, at offset: Int) -> Value? {
         guard offset >= 0, offset + MemoryLayout<Value>.size <= count else { return nil }
         return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Value.self) }

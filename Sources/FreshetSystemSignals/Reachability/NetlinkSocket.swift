@@ -2,9 +2,9 @@ import CNetlink
 import FreshetEventLoop
 import Glibc
 
-/// Why netlink cannot be used.
+/// An error of netlink.
 struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was tried.
+    /// The failed action.
     var action: String
     /// libnl's error number, positive.
     var number: Int32
@@ -15,43 +15,43 @@ struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A routing socket of libnl: the one owner of its C objects. It never blocks. Use it from one thread at a time.
+/// A routing socket of libnl: the only owner of its C objects. It never blocks. Use it on one thread at a time.
 ///
-/// A socket belongs to the network namespace of the thread that opened it (network_namespaces(7)), for good.
+/// A socket stays in the network namespace of the thread that opened it (network_namespaces(7)).
 final class NetlinkSocket {
-    /// What one read gave.
+    /// The result of one read.
     enum Received: Hashable {
         case datagram([UInt8])
-        /// From a process, not from the kernel: not looked at.
+        /// A datagram from a process, not from the kernel; it is ignored.
         case foreign
-        /// Nothing more to read for now.
+        /// There is nothing to read now.
         case empty
-        /// The kernel had to drop messages (ENOBUFS): what was followed has to be dumped again.
+        /// The kernel had to drop messages (ENOBUFS): the tables have to be dumped again.
         case overrun
         case failed(NetlinkError)
     }
 
     private let socket: OpaquePointer
 
-    /// The socket's descriptor, to be watched; it stays this object's.
+    /// The socket's descriptor, for watching; this object keeps it.
     var descriptor: Int32 { nl_socket_get_fd(socket) }
 
     /// The socket's own address, for tests.
     var port: UInt32 { nl_socket_get_local_port(socket) }
 
     /// - Parameters:
-    ///   - groups: what to be told of (RTNLGRP_*).
-    ///   - optionalGroups: the same, as far as the kernel knows them.
-    ///   - receiveBuffer: bytes that the kernel may queue; it takes at most net.core.rmem_max.
+    ///   - groups: The multicast groups to join (RTNLGRP_*).
+    ///   - optionalGroups: Groups to join if the kernel supports them.
+    ///   - receiveBuffer: How many bytes the kernel may queue; the kernel's limit is net.core.rmem_max.
     init(
         groups: [rtnetlink_groups] = [], optionalGroups: [rtnetlink_groups] = [], receiveBuffer: Int32
     ) throws(NetlinkError) {
         guard let socket = nl_socket_alloc() else { throw NetlinkError(action: "open", number: NLE_NOMEM) }
         self.socket = socket
-        // Events carry no sequence of ours, and replies are matched by us. Acknowledgements are not needed.
+        // Events do not have our sequence numbers, and we match replies ourselves. Acknowledgements are not needed.
         nl_socket_disable_seq_check(socket)
         nl_socket_disable_auto_ack(socket)
-        // Ask for a datagram's size before taking it: none is ever cut off.
+        // Read a datagram's size before the datagram, so that none is truncated.
         nl_socket_enable_msg_peek(socket)
         try Self.check("connect to the kernel", nl_connect(socket, NETLINK_ROUTE))
         try Self.check("set up the socket", nl_socket_set_nonblocking(socket))
@@ -82,7 +82,7 @@ final class NetlinkSocket {
             }
         }
         guard count > 0, let buffer else { return .empty }
-        // The kernel is port 0. Who has CAP_NET_ADMIN may send to us too, and is not heeded.
+        // The kernel is port 0. A process with CAP_NET_ADMIN may send to this socket, too; ignore it.
         guard sender.nl_pid == 0 else { return .foreign }
         return .datagram(Array(UnsafeBufferPointer(start: buffer, count: Int(count))))
     }
@@ -90,30 +90,31 @@ final class NetlinkSocket {
     /// Sends a request and returns its sequence number.
     ///
     /// - Parameters:
-    ///   - header: the fixed part after the netlink header.
-    ///   - attributes: what comes after it.
+    ///   - header: The fixed part after the netlink header.
+    ///   - attributes: The attributes after the fixed part.
     private func send(
         _ type: Int32, flags: Int32, header: [UInt8], attributes: [(type: Int32, value: [UInt8])] = []
     ) throws(NetlinkError) -> UInt32 {
         guard let message = nlmsg_alloc_simple(type, flags | NLM_F_REQUEST) else {
-            throw NetlinkError(action: "ask", number: NLE_NOMEM)
+            throw NetlinkError(action: "send a request", number: NLE_NOMEM)
         }
         defer { nlmsg_free(message) }
         var header = header
-        try Self.check("ask", nlmsg_append(message, &header, header.count, Int32(NLMSG_ALIGNTO)))
+        try Self.check("send a request", nlmsg_append(message, &header, header.count, Int32(NLMSG_ALIGNTO)))
         for attribute in attributes {
-            try Self.check("ask", nla_put(message, attribute.type, Int32(attribute.value.count), attribute.value))
+            let length = Int32(attribute.value.count)
+            try Self.check("send a request", nla_put(message, attribute.type, length, attribute.value))
         }
-        try Self.check("ask", nl_send_auto(socket, message))
+        try Self.check("send a request", nl_send_auto(socket, message))
         return nlmsg_hdr(message).pointee.nlmsg_seq
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
-    /// Asks how a TCP connection to an address leaves. The kernel has answered when it has taken the question.
+    /// Asks the kernel for the route of a TCP connection to an address. The kernel replies before the request returns.
     ///
-    /// A connection of IPv4 is routed twice: to choose its source, and then from there, when the rules that name a
-    /// source (ip-rule(8), from) apply too. So the kernel is asked twice. One of IPv6 goes where the first answer says.
+    /// An IPv4 connection is routed twice: once to choose its source address, and then with that source, when rules for
+    /// a source (ip-rule(8), from) apply, too. So the kernel is asked twice. An IPv6 connection uses the first answer.
     func route(to address: IPAddress) -> RouteAnswer {
         let answer = route(to: address, from: nil)
         guard address.family == .v4, case .route(let route) = answer, let source = route.source else { return answer }
@@ -127,7 +128,7 @@ final class NetlinkSocket {
         header[1] = UInt8(address.bytes.count * 8)
         var attributes = [
             (Int32(RTA_DST.rawValue), address.bytes),
-            // Rules may be for one protocol (ip-rule(8), ipproto); if none is named, the kernel takes another one.
+            // A rule may be for one protocol (ip-rule(8), ipproto); without a protocol, the kernel assumes another one.
             (Int32(RTA_IP_PROTO.rawValue), [UInt8(IPPROTO_TCP)]),
         ]
         if let source {
@@ -153,11 +154,11 @@ final class NetlinkSocket {
         }
     }
 
-    /// Lists all links and addresses into new tables; nil if the list was interrupted by a change and has to be asked
-    /// for again.
+    /// Lists all links and addresses into new tables; nil if a change interrupted the list, which then has to be
+    /// requested again.
     func dumpTables() throws(NetlinkError) -> KernelTables? {
         var tables = KernelTables()
-        // Without the counters of each link, the larger part of the answer.
+        // Skip the counters of each link, the larger part of the reply.
         let skipStatistics = withUnsafeBytes(of: UInt32(RTEXT_FILTER_SKIP_STATS)) { Array($0) }
         let links = try dump(
             Int32(RTM_GETLINK), header: [UInt8](repeating: 0, count: MemoryLayout<ifinfomsg>.size),

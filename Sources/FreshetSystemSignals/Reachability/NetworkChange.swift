@@ -1,12 +1,12 @@
-/// What two snapshots of one target, one after the other, mean.
+/// The change between two successive snapshots of one target.
 ///
-/// | before | after | delta |
+/// | before | after | change |
 /// | --- | --- | --- |
 /// | unreachable | reachable | `becameReachable` |
 /// | reachable | unreachable | `lost` |
-/// | reachable | a path that stood has another gateway, link or source address | `pathChanged` |
-/// | reachable | none of the paths before is left, another family has one | `pathChanged` |
-/// | reachable | a family came or went, the other's path stands | `minor` |
+/// | reachable | a remaining path has another gateway, link or source address | `pathChanged` |
+/// | reachable | no earlier path is left, another family has one | `pathChanged` |
+/// | reachable | one family's path appeared or disappeared, the other one is unchanged | `minor` |
 /// | any | only names or obstacles differ | `minor` |
 /// | any | the same | `nothing` |
 enum NetworkChange: Hashable, Sendable {
@@ -29,7 +29,7 @@ enum NetworkChange: Hashable, Sendable {
         var stands = false
         for family in IPAddress.Family.allCases {
             guard let before = old.states[family]?.path, let after = new.states[family]?.path else { continue }
-            // Connections of this family hang from now on, whatever the other one does.
+            // Connections of this family hang from now on, whatever the other family's path is.
             guard before.isSame(as: after) else { return .pathChanged }
             stands = true
         }

@@ -1,25 +1,25 @@
-/// The present state of one target: a fact that can be asked for at any time.
+/// The state of one target.
 public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
     public let target: NetworkTarget
-    /// Whether packets to the target have a way out of this machine. Whether the other end answers is not known.
+    /// Whether packets to the target can leave this machine. Whether the target answers is not known.
     public internal(set) var isReachable: Bool
-    /// The ways there, one for each protocol that has one; empty if there is none, or if nobody knows.
+    /// The paths to the target, one for each protocol that has one; empty if there are none, or if they are unknown.
     public internal(set) var paths: [NetworkPath]
-    /// Why it is not reachable; nil if it is.
+    /// Why the target is not reachable; nil if it is.
     public internal(set) var obstacle: UnreachableReason?
-    /// Nobody knows, because netlink is missing (``NetworkMonitor/availability``): reachability is taken for granted.
+    /// Whether reachability is only assumed, because netlink is not available (``NetworkMonitor/availability``).
     public internal(set) var isAssumed: Bool
-    /// Why nobody knows, and what helps: a sentence for people. Nil unless ``isAssumed``.
+    /// Why reachability is unknown, and how to repair it, as a sentence for people. Nil unless ``isAssumed``.
     public internal(set) var unknownBecause: String?
-    /// Since when ``isReachable`` has had its value.
+    /// When ``isReachable`` last changed.
     public internal(set) var since: ContinuousClock.Instant
-    /// When reachability or the path changed last, or an epoch began for all (``NetworkMonitor/beginEpoch()``): what
-    /// grace after a change is counted from. At first, the instant at which the target was first looked at.
+    /// When reachability or the path last changed, or an epoch began for all targets (``NetworkMonitor/beginEpoch()``):
+    /// the start of a grace period after a change. Initially, the instant of the first check.
     public internal(set) var changedAt: ContinuousClock.Instant
-    /// The epoch of the network that the last change began. Connections from earlier ones may hang.
+    /// The epoch of the last change. Connections from earlier epochs may hang.
     public internal(set) var epoch: UInt64
 
-    /// Makes a fact by hand: for tests of what reads facts.
+    /// Makes a fact, for tests.
     public init(
         _ target: NetworkTarget, isReachable: Bool, paths: [NetworkPath] = [], obstacle: UnreachableReason? = nil,
         changedAt: ContinuousClock.Instant, epoch: UInt64
@@ -35,7 +35,7 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
         self.epoch = epoch
     }
 
-    /// - Parameter reason: why nobody knows; nil: the snapshot is what is known.
+    /// - Parameter reason: Why reachability is unknown; nil: the snapshot is known.
     init(
         _ target: NetworkTarget, _ snapshot: NetworkSnapshot, unknownBecause reason: String? = nil,
         at now: ContinuousClock.Instant, epoch: UInt64
@@ -53,7 +53,7 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
 
     /// For people, such as `via 192.0.2.1 on wan0 from 192.0.2.2`, or `no route`.
     public var description: String {
-        if isAssumed { return "not known, taken for reachable" }
+        if isAssumed { return "unknown, assumed reachable" }
         if let obstacle { return obstacle.description }
         return paths.map(\.description).joined(separator: ", ")
     }

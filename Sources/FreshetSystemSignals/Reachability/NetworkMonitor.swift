@@ -3,11 +3,11 @@ public import FreshetEventLoop
 package import FreshetSignals
 import Synchronization
 
-/// The signal `network`, and whether and how any number of targets is reachable.
+/// The signal `network`, and the reachability of any number of targets.
 ///
-/// It lists the kernel's links and addresses, follows them and the routes and rules by netlink, and after each burst
-/// of changes asks the kernel how it would reach each target: policy rules, metrics and source selection are the
-/// kernel's, not guessed. It needs no privileges, and wakes for nothing but the kernel's word.
+/// It lists the kernel's links and addresses, follows them and the routes and rules with netlink, and asks the kernel
+/// for the route to each target after each burst of changes. So policy rules, metrics and source selection are the
+/// kernel's, not guessed. It needs no privileges, and only wakes for messages of the kernel.
 ///
 /// ```swift
 /// let monitor = NetworkMonitor(loop) { epoch in connections.dropIdle(before: epoch) }
@@ -16,50 +16,51 @@ import Synchronization
 /// for await _ in watch.signal { … }        // became reachable, or is reached by another path
 /// ```
 ///
-/// **What fires.** A target became reachable, or is reached by another gateway, link or source address. Losing it
-/// changes the fact and fires nothing. What comes and goes beside it is counted as minor.
+/// **What fires.** A target became reachable, or is reached by another gateway, link or source address. A loss changes
+/// the fact and does not fire. Other events of the kernel are counted as minor.
 ///
-/// **Epochs.** Connections from before a change of path hang until they time out. So each look that fires begins a new
-/// epoch first: the hook is called, then the facts change, then the signals fire; all on the loop's thread, in this
-/// order. Who knows of another reason (the machine slept) begins one by ``beginEpoch()``.
+/// **Epochs.** Connections from before a change of path hang until they time out. So each update that fires begins a
+/// new epoch: the hook is called first, then the facts change, then the signals fire; all on the loop's thread, in this
+/// order. For another reason, such as a sleep of the machine, call ``beginEpoch()``.
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class NetworkMonitor: Sendable {
     /// The name of the signal.
     public static let signalName = "network"
 
-    /// Whether the kernel can be asked.
+    /// Whether netlink can be used.
     public enum Availability: Hashable, Sendable {
         case available
-        /// Every target is taken for reachable, and nothing fires. The reason is a sentence for people.
+        /// Every target is assumed to be reachable, and the signal does not fire. The reason is a sentence for people.
         case unavailable(reason: String)
     }
 
-    /// How often what happened.
+    /// Counters.
     public struct Counts: Hashable, Sendable {
         /// Firings, of all targets.
         public var fired: UInt64 = 0
-        /// What the kernel said and was neither a firing nor a loss, of all targets: a lifetime, another link, a second
-        /// family. What came between two turns of the loop is one.
+        /// Events of the kernel, of all targets, that were neither a firing nor a loss: a lifetime, another link, a
+        /// second family. Events in the same iteration of the loop count once.
         public var minor: UInt64 = 0
-        /// How often links and addresses were listed anew: once at the start, and after each loss of messages.
+        /// How often links and addresses were listed: once at the start, and after each loss of messages.
         public var listings: UInt64 = 0
     }
 
-    /// Bytes that the kernel may queue for us: some hundred messages. It takes no more than net.core.rmem_max.
+    /// How many bytes the kernel may queue for us: some hundred messages. The kernel's limit is net.core.rmem_max.
     static let defaultReceiveBuffer: Int32 = 256 * 1_024
-    /// The most datagrams that are read before the kernel is asked: a flood must not hold up the loop.
-    static let datagramsPerTurn = 1_024
-    /// How long after the last message the kernel is asked once more. It announces some changes before they are in
-    /// force: a deleted address, microseconds before the routes that go with it, of which it says nothing.
+    /// The maximum number of datagrams to read before the kernel is asked for routes, so that a flood does not block
+    /// the loop.
+    static let datagramsPerUpdate = 1_024
+    /// How long after the last message the kernel is asked once more. The kernel announces some changes before they
+    /// take effect: a deleted address, microseconds before the removal of its routes, which is not announced.
     static let settleTime: Duration = .milliseconds(100)
-    /// How often that wait is doubled while the kernel cannot answer (no memory): up to 51 s between two attempts.
+    /// How often that delay is doubled while the kernel cannot answer (no memory): up to 51 s between two attempts.
     static let settleDoublings = 9
-    /// How often a listing that was interrupted is begun again at once; after that, when it has become quiet.
-    static let listingsPerTurn = 8
+    /// How often an interrupted listing is repeated immediately; after that, it is repeated after the burst.
+    static let listingAttempts = 8
 
     private struct State {
-        /// Nil: netlink is missing.
+        /// Nil: netlink is not available.
         var sockets: Sockets?
         var availability: Availability
         var machine = ReachabilityMachine()
@@ -68,23 +69,23 @@ public final class NetworkMonitor: Sendable {
         var listings: UInt64 = 0
         var settledLooks: UInt64 = 0
         var needsListing = true
-        /// The kernel said something since the directly connected networks were published last.
-        var hasDirectNews = true
+        /// Whether events arrived since the directly connected networks were last published.
+        var hasDirectChanges = true
         var directRevision: UInt64 = 0
-        /// Looks in a row that left questions open.
+        /// The number of successive updates with unanswered queries.
         var incompleteLooks = 0
     }
 
     struct Sockets {
-        /// Hears what changes.
+        /// Receives changes.
         let events: NetlinkSocket
-        /// Asks. Apart, so that an answer never waits behind a flood of events.
-        let questions: NetlinkSocket
+        /// Sends queries. A separate socket, so that a reply never waits behind a flood of events.
+        let queries: NetlinkSocket
 
         init(receiveBuffer: Int32) throws(NetlinkError) {
             events = try NetlinkSocket(
                 groups: NetworkMonitor.groups, optionalGroups: [RTNLGRP_NEXTHOP], receiveBuffer: receiveBuffer)
-            questions = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
+            queries = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
         }
     }
 
@@ -93,10 +94,11 @@ public final class NetworkMonitor: Sendable {
         let identifier: UInt64
     }
 
-    /// The directly connected networks of this machine: a number that is another one after each burst of changes of links,
-    /// addresses, routes and rules, and after ``beginEpoch()``. Nil: there is no such network, or nobody knows.
+    /// The directly connected networks of this machine: a number that changes after each burst of changes of links,
+    /// addresses, routes and rules, and after ``beginEpoch()``. Nil: there is no such network, or this is unknown.
     ///
-    /// A host on such a network can be reached while ``NetworkTarget/elsewhere`` is not. Which hosts are there is not known.
+    /// A host on such a network can be reachable while ``NetworkTarget/elsewhere`` is not. Which hosts are on the
+    /// network is unknown.
     package let directNetworks = CurrentValue<UInt64?>(nil)
 
     private let trigger: Trigger
@@ -110,9 +112,9 @@ public final class NetworkMonitor: Sendable {
     /// It always succeeds: see ``availability``.
     ///
     /// - Parameters:
-    ///   - loop: where the kernel is listened to.
-    ///   - onEpoch: called on the loop's thread with the number of an epoch that begins, before anything else hears of
-    ///     it. The first epoch, at the start, is 0. It must not block.
+    ///   - loop: The event loop to use.
+    ///   - onEpoch: Called on the loop's thread with the number of a new epoch, before facts and signals change. The
+    ///     first epoch, at the start, is 0. It must not block.
     public convenience init(_ loop: EventLoop, onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }) {
         self.init(
             loop, onEpoch: onEpoch,
@@ -131,11 +133,11 @@ public final class NetworkMonitor: Sendable {
             state = Mutex(State(sockets: sockets, availability: .available))
         } catch {
             state = Mutex(State(sockets: nil, availability: .available))
-            _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: .now) }
+            _ = state.withLock { Self.becomeUnavailable(&$0, reason: Self.explain(error), at: .now) }
         }
         guard let descriptor else { return }
-        settleTimer.withLock { $0 = LoopTimer(loop, named: "network") { [weak self] in self?.turn(settled: true) } }
-        // Subscribed before the first listing: what changes in between is heard.
+        settleTimer.withLock { $0 = LoopTimer(loop, named: "network") { [weak self] in self?.update(settled: true) } }
+        // Subscribe before the first listing, so that no change is lost.
         let isListed = state.withLock { state in
             Self.list(&state)
             return !state.needsListing
@@ -144,16 +146,16 @@ public final class NetworkMonitor: Sendable {
         directNetworks.value = state.withLock { Self.direct(&$0) }
         do {
             let watch = try loop.watch(descriptor, for: .read, named: "network") { [weak self] _ in
-                self?.turn(settled: false)
+                self?.update(settled: false)
             }
             descriptorWatch.withLock { $0 = watch }
         } catch {
-            _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: .now) }
+            _ = state.withLock { Self.becomeUnavailable(&$0, reason: Self.explain(error), at: .now) }
         }
     }
 
     deinit {
-        // Before the sockets are closed.
+        // Cancel the watch before the sockets are closed.
         descriptorWatch.withLock { $0 }?.cancel()
     }
 
@@ -163,39 +165,39 @@ public final class NetworkMonitor: Sendable {
     ]
 
     private static func explain(_ error: some Error) -> String {
-        "the kernel cannot be asked for its routes (\(error)): every network is taken for reachable; "
+        "cannot read the kernel's routes (\(error)); every network is assumed to be reachable; "
             + "allow AF_NETLINK in RestrictAddressFamilies="
     }
 
-    /// Whether the kernel can be asked. Say it once, at the start.
+    /// Whether netlink can be used. Log it once, at the start.
     public var availability: Availability { state.withLock { $0.availability } }
 
-    /// How often what happened.
+    /// The counters.
     public var counts: Counts {
         state.withLock {
             Counts(fired: $0.machine.fired, minor: $0.machine.minor, listings: $0.listings)
         }
     }
 
-    /// How often the kernel said something that did not matter to a target, since that is followed.
+    /// The number of minor events of a target since it is followed.
     public func minorChanges(of target: NetworkTarget) -> UInt64 { state.withLock { $0.machine.minor(of: target) } }
 
-    /// How often the kernel was asked once more, some time after its last word; for tests.
+    /// How often the kernel was asked once more after a burst, for tests.
     var settledLooks: UInt64 { state.withLock { $0.settledLooks } }
 
-    /// The present epoch.
+    /// The current epoch.
     public var epoch: UInt64 { state.withLock { $0.machine.epoch } }
 
     // MARK: Targets
 
-    /// Follows a target for as long as the watch is kept. Who asks for a target that is followed gets the same watch.
+    /// Follows a target while the watch is alive. A target that is already followed returns the same watch.
     public func watch(_ target: NetworkTarget) -> NetworkWatch {
         state.withLock { state in
             if let watch = state.watches[target]?.watch { return watch }
-            state.machine.remove(target)  // the end of an earlier watch may still be on its way
+            state.machine.remove(target)  // the end of an earlier watch may not have arrived yet
             var answers: [IPAddress: RouteAnswer] = [:]
             if let sockets = state.sockets {
-                for address in target.addresses { answers[address] = sockets.questions.route(to: address) }
+                for address in target.addresses { answers[address] = sockets.queries.route(to: address) }
             }
             let fact = state.machine.add(target, answers, at: .now)
             state.nextWatch += 1
@@ -216,40 +218,40 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
-    // MARK: Following
+    // MARK: Updates
 
-    /// Begins an epoch for all targets, although the kernel said nothing: to be called on the loop's thread when the
-    /// machine woke up, since connections and answers of the name service from before its sleep are worth nothing.
+    /// Begins an epoch for all targets without an event of the kernel. Call it on the loop's thread when the machine
+    /// has resumed, because connections and DNS answers from before the sleep are obsolete.
     ///
-    /// Links and addresses are listed anew and the kernel is asked, now and once more soon: after a sleep it may show
-    /// for a while what was before. The hook is called and the facts have changed when this returns; the signal fires
-    /// only if a path is another one.
+    /// Links and addresses are listed again and the kernel is asked for routes, now and once more soon: after a sleep
+    /// it may show the old state for a while. When this method returns, the hook was called and the facts have changed.
+    /// The signal fires only if a path has changed.
     public func beginEpoch() {
-        turn(settled: false, beginsEpoch: true)
+        update(settled: false, beginsEpoch: true)
     }
 
-    /// Fires the signal of a target by hand, as if its path had changed: an epoch begins first. What is known of the
-    /// network stays. To be called on the loop's thread.
-    package func raise(_ target: NetworkTarget, _ detail: String) {
+    /// Fires the signal of a target as if its path had changed: an epoch begins first. The known state of the network
+    /// is unchanged. Call it on the loop's thread.
+    package func fire(_ target: NetworkTarget, _ detail: String) {
         beginEpoch()
         trigger.activate(for: target, detail)
     }
 
-    /// Reads what there is, asks, and tells. On the loop's thread.
-    private func turn(settled: Bool, beginsEpoch: Bool = false) {
+    /// Reads events, asks for routes, and publishes changes. Called on the loop's thread.
+    private func update(settled: Bool, beginsEpoch: Bool = false) {
         let instant = ContinuousClock.Instant.now
-        let turned = state.withLock { state -> (ReachabilityMachine.Outcome, [NetworkWatch], Duration?)? in
+        let updated = state.withLock { state -> (ReachabilityMachine.Outcome, [NetworkWatch], Duration?)? in
             var outcome = ReachabilityMachine.Outcome()
             if beginsEpoch {
                 outcome = state.machine.beginEpoch(at: instant)
                 state.needsListing = true
-                state.hasDirectNews = true
+                state.hasDirectChanges = true
             }
-            guard let looked = Self.look(&state, at: instant, after: outcome, always: settled) else { return nil }
-            let watches = looked.changes.compactMap { state.watches[$0.fact.target]?.watch }
-            return (looked, watches, Self.settle(&state, looked, settled: settled))
+            guard let result = Self.look(&state, at: instant, after: outcome, always: settled) else { return nil }
+            let watches = result.changes.compactMap { state.watches[$0.fact.target]?.watch }
+            return (result, watches, Self.settle(&state, result, settled: settled))
         }
-        guard let (outcome, watches, wait) = turned else { return }
+        guard let (outcome, watches, wait) = updated else { return }
         if let wait {
             settleTimer.withLock { $0 }?.arm(at: instant + wait)
         } else if availability != .available {
@@ -265,19 +267,19 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
-    /// When a burst is over, so that it is one change.
+    /// Publishes after the end of a burst, so that a burst is one change.
     private func publishDirectNetworks(settled: Bool) {
         let direct = state.withLock { settled || $0.sockets == nil ? .some(Self.direct(&$0)) : UInt64??.none }
         if let direct, direct != directNetworks.value { directNetworks.value = direct }
     }
 
     private static func direct(_ state: inout State) -> UInt64? {
-        if state.hasDirectNews { state.directRevision += 1 }
-        state.hasDirectNews = false
+        if state.hasDirectChanges { state.directRevision += 1 }
+        state.hasDirectChanges = false
         return state.sockets != nil && state.machine.tables.hasDirectNetwork ? state.directRevision : nil
     }
 
-    /// How long to wait before the kernel is asked once more; nil: until it says something.
+    /// How long to wait before the kernel is asked once more; nil: until its next event.
     private static func settle(
         _ state: inout State, _ outcome: ReachabilityMachine.Outcome, settled: Bool
     ) -> Duration? {
@@ -287,43 +289,43 @@ public final class NetworkMonitor: Sendable {
         return outcome.isIncomplete ? settleTime * (1 << state.incompleteLooks) : nil
     }
 
-    /// Reads what there is, and asks the kernel if a path may be another one. Nil: what was read changes no path, such
-    /// as a lifetime that is renewed each second, and nobody has to be asked or told.
+    /// Reads events, and asks the kernel for routes if a path may have changed. Nil: the events cannot change a path,
+    /// such as a lifetime that is renewed each second, so there is nothing to ask or publish.
     private static func look(
         _ state: inout State, at now: ContinuousClock.Instant, after before: ReachabilityMachine.Outcome, always: Bool
     ) -> ReachabilityMachine.Outcome? {
         guard let sockets = state.sockets else { return before }
-        let followed = state.machine.tables.follow(limit: datagramsPerTurn) { sockets.events.receive() }
+        let followed = state.machine.tables.follow(limit: datagramsPerUpdate) { sockets.events.receive() }
         if let failure = followed.failure {
-            return goBlind(&state, reason: explain(failure), at: now, after: before)
+            return becomeUnavailable(&state, reason: explain(failure), at: now, after: before)
         }
-        guard always || followed.hasNews || followed.hasGaps || state.needsListing else { return nil }
+        guard always || followed.hasChanges || followed.hasGaps || state.needsListing else { return nil }
         if always { state.settledLooks += 1 }
-        if followed.hasNews || followed.hasGaps { state.hasDirectNews = true }
+        if followed.hasChanges || followed.hasGaps { state.hasDirectChanges = true }
         if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
-        for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }
-        var outcome = state.machine.look(answers, heard: followed.count > 0, at: now, after: before)
+        for address in state.machine.queries { answers[address] = sockets.queries.route(to: address) }
+        var outcome = state.machine.look(answers, received: followed.count > 0, at: now, after: before)
         if state.needsListing { outcome.isIncomplete = true }
         return outcome
     }
 
-    /// Lists links and addresses anew. What could not be listed stays as it was, and is listed at the next look.
+    /// Lists links and addresses again. If that fails, the tables are unchanged, and the next update lists again.
     private static func list(_ state: inout State) {
-        guard let socket = state.sockets?.questions else { return }
-        let (count, isDone) = state.machine.tables.list(limit: listingsPerTurn) { () throws(NetlinkError) in
+        guard let socket = state.sockets?.queries else { return }
+        let (count, isDone) = state.machine.tables.list(limit: listingAttempts) { () throws(NetlinkError) in
             try socket.dumpTables()
         }
         state.listings += UInt64(count)
         state.needsListing = !isDone
     }
 
-    private static func goBlind(
+    private static func becomeUnavailable(
         _ state: inout State, reason: String, at now: ContinuousClock.Instant,
         after before: ReachabilityMachine.Outcome = ReachabilityMachine.Outcome()
     ) -> ReachabilityMachine.Outcome {
         state.sockets = nil
         state.availability = .unavailable(reason: reason)
-        return state.machine.goBlind(reason, at: now, after: before)
+        return state.machine.becomeUnavailable(reason, at: now, after: before)
     }
 }

@@ -1,16 +1,16 @@
 import CNetlink
 import Glibc
 
-/// One way to a target: the next hop, the link, and the address that packets leave from.
+/// One path to a target: the next hop, the link, and the source address.
 public struct NetworkPath: Hashable, Sendable, CustomStringConvertible {
     /// The router; nil if the target is on the link itself.
     public let gateway: IPAddress?
-    /// The kernel's number of the link. It stays when a link is renamed.
+    /// The kernel's index of the link. It stays when a link is renamed.
     public let interfaceIndex: Int32
-    /// The link's name, fit to be shown and for nothing else: the kernel accepts almost any bytes, so what is not
-    /// plain is escaped.
+    /// The link's name, only for display: the kernel accepts almost any bytes, so bytes that are not plain text are
+    /// escaped.
     public let interfaceName: String
-    /// The address that packets leave from.
+    /// The source address of packets.
     public let source: IPAddress?
 
     public init(gateway: IPAddress?, interfaceIndex: Int32, interfaceName: String, source: IPAddress?) {
@@ -20,7 +20,7 @@ public struct NetworkPath: Hashable, Sendable, CustomStringConvertible {
         self.source = source
     }
 
-    /// Whether packets go the same way. A new name of the link changes nothing.
+    /// Whether packets take the same path. A new name of the link does not matter.
     func isSame(as other: NetworkPath) -> Bool {
         gateway == other.gateway && interfaceIndex == other.interfaceIndex && source == other.source
     }
@@ -34,13 +34,14 @@ public struct NetworkPath: Hashable, Sendable, CustomStringConvertible {
 /// Why a target is not reachable.
 public enum UnreachableReason: Hashable, Sendable, CustomStringConvertible {
     case noRoute
-    /// A route says no: `unreachable`, `blackhole`, `prohibit` and the like (ip-route(8)).
+    /// The route's type forbids it: `unreachable`, `blackhole`, `prohibit` and the like (ip-route(8)).
     case refused(by: String)
     /// The link is down, or has no carrier.
     case linkNotRunning(String)
-    /// No address to send from, or none yet: duplicate detection goes on or has failed (RFC 4862, 5.4).
+    /// There is no source address, or none yet: duplicate address detection is in progress or has failed (RFC 4862,
+    /// 5.4).
     case noSourceAddress(interface: String)
-    /// The kernel answered with another error.
+    /// The kernel replied with another error.
     case unknown(errno: Int32)
 
     public var description: String {
@@ -54,7 +55,7 @@ public enum UnreachableReason: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Whether and how an address is reached.
+/// Whether an address is reachable, and on which path.
 enum PathState: Hashable, Sendable {
     case reachable(NetworkPath)
     case unreachable(UnreachableReason)
@@ -67,16 +68,16 @@ enum PathState: Hashable, Sendable {
     }
 }
 
-/// How a target is reached by each protocol at one moment.
+/// The paths to a target by protocol at one moment.
 struct NetworkSnapshot: Hashable, Sendable {
-    /// By family; a family that is not asked for is missing.
+    /// By family; a family without a query is missing.
     var states: [IPAddress.Family: PathState] = [:]
 
-    /// In the order of the families.
+    /// The paths, in the order of the families.
     var paths: [NetworkPath] { IPAddress.Family.allCases.compactMap { states[$0]?.path } }
     var isReachable: Bool { states.values.contains { $0.path != nil } }
 
-    /// The obstacle that tells most: one that is not the mere absence of a route comes first.
+    /// The most specific obstacle: `noRoute` comes last.
     var obstacle: UnreachableReason? {
         guard !isReachable else { return nil }
         let obstacles = IPAddress.Family.allCases.compactMap { family -> UnreachableReason? in
@@ -88,10 +89,10 @@ struct NetworkSnapshot: Hashable, Sendable {
 }
 
 extension PathState {
-    /// Judges the kernel's answer: *reachable* is a route to deliver by, its link running, and an address to send from
-    /// that may be used.
+    /// Evaluates the kernel's reply: *reachable* requires a route that delivers, a running link, and a usable source
+    /// address.
     ///
-    /// Nil if the kernel gave no answer, and so nothing new is known.
+    /// Nil if the kernel did not reply, so that nothing new is known.
     init?(_ answer: RouteAnswer, to destination: IPAddress, tables: KernelTables) {
         switch answer {
         case .unanswered: return nil
@@ -104,7 +105,7 @@ extension PathState {
         _ route: RouteAnswer.Route, to destination: IPAddress, tables: KernelTables
     ) -> PathState {
         let type = Int(route.type)
-        // A local route: the target is this machine.
+        // A local route means that the target is this machine.
         guard type == Int(RTN_UNICAST) || type == Int(RTN_LOCAL) else {
             return .unreachable(.refused(by: name(ofRouteType: type)))
         }
@@ -119,13 +120,14 @@ extension PathState {
             NetworkPath(gateway: route.gateway, interfaceIndex: index, interfaceName: name, source: route.source))
     }
 
-    /// An address may be used if it is not known to be unfit on every link that has it. One that no link lists is
-    /// believed: the kernel sends from any address of a local route, listed or not.
+    /// An address is usable unless it is known to be unusable on every link that has it. An address that no link lists
+    /// is usable: the kernel sends from any address of a local route, listed or not.
     private static func isUsable(_ source: IPAddress?, to destination: IPAddress, tables: KernelTables) -> Bool {
         guard let source else { return false }
-        // With no other address the kernel offers ::1 as IPv6's; nothing comes back to it.
+        // Without another address the kernel selects ::1 for IPv6; no reply would arrive there.
         if source.isLoopback && !destination.isLoopback { return false }
-        // Routers do not forward link-local sources (RFC 4291, 2.5.6): with nothing else, only the link is reached.
+        // Routers do not forward link-local sources (RFC 4291, 2.5.6): without another source, only the link is
+        // reachable.
         if source.isIPv6LinkLocal && !destination.isIPv6LinkLocal { return false }
         guard let flags = tables.addresses[source]?.values, !flags.isEmpty else { return true }
         return flags.contains { flags in
@@ -149,8 +151,8 @@ extension PathState {
 }
 
 extension UnreachableReason {
-    /// The errors by which the kernel answers for routes that say no (fib_props in the kernel's IPv4 code,
-    /// ip6_rt_type_to_error in that of IPv6).
+    /// The errors with which the kernel replies for forbidding routes (fib_props in the kernel's IPv4 code,
+    /// ip6_rt_type_to_error in its IPv6 code).
     init(errno number: Int32) {
         switch number {
         case ENETUNREACH: self = .noRoute
@@ -162,9 +164,9 @@ extension UnreachableReason {
     }
 }
 
-/// Names of links are text from outside: only ever shown.
+/// Names of links are external text: use them only for display.
 enum InterfaceName {
-    /// The name with everything but visible ASCII as `\xNN`, so that it can stand in a log or on a terminal.
+    /// The name with everything except visible ASCII as `\xNN`, for logs and terminals.
     static func shown(_ name: [UInt8]) -> String {
         let digits = Array("0123456789abcdef")
         return String(

@@ -1,9 +1,9 @@
 public import FreshetSignals
 
-/// One target that a ``NetworkMonitor`` follows, for as long as this is kept.
+/// One target that a ``NetworkMonitor`` follows while this object is alive.
 public final class NetworkWatch: Sendable {
     public let target: NetworkTarget
-    /// `network` for this target: it became reachable, or is reached by another path.
+    /// `network` for this target: it became reachable, or is reached on another path.
     public let signal: Signal
     let current: CurrentValue<NetworkFact>
     private let onEnd: @Sendable () -> Void
@@ -17,10 +17,10 @@ public final class NetworkWatch: Sendable {
 
     deinit { onEnd() }
 
-    /// The present state.
+    /// The current fact.
     public var fact: NetworkFact { current.value }
 
-    /// The present state first, then what becomes of it, losses included; a slow reader gets the newest.
+    /// The current fact, then each change, including losses; a slow reader gets the newest.
     public var facts: some AsyncSequence<NetworkFact, Never> & Sendable { current }
 
     func set(_ fact: NetworkFact) { current.value = fact }

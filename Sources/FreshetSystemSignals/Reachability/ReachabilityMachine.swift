@@ -1,60 +1,60 @@
-/// Follows any number of targets: what the kernel said goes in, what to tell goes out.
+/// Tracks any number of targets: its input is the kernel's events and replies, its output is the changes to publish.
 ///
-/// It asks nobody and reads no clock. Who runs it feeds events into ``tables``, asks the kernel for ``questions`` once
-/// a burst is over, and hands the answers to ``look(_:at:)``.
+/// It does no input or output and reads no clock. The caller applies events to ``tables``, queries the kernel for
+/// ``queries`` after a burst, and passes the replies to ``look(_:at:)``.
 struct ReachabilityMachine: Sendable {
-    /// What has to be told after a look, in this order: the epoch, the facts, the firings.
+    /// The changes to publish after an update, in this order: the epoch, the facts, the firings.
     struct Outcome: Hashable, Sendable {
-        /// The epoch that began, if one did.
+        /// The new epoch, if one began.
         var epoch: UInt64?
         var changes: [Change] = []
-        /// The kernel left questions unanswered, so that it has to be asked again.
+        /// Whether the kernel left queries unanswered, so that they have to be repeated.
         var isIncomplete = false
     }
 
     struct Change: Hashable, Sendable {
         var fact: NetworkFact
-        /// What the signal says, if it fires.
+        /// The detail of the signal, if it fires.
         var firing: String?
     }
 
     private struct Entry {
         var snapshot: NetworkSnapshot
         var fact: NetworkFact
-        /// What was heard since it is followed, and was neither a firing nor a loss.
+        /// The number of events since the target is followed that were neither a firing nor a loss.
         var minor: UInt64 = 0
     }
 
     var tables = KernelTables()
     private var entries: [NetworkTarget: Entry] = [:]
-    /// In the order in which they were added, so that what is told has an order too.
+    /// In the order in which they were added, so that changes are published in that order.
     private var targets: [NetworkTarget] = []
     private(set) var epoch: UInt64 = 0
     private(set) var fired: UInt64 = 0
     private(set) var minor: UInt64 = 0
-    /// Why the kernel cannot be asked, so that everything is taken for reachable; nil: it can.
-    private(set) var blindness: String?
-    var isBlind: Bool { blindness != nil }
+    /// Why netlink is not available, so that everything is assumed to be reachable; nil: it is available.
+    private(set) var unavailableReason: String?
+    var isUnavailable: Bool { unavailableReason != nil }
 
-    /// The addresses to ask the kernel for.
-    var questions: Set<IPAddress> { isBlind ? [] : Set(targets.flatMap(\.addresses)) }
+    /// The addresses to query.
+    var queries: Set<IPAddress> { isUnavailable ? [] : Set(targets.flatMap(\.addresses)) }
 
-    /// Adds a target, with the kernel's answers for its addresses. Nothing is told of a first look but the fact.
+    /// Adds a target, with the kernel's replies for its addresses. The first state only returns a fact.
     mutating func add(
         _ target: NetworkTarget, _ answers: [IPAddress: RouteAnswer], at now: ContinuousClock.Instant
     ) -> NetworkFact {
         if let entry = entries[target] { return entry.fact }
         var snapshot = NetworkSnapshot()
-        for address in target.addresses where !isBlind {
+        for address in target.addresses where !isUnavailable {
             snapshot.states[address.family] = state(of: address, answers) ?? .unreachable(.noRoute)
         }
-        let fact = NetworkFact(target, snapshot, unknownBecause: blindness, at: now, epoch: epoch)
+        let fact = NetworkFact(target, snapshot, unknownBecause: unavailableReason, at: now, epoch: epoch)
         entries[target] = Entry(snapshot: snapshot, fact: fact)
         targets.append(target)
         return fact
     }
 
-    /// How often something was heard that did not matter to a target, since it is followed.
+    /// The number of minor events of a target since it is followed.
     func minor(of target: NetworkTarget) -> UInt64 { entries[target]?.minor ?? 0 }
 
     mutating func remove(_ target: NetworkTarget) {
@@ -62,7 +62,7 @@ struct ReachabilityMachine: Sendable {
         targets.removeAll { $0 == target }
     }
 
-    /// Connections from before are of no use any more, whatever a look finds: an epoch begins for all targets.
+    /// Begins an epoch for all targets, whatever the next update finds: earlier connections are obsolete.
     mutating func beginEpoch(at now: ContinuousClock.Instant) -> Outcome {
         var outcome = Outcome()
         begin(&outcome)
@@ -76,13 +76,13 @@ struct ReachabilityMachine: Sendable {
         return outcome
     }
 
-    /// Compares what is now with what was.
+    /// Compares the current state with the previous one.
     ///
     /// - Parameters:
-    ///   - heard: the kernel said that something changed. If a target is as it was, that was minor for it.
-    ///   - before: what has to be told besides, and before; what is found belongs to its epoch.
+    ///   - received: Whether the kernel sent events. For a target without a change they count as minor.
+    ///   - before: Changes to publish first; the changes found here belong to its epoch.
     mutating func look(
-        _ answers: [IPAddress: RouteAnswer], heard: Bool = false, at now: ContinuousClock.Instant,
+        _ answers: [IPAddress: RouteAnswer], received: Bool = false, at now: ContinuousClock.Instant,
         after before: Outcome = Outcome()
     ) -> Outcome {
         var outcome = before
@@ -96,7 +96,7 @@ struct ReachabilityMachine: Sendable {
                 }
                 snapshot.states[address.family] = state
             }
-            if heard, snapshot == entry.snapshot {
+            if received, snapshot == entry.snapshot {
                 entries[target]?.minor += 1
                 minor += 1
             }
@@ -105,11 +105,11 @@ struct ReachabilityMachine: Sendable {
         return outcome
     }
 
-    /// From now on nobody can be asked, for this reason, and everything counts as reachable.
-    mutating func goBlind(
+    /// Netlink is not available any more, for this reason, and everything is assumed to be reachable.
+    mutating func becomeUnavailable(
         _ reason: String, at now: ContinuousClock.Instant, after before: Outcome = Outcome()
     ) -> Outcome {
-        blindness = reason
+        unavailableReason = reason
         var outcome = before
         for target in targets {
             guard var entry = entries[target] else { continue }
@@ -130,7 +130,7 @@ struct ReachabilityMachine: Sendable {
         answers[address].flatMap { PathState($0, to: address, tables: tables) }
     }
 
-    /// All that one look finds begins one epoch.
+    /// All changes of one update begin one epoch.
     private mutating func begin(_ outcome: inout Outcome) {
         guard outcome.epoch == nil else { return }
         epoch += 1
@@ -155,7 +155,7 @@ struct ReachabilityMachine: Sendable {
             fact.since = entry.fact.since
             fact.epoch = epoch
             firing = "path changed: \(fact)"
-        case .lost: break  // the fact says so; nothing can be fetched, so nothing fires
+        case .lost: break  // only the fact changes: without a network a refresh would fail
         case .minor, .nothing:
             fact.since = entry.fact.since
             fact.changedAt = entry.fact.changedAt

@@ -1,16 +1,17 @@
 import CNetlink
 import Glibc
 
-/// What the kernel said on its routing sockets (rtnetlink(7)), as far as reachability needs it.
+/// An event of the kernel's routing sockets (rtnetlink(7)), as far as reachability needs it.
 enum RoutingEvent: Hashable, Sendable {
-    /// A link and what is known of it now; nil: it is gone.
+    /// A link and its current state; nil: it was removed.
     case link(index: Int32, Link?)
-    /// An address of this machine and its flags (IFA_F_*); nil: it is gone.
+    /// An address of this machine and its flags (IFA_F_*); nil: it was removed.
     case address(LocalAddress, flags: UInt32?)
-    /// A route, a rule or a next hop that routes share (ip-nexthop(8)) came or went. Which one does not matter: the kernel is asked for the outcome.
+    /// A route, a rule or a shared next hop (ip-nexthop(8)) was added or removed. Which one does not matter: the kernel
+    /// is asked for the resulting route.
     case routing
 
-    /// What a message says; nil if it is none of ours, or is broken.
+    /// Parses a message; nil if it has another type, or is malformed.
     init?(_ message: NetlinkMessage) {
         switch Int(message.type) {
         case Int(RTM_NEWLINK), Int(RTM_DELLINK):
@@ -32,7 +33,7 @@ enum RoutingEvent: Hashable, Sendable {
         guard let family = payload.load(UInt8.self, at: 0), let index = payload.load(Int32.self, at: 4),
             let flags = payload.load(UInt32.self, at: 8)
         else { return nil }
-        // A bridge reports its ports by link messages of its own family: a deletion there is a port that left.
+        // A bridge reports its ports with link messages of the family AF_BRIDGE: a deletion there is a port that left.
         guard Int32(family) == AF_UNSPEC else { return nil }
         guard Int(message.type) == Int(RTM_NEWLINK) else { return .link(index: index, nil) }
         var name: [UInt8] = []
@@ -59,7 +60,7 @@ enum RoutingEvent: Hashable, Sendable {
             default: break
             }
         }
-        // On a link to one peer IFA_ADDRESS is the peer's.
+        // On a point-to-point link, IFA_ADDRESS is the peer's address.
         guard let own = local ?? address else { return nil }
         let isNew = Int(message.type) == Int(RTM_NEWADDR)
         return .address(LocalAddress(index: index, address: own), flags: isNew ? flags : nil)
@@ -74,25 +75,25 @@ struct LocalAddress: Hashable, Sendable {
 
 /// One network interface.
 struct Link: Hashable, Sendable {
-    /// As the kernel has it: any bytes but a slash, a space and a colon.
+    /// The kernel's name: any bytes except slash, space and colon.
     var name: [UInt8]
     /// IFF_*.
     var flags: UInt32
 
-    /// Up, and able to carry packets. A link that is only up may have its cable pulled.
+    /// Whether the link is up and can carry packets. A link that is only up may have no cable.
     var isRunning: Bool { flags & UInt32(IFF_UP.rawValue) != 0 && flags & UInt32(IFF_RUNNING.rawValue) != 0 }
 }
 
-/// The kernel's answer to "how do you reach this address?" (RTM_GETROUTE).
+/// The kernel's reply to a query for a route (RTM_GETROUTE).
 enum RouteAnswer: Hashable, Sendable {
     case route(Route)
-    /// The kernel refuses, with this error number: the route says so, or there is none.
+    /// The kernel refuses with this error number: the route forbids it, or there is no route.
     case refused(Int32)
-    /// It could not be asked: no memory, no buffer.
+    /// The query failed: no memory, no buffer.
     case unanswered(Int32)
 
     struct Route: Hashable, Sendable {
-        /// RTN_UNICAST and so on.
+        /// RTN_UNICAST etc.
         var type: UInt8
         /// The outgoing link.
         var index: Int32?
@@ -100,7 +101,7 @@ enum RouteAnswer: Hashable, Sendable {
         var source: IPAddress?
     }
 
-    /// Reads a reply; nil if the message is no reply to such a question.
+    /// Parses a reply; nil if the message is not a reply to such a query.
     init?(_ message: NetlinkMessage) {
         if Int32(message.type) == NLMSG_ERROR {
             guard let number = message.errorNumber, number != 0 else { return nil }
@@ -117,7 +118,7 @@ enum RouteAnswer: Hashable, Sendable {
             case RTA_GATEWAY.rawValue: route.gateway = IPAddress(bytes: attribute.value)
             // A gateway of the other family (RFC 8950): struct rtvia is a family (16) and the address.
             case RTA_VIA.rawValue: route.gateway = IPAddress(bytes: attribute.value.dropFirst(2))
-            // Where packets come from: what the kernel chose, or what it was asked with.
+            // The source of packets: chosen by the kernel, or given in the query.
             case RTA_PREFSRC.rawValue, RTA_SRC.rawValue: route.source = IPAddress(bytes: attribute.value)
             default: break
             }

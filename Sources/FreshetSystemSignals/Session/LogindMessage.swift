@@ -1,4 +1,4 @@
-/// What logind says of sessions, as values (org.freedesktop.login1(5)).
+/// logind's messages about sessions as values (org.freedesktop.login1(5)).
 enum LogindMessage {
     static let name = "org.freedesktop.login1"
     static let path = "/org/freedesktop/login1"
@@ -13,7 +13,7 @@ enum LogindMessage {
         var userID: UInt32
     }
 
-    /// A session's properties as far as they matter.
+    /// The relevant properties of a session.
     struct Properties: Hashable, Sendable {
         var session: LoginSession
         var isRemote: Bool
@@ -28,15 +28,15 @@ enum LogindMessage {
         }
     }
 
-    /// What `PropertiesChanged` says of a session.
+    /// The relevant part of `PropertiesChanged` of a session.
     struct Change: Hashable, Sendable {
         var isActive: Bool?
         var isLocked: Bool?
-        /// A property that matters has another value, which is not in the message.
+        /// Whether a relevant property has changed whose value is not in the message.
         var isVague = false
     }
 
-    /// The answer of `ListSessions`, `a(susso)`; nil if it is none.
+    /// The reply of `ListSessions`, `a(susso)`; nil if it is malformed.
     static func rows(_ answer: [BusValue]) -> [Row]? {
         guard case .array(let values)? = answer.first else { return nil }
         return values.compactMap { value in
@@ -47,7 +47,7 @@ enum LogindMessage {
         }
     }
 
-    /// The answer of `GetAll`, `a{sv}`; nil if something that matters is missing.
+    /// The reply of `GetAll`, `a{sv}`; nil if a relevant property is missing.
     static func properties(_ answer: [BusValue]) -> Properties? {
         let values = dictionary(answer.first)
         guard case .string(let id)? = values["Id"], case .string(let name)? = values["Name"],
@@ -55,7 +55,7 @@ enum LogindMessage {
             case .boolean(let isActive)? = values["Active"], case .boolean(let isRemote)? = values["Remote"],
             case .string(let sessionClass)? = values["Class"]
         else { return nil }
-        // Before systemd 230 there is no LockedHint.
+        // systemd before version 230 has no LockedHint.
         let isLocked = values["LockedHint"] == .boolean(true)
         return Properties(
             session: LoginSession(
@@ -70,13 +70,13 @@ enum LogindMessage {
         var change = Change()
         if case .boolean(let isActive)? = values["Active"] { change.isActive = isActive }
         if case .boolean(let isLocked)? = values["LockedHint"] { change.isLocked = isLocked }
-        // Newer ones promote a session to another class.
+        // Newer versions can change the class of a session.
         change.isVague =
             values["Class"] != nil || ["Active", "LockedHint", "Class"].contains { invalidated.contains(.string($0)) }
         return change
     }
 
-    /// A dictionary of variants by names.
+    /// A dictionary of variants by name.
     private static func dictionary(_ value: BusValue?) -> [String: BusValue] {
         guard case .array(let entries)? = value else { return [:] }
         var values: [String: BusValue] = [:]

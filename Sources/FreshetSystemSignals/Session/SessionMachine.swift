@@ -1,62 +1,61 @@
-/// Keeps the sessions from what logind says, and decides when somebody has arrived.
+/// Tracks the sessions from logind's messages, and decides when a user has arrived.
 ///
-/// | logind | then |
-/// | --- | --- |
-/// | can be heard | sessions are listed and each is asked for; when all have answered, they are compared with those known before |
-/// | could be heard from the start | what is found first is how it is, and no news |
-/// | could not at first | what is found later is news: without logind there was no session |
-/// | is lost | what is known stays, to be compared with what is found when it is back |
+/// | logind | action | | --- | --- | | becomes available | sessions are listed and each one's properties are read; when
+/// all are there, they are compared with the sessions before | | is available from the start | the first result is the
+/// initial state and does not fire | | is not available at first | a later result fires: without logind there was no
+/// session | | is lost | the known sessions stay, to be compared with the sessions after its return |
 ///
-/// A listing that was overtaken by the loss of logind is void: answers carry the number of theirs.
+/// A listing that the loss of logind has interrupted is void: replies carry the number of their listing.
 struct SessionMachine: Sendable {
-    /// The most sessions that are asked for at a time; the rest wait.
-    static let maximumQuestions = 64
+    /// The maximum number of sessions whose properties are requested at the same time; the rest wait.
+    static let maximumRequests = 64
 
-    /// What is to be done, in this order.
+    /// The actions to perform, in this order.
     struct Outcome: Hashable, Sendable {
         /// Fire, with these details.
         var arrivals: [String] = []
         /// List the sessions.
         var lists = false
-        /// Ask for the properties of these.
-        var asks: [String] = []
+        /// Request the properties of these sessions.
+        var requests: [String] = []
     }
 
-    /// Whether logind can be heard, and who it is.
+    /// Whether logind is available, and its unique bus name.
     enum Logind: Hashable, Sendable {
         case pending
-        case heard(sender: String)
+        case received(sender: String)
         case missing(reason: String)
     }
 
     let scope: SessionScope
     private(set) var fact: SessionFact
-    /// The number of the present listing.
+    /// The number of the current listing.
     private(set) var listing: UInt64 = 0
-    /// What logind told that fired nothing: a lock, a switch away, an end, a session that does not count. Its answers to
-    /// a listing are not news, and do not count.
+    /// The number of logind's messages that fired nothing: a lock, a switch away, an end, a session that does not
+    /// count. Replies to a listing do not count.
     private(set) var minor: UInt64 = 0
 
     private var logind: Logind
-    /// What firings are measured by; nil: nothing is known yet.
+    /// The state that changes are compared with; nil: it is unknown.
     private var known: SessionSnapshot?
-    /// What logind has said.
-    private var heard = SessionSnapshot()
+    /// The state according to logind.
+    private var received = SessionSnapshot()
     /// Sessions that do not count.
     private var others: Set<String> = []
-    /// Sessions that were asked for.
+    /// Sessions whose properties were requested.
     private var open: Set<String> = []
-    /// Sessions that are to be asked for, in order; those that are in ``isWaiting`` no more are left out.
+    /// Sessions whose properties are to be requested, in order; the ones that are no longer in ``isWaiting`` are
+    /// skipped.
     private var waiting: [String] = []
     private var isWaiting: Set<String> = []
     private var stage = Stage.settled
 
     private enum Stage: Hashable {
-        /// The list has not come.
+        /// The list has not arrived.
         case listing
-        /// It has, and sessions on it have not answered.
-        case asking
-        /// Each change counts at once.
+        /// The list has arrived, and some of its sessions' properties have not.
+        case reading
+        /// Each change counts immediately.
         case settled
     }
 
@@ -67,7 +66,7 @@ struct SessionMachine: Sendable {
         _ = logindBecame(logind)
     }
 
-    /// logind can be heard, or not, or it is another one.
+    /// logind became available or unavailable, or is another process.
     mutating func logindBecame(_ new: Logind) -> Outcome {
         guard new != logind else { return Outcome() }
         logind = new
@@ -81,17 +80,17 @@ struct SessionMachine: Sendable {
         case .missing(let reason):
             fact.logind = .unavailable(reason: reason)
             known = known ?? SessionSnapshot()
-        case .heard:
+        case .received:
             fact.logind = .pending
             stage = .listing
-            heard = SessionSnapshot()
+            received = SessionSnapshot()
             others = []
             return Outcome(lists: true)
         }
         return Outcome()
     }
 
-    /// The sessions that there are; nil: it was not to be had, for this reason.
+    /// The current sessions; nil: they could not be read, for this reason.
     mutating func listed(_ rows: [LogindMessage.Row]?, reason: String = "", listing number: UInt64) -> Outcome {
         guard number == listing, stage == .listing else { return Outcome() }
         guard let rows else {
@@ -101,59 +100,59 @@ struct SessionMachine: Sendable {
             return Outcome()
         }
         fact.logind = .available
-        stage = .asking
+        stage = .reading
         for row in rows where counts(row.userID) { request(row.path) }
         return advance()
     }
 
     private func counts(_ user: UInt32) -> Bool { scope == .local || scope == .user(user) }
 
-    /// A session's properties; nil: it is gone.
+    /// A session's properties; nil: the session is gone.
     mutating func answered(_ path: String, _ properties: LogindMessage.Properties?, listing number: UInt64) -> Outcome {
         guard number == listing, open.remove(path) != nil else { return Outcome() }
-        let isNews = stage == .settled
+        let isNew = stage == .settled
         take(path, properties)
-        return isNews ? counted(advance()) : advance()
+        return isNew ? counted(advance()) : advance()
     }
 
     private mutating func take(_ path: String, _ properties: LogindMessage.Properties?) {
         guard let properties, properties.counts(in: scope) else {
-            heard.sessions[path] = nil
+            received.sessions[path] = nil
             if properties != nil { others.insert(path) }
             return
         }
         others.remove(path)
-        heard.sessions[path] = properties.session
+        received.sessions[path] = properties.session
     }
 
-    /// There is a new session.
+    /// A session was added.
     mutating func added(_ path: String) -> Outcome {
-        guard case .heard = logind, fact.logind == .available || stage == .listing else { return Outcome() }
+        guard case .received = logind, fact.logind == .available || stage == .listing else { return Outcome() }
         request(path)
         return advance()
     }
 
-    /// A session is gone.
+    /// A session was removed.
     mutating func removed(_ path: String) -> Outcome {
         open.remove(path)
         isWaiting.remove(path)
         others.remove(path)
-        heard.sessions[path] = nil
+        received.sessions[path] = nil
         return counted(advance())
     }
 
     /// A session's properties have changed.
     mutating func changed(_ path: String, _ change: LogindMessage.Change) -> Outcome {
-        // Its answer comes after this, and has it all.
+        // The reply arrives after this and is complete.
         guard !open.contains(path) else { return Outcome() }
         if change.isVague { return added(path) }
         guard change.isActive != nil || change.isLocked != nil, !others.contains(path) else {
             return counted(Outcome())
         }
-        guard var session = heard.sessions[path] else { return stage == .settled ? added(path) : Outcome() }
+        guard var session = received.sessions[path] else { return stage == .settled ? added(path) : Outcome() }
         session.isActive = change.isActive ?? session.isActive
         session.isLocked = change.isLocked ?? session.isLocked
-        heard.sessions[path] = session
+        received.sessions[path] = session
         return counted(advance())
     }
 
@@ -167,23 +166,23 @@ struct SessionMachine: Sendable {
         waiting.append(path)
     }
 
-    /// Asks for what waits, and compares when there is something to compare.
+    /// Requests the properties of waiting sessions, and compares states when all have arrived.
     private mutating func advance() -> Outcome {
         var outcome = Outcome()
         var next = 0
-        while next < waiting.count, open.count < Self.maximumQuestions {
+        while next < waiting.count, open.count < Self.maximumRequests {
             let path = waiting[next]
             next += 1
             guard isWaiting.remove(path) != nil else { continue }
             open.insert(path)
-            outcome.asks.append(path)
+            outcome.requests.append(path)
         }
         waiting.removeFirst(next)
-        if stage == .asking, open.isEmpty { stage = .settled }
+        if stage == .reading, open.isEmpty { stage = .settled }
         guard stage == .settled, fact.logind == .available else { return outcome }
-        if let known { outcome.arrivals = SessionChange(from: known, to: heard).arrivals }
-        known = heard
-        fact = SessionFact(heard, logind: .available)
+        if let known { outcome.arrivals = SessionChange(from: known, to: received).arrivals }
+        known = received
+        fact = SessionFact(received, logind: .available)
         return outcome
     }
 }

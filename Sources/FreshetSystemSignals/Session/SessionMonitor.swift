@@ -2,19 +2,19 @@ import FreshetEventLoop
 public import FreshetSignals
 import Synchronization
 
-/// The signal `foreground`, and which sessions of people there are at this machine.
+/// The signal `foreground`, and the sessions of users at this machine.
 ///
-/// It fires when a local session became active (somebody logged in, or switched to it) or was unlocked, as logind says
-/// (org.freedesktop.login1(5)), and nobody else is believed. A lock, a stop and its continuation, a session of another
-/// machine, a greeter's or a service's fire nothing.
+/// It fires when a local session became active (a user logged in, or switched to it) or was unlocked, according to
+/// logind (org.freedesktop.login1(5)); messages of other senders are ignored. A lock does not fire, nor does a stopped
+/// and continued process, a remote session, a greeter's or a service's session.
 ///
 /// ```swift
 /// let monitor = SessionMonitor(bus: BusConnection(loop, .system), scope: .user(geteuid()))
 /// for await _ in monitor.foreground { … }
 /// ```
 ///
-/// After a loss of the bus, or of logind, sessions are listed anew: one at which somebody arrived in between fires once.
-/// What is missing is no error: ``SessionFact/logind`` says so.
+/// After a loss of the bus, or of logind, sessions are listed again: a session at which a user arrived in between fires
+/// once. Missing services are not an error: ``SessionFact/logind`` shows them.
 ///
 /// **Order.** The fact changes, then the signal fires, both on the loop's thread.
 ///
@@ -25,8 +25,8 @@ public final class SessionMonitor: Sendable {
 
     private struct State {
         var machine: SessionMachine
-        /// How the subscriptions stand, to the manager and to the sessions.
-        var standings: [BusSubscriptionState] = [.connecting, .connecting]
+        /// The states of the subscriptions to the manager and to the sessions.
+        var subscriptionStates: [BusSubscriptionState] = [.connecting, .connecting]
         var subscriptions: [BusSubscription] = []
     }
 
@@ -35,38 +35,38 @@ public final class SessionMonitor: Sendable {
     private let bus: BusConnection?
     private let state: Mutex<State>
 
-    /// Begins to listen to logind. It always succeeds: see ``SessionFact/logind``.
+    /// Starts to follow logind. It always succeeds: see ``SessionFact/logind``.
     ///
     /// - Parameters:
-    ///   - bus: the system bus; nil: there is none, and no session.
-    ///   - scope: whose sessions count.
+    ///   - bus: The system bus; nil: no bus is used, and there are no sessions.
+    ///   - scope: The users whose sessions count.
     public init(bus: BusConnection?, scope: SessionScope) {
         let machine = SessionMachine(scope, bus == nil ? .missing(reason: "the system bus is not used") : .pending)
         self.bus = bus
         current = CurrentValue(machine.fact)
         state = Mutex(State(machine: machine))
-        if let bus { listen(to: bus) }
+        if let bus { subscribe(to: bus) }
     }
 
     /// A session became active, or was unlocked.
     public var foreground: Signal { source.signal }
 
-    /// The present state.
+    /// The current fact.
     public var fact: SessionFact { current.value }
 
-    /// The present state first, then what becomes of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var facts: some AsyncSequence<SessionFact, Never> & Sendable { current }
 
-    /// How often logind told of what fired nothing: a lock, a switch away, the end of a session, a session that does not
-    /// count.
+    /// The number of logind's messages that fired nothing: a lock, a switch away, the end of a session, a session that
+    /// does not count.
     public var minorChanges: UInt64 { state.withLock { $0.machine.minor } }
 
-    /// Fires the signal by hand. What is known of sessions stays.
-    package func raise(_ detail: String) { source.fire(detail) }
+    /// Fires the signal without an event of logind. The known sessions are unchanged.
+    package func fire(_ detail: String) { source.fire(detail) }
 
     // MARK: logind
 
-    private func listen(to bus: BusConnection) {
+    private func subscribe(to bus: BusConnection) {
         let matches = [
             BusMatch(valid: LogindMessage.name, path: LogindMessage.path, interface: LogindMessage.manager),
             BusMatch(
@@ -75,24 +75,24 @@ public final class SessionMonitor: Sendable {
                 firstArgument: LogindMessage.session),
         ]
         let subscriptions = matches.enumerated().map { index, match in
-            bus.subscribe(match) { [weak self] standing in
-                self?.stands(standing, index)
+            bus.subscribe(match) { [weak self] subscriptionState in
+                self?.subscriptionStateChanged(subscriptionState, index)
             } _: { [weak self] message in
-                self?.heard(message)
+                self?.received(message)
             }
         }
         state.withLock { $0.subscriptions = subscriptions }
     }
 
-    private func stands(_ standing: BusSubscriptionState, _ index: Int) {
-        let standings = state.withLock { state in
-            state.standings[index] = standing
-            return state.standings
+    private func subscriptionStateChanged(_ subscriptionState: BusSubscriptionState, _ index: Int) {
+        let subscriptionStates = state.withLock { state in
+            state.subscriptionStates[index] = subscriptionState
+            return state.subscriptionStates
         }
-        step { $0.logindBecame(SessionMachine.Logind(standings)) }
+        step { $0.logindBecame(SessionMachine.Logind(subscriptionStates)) }
     }
 
-    private func heard(_ message: BusMessage) {
+    private func received(_ message: BusMessage) {
         switch message.member {
         case "PropertiesChanged":
             let change = message.arguments.map(LogindMessage.change) ?? LogindMessage.Change(isVague: true)
@@ -106,7 +106,7 @@ public final class SessionMonitor: Sendable {
         }
     }
 
-    /// Has the machine decide, and does what it says. On the loop's thread.
+    /// Lets the machine decide, and performs its actions. Called on the loop's thread.
     private func step(_ body: (inout SessionMachine) -> SessionMachine.Outcome) {
         let (outcome, listing, changed) = state.withLock { state in
             let before = state.machine.fact
@@ -116,7 +116,7 @@ public final class SessionMonitor: Sendable {
         if let changed { current.value = changed }
         for arrival in outcome.arrivals { source.fire(arrival) }
         if outcome.lists { list(listing) }
-        for path in outcome.asks { ask(path, listing) }
+        for path in outcome.requests { requestProperties(path, listing) }
     }
 
     private func list(_ listing: UInt64) {
@@ -130,11 +130,11 @@ public final class SessionMonitor: Sendable {
         }
     }
 
-    private func ask(_ path: String, _ listing: UInt64) {
+    private func requestProperties(_ path: String, _ listing: UInt64) {
         bus?.call(
             "GetAll", of: LogindMessage.properties, at: path, on: LogindMessage.name, [.string(LogindMessage.session)]
         ) { [weak self] answer in
-            // An error: it has gone since.
+            // An error: the session has ended in the meantime.
             let properties = (try? answer.get()).flatMap(LogindMessage.properties)
             self?.step { $0.answered(path, properties, listing: listing) }
         }
@@ -142,15 +142,15 @@ public final class SessionMonitor: Sendable {
 }
 
 extension SessionMachine.Logind {
-    /// logind can be heard when all subscriptions are in force, and to the same.
-    init(_ standings: [BusSubscriptionState]) {
+    /// logind is available when all subscriptions are active and have the same sender.
+    init(_ subscriptionStates: [BusSubscriptionState]) {
         var senders: Set<String> = []
         var isPending = false
-        for standing in standings {
-            switch standing {
+        for subscriptionState in subscriptionStates {
+            switch subscriptionState {
             case .connecting: isPending = true
-            case .inForce(sender: let sender?): senders.insert(sender)
-            case .inForce(sender: nil):
+            case .active(sender: let sender?): senders.insert(sender)
+            case .active(sender: nil):
                 self = .missing(reason: "logind does not run")
                 return
             case .refused(let reason), .disconnected(let reason):
@@ -159,7 +159,7 @@ extension SessionMachine.Logind {
             }
         }
         if !isPending, senders.count == 1, let sender = senders.first {
-            self = .heard(sender: sender)
+            self = .received(sender: sender)
         } else {
             self = .pending
         }

@@ -1,12 +1,12 @@
-/// A session of a person at this machine, as logind has it (org.freedesktop.login1(5)).
+/// A session of a user at this machine, according to logind (org.freedesktop.login1(5)).
 public struct LoginSession: Hashable, Sendable, CustomStringConvertible {
-    /// logind's name of it, such as `3` or `c1`.
+    /// logind's identifier, such as `3` or `c1`.
     public var id: String
     public var userID: UInt32
     public var userName: String
-    /// It is in front on its seat.
+    /// Whether it is the foreground session of its seat.
     public var isActive: Bool
-    /// Its screen is locked, says its desktop (`LockedHint`).
+    /// Whether its screen is locked, according to its desktop (`LockedHint`).
     public var isLocked: Bool
 
     public init(id: String, userID: UInt32, userName: String, isActive: Bool, isLocked: Bool) {
@@ -25,25 +25,26 @@ public struct LoginSession: Hashable, Sendable, CustomStringConvertible {
     var name: String { "session \(id) of \(userName)" }
 }
 
-/// Whose sessions count. Those of other machines (`Remote`) and those without a person (greeters, services) never do.
+/// The users whose sessions count. Remote sessions (`Remote`) and sessions without a user (greeters, services) never
+/// count.
 public enum SessionScope: Hashable, Sendable {
-    /// Every local one.
+    /// All local sessions.
     case local
-    /// The local ones of one user.
+    /// The local sessions of one user.
     case user(UInt32)
 }
 
-/// The sessions that count, by the paths of their objects.
+/// The sessions that count, by object path.
 struct SessionSnapshot: Hashable, Sendable {
     var sessions: [String: LoginSession] = [:]
 }
 
-/// What is new between two snapshots: sessions at which somebody has arrived, in the order of their names.
+/// The change between two snapshots: the sessions at which a user has arrived, in the order of their names.
 struct SessionChange: Hashable, Sendable {
     /// Details of firings, such as `session 3 of alice was unlocked`.
     let arrivals: [String]
 
-    /// One firing for each session that became active, locked or not, or whose lock was taken off while it is active.
+    /// One firing for each session that became active, locked or not, or that was unlocked while it is active.
     init(from old: SessionSnapshot, to new: SessionSnapshot) {
         arrivals = new.sessions.sorted { $0.key < $1.key }.compactMap { path, session in
             guard session.isActive else { return nil }
@@ -53,15 +54,15 @@ struct SessionChange: Hashable, Sendable {
     }
 }
 
-/// Which sessions there are, as far as is known: a fact that can be asked for at any time.
+/// The current sessions.
 public struct SessionFact: Hashable, Sendable, CustomStringConvertible {
-    /// Whether logind can be heard.
+    /// Whether logind is available.
     public typealias Availability = SleepFact.Availability
 
-    /// How many sessions the description names; the rest is counted.
+    /// How many sessions the description names; the others are only counted.
     static let namedSessions = 3
 
-    /// The sessions that count, active ones first. Without logind those that were there when it was heard last.
+    /// The sessions that count, active ones first. Without logind, the sessions that were last known.
     public var sessions: [LoginSession]
     public var logind: Availability
 

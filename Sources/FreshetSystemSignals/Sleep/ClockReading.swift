@@ -1,22 +1,22 @@
 import CSystemd  // timespec: a whole-module build takes it for this module's
 import Glibc
 
-/// One look at three clocks, with what can be said for sure: the clocks are read one after the other, and between two
-/// reads the process may be preempted for any time, or the machine may sleep. So each difference is a range in which
-/// the true one lies.
+/// One reading of three clocks, with its uncertainty: the clocks are read one after the other, and between two reads
+/// the process may be preempted for any time, or the machine may sleep. So each difference is a range that contains the
+/// true value.
 struct ClockReading: Hashable, Sendable {
-    /// CLOCK_BOOTTIME − CLOCK_MONOTONIC: for how long the machine has slept since it was started. The two differ by
-    /// nothing else (clock_gettime(2)).
+    /// CLOCK_BOOTTIME − CLOCK_MONOTONIC: how long the machine has slept since boot. The two clocks differ by nothing
+    /// else (clock_gettime(2)).
     var slept: ClosedRange<Duration>
     /// CLOCK_REALTIME − CLOCK_BOOTTIME. It changes when the wall clock is set or slewed, and not by sleep.
     var wall: ClosedRange<Duration>
 
-    /// From five reads in this order. A range is as wide as the time that its reads took.
+    /// Makes a reading from five reads in this order. A range is as wide as the time that its reads took.
     init(
         monotonic before: Duration, boot earlier: Duration, realtime: Duration, boot later: Duration,
         monotonic after: Duration
     ) {
-        // The clocks do not run backwards; the maximum keeps a kernel's rounding from making a range of nothing.
+        // The clocks do not run backwards; `max` keeps rounding in the kernel from making an invalid range.
         slept = (earlier - after)...max(later - before, earlier - after)
         wall = (realtime - later)...max(realtime - earlier, realtime - later)
     }
@@ -39,7 +39,7 @@ struct ClockReading: Hashable, Sendable {
 }
 
 extension ClosedRange<Duration> {
-    /// By how much at least this lies above the other range, or (negative) below it; zero if they touch.
+    /// The minimum distance by which this range lies above the other, or (negative) below it; zero if they overlap.
     func distance(from other: ClosedRange<Duration>) -> Duration {
         if lowerBound > other.upperBound { return lowerBound - other.upperBound }
         if upperBound < other.lowerBound { return upperBound - other.lowerBound }

@@ -1,27 +1,27 @@
-/// Whether the machine is awake, as far as is known: a fact that can be asked for at any time.
+/// Whether the machine is awake.
 public struct SleepFact: Hashable, Sendable, CustomStringConvertible {
-    /// Whether logind can be heard (systemd-logind.service(8)).
+    /// Whether logind is available (systemd-logind.service(8)).
     public enum Availability: Hashable, Sendable {
-        /// Its signals are listened to.
+        /// Its signals are received.
         case available
-        /// Not known yet: the bus is being connected to.
+        /// Not known yet: the bus connection is being made.
         case pending
-        /// Only the clocks tell of a wake. The reason is a sentence for people.
+        /// Only the clocks show a resume. The reason is a sentence for people.
         case unavailable(reason: String)
     }
 
-    /// logind said that the machine is about to sleep, and no wake has been seen yet.
+    /// Whether logind has announced a sleep, and the machine has not resumed since.
     public var isGoingToSleep: Bool
-    /// When the machine woke up last; nil: it has not slept since the monitor began.
+    /// When the machine last resumed; nil: it has not slept since the monitor began.
     public var awakeSince: ContinuousClock.Instant?
-    /// How long it slept before that, by the clocks; nil if they did not jump (a container, a suspend that failed).
+    /// The length of the last sleep according to the clocks; nil if they did not jump (a container, a failed suspend).
     public var lastSleep: Duration?
-    /// When the wall clock was set last; nil: not since the monitor began.
+    /// When the wall clock was last set; nil: not since the monitor began.
     public var clockSteppedAt: ContinuousClock.Instant?
-    /// Whether logind can be heard. Say once what is missing.
+    /// Whether logind is available. Log once what is missing.
     public var logind: Availability
 
-    /// Makes a fact by hand: for tests of what reads facts.
+    /// Makes a fact, for tests.
     public init(
         isGoingToSleep: Bool = false, awakeSince: ContinuousClock.Instant? = nil, lastSleep: Duration? = nil,
         clockSteppedAt: ContinuousClock.Instant? = nil, logind: Availability = .pending

@@ -1,51 +1,51 @@
-/// Decides from what three witnesses say whether the machine slept, woke up, or had its wall clock set.
+/// Decides from three sources whether the machine slept, resumed, or had its wall clock set.
 ///
-/// | witness | says | |
-/// | --- | --- | --- |
-/// | the clocks, at each wake-up of the loop | the boot clock jumped ahead of the monotonic one | a wake |
-/// | the wall clock's timer | the clock was set, or the machine resumed | a reason to look |
-/// | logind | `PrepareForSleep(true)`, later `(false)` | going to sleep; a wake, also if the suspend failed |
+/// | source | event | meaning | | --- | --- | --- | | the clocks, at each wake-up of the loop | the boot clock jumped
+/// ahead of the monotonic one | a resume | | the wall clock's timer | the clock was set, or the machine resumed | a
+/// reason to read the clocks | | logind | `PrepareForSleep(true)`, later `(false)` | going to sleep; a resume, also if
+/// the suspend failed |
 ///
-/// **One wake, one firing.** A jump is a wake, always. A `(false)` is the end of the sleep that a `(true)` announced: it
-/// fires if no jump has been seen since that, and is the same wake otherwise. Of the rest:
+/// **One resume, one firing.** A jump is always a resume. A `(false)` is the end of the sleep that a `(true)`
+/// announced: it fires if there was no jump since the `(true)`; otherwise it is the same resume. The other cases:
 ///
-/// | before | then | |
-/// | --- | --- | --- |
-/// | nothing since the bus was connected | `(false)` | a wake whose `(true)` was missed: fires, unless a jump was seen within ``sameSleep`` |
-/// | `(false)` fired without a jump | a jump within ``lateClock`` | the same wake, late: gives its length, does not fire |
-/// | a jump that nothing announced, ``lateWord`` ago or less | `(true)` | the announcement of that sleep, heard late: its `(false)` does not fire |
-/// | awake, heard logind before | `(false)` | logind repeats itself: nothing |
-/// | `(true)` | `PreparingForSleep` is false when asked after a reconnect | the `(false)` was lost: as if it were said |
-/// | awake | `PreparingForSleep` is true when asked | the `(true)` was lost: as if it were said |
+/// | before | event | meaning | | --- | --- | --- | | nothing since the bus was connected | `(false)` | a resume whose
+/// `(true)` was missed: fires, unless there was a jump within ``sameSleep`` | | `(false)` fired without a jump | a jump
+/// within ``lateClock`` | the same resume, late: sets its length, does not fire | | a jump without an announcement,
+/// ``lateMessage`` ago or less | `(true)` | the late announcement of that sleep: its `(false)` does not fire | | awake,
+/// with earlier messages of logind | `(false)` | a repeated message: ignored | | `(true)` | `PreparingForSleep` is
+/// false after a reconnect | the `(false)` was lost: handled as if it had arrived | | awake | `PreparingForSleep` is
+/// true when read | the `(true)` was lost: handled as if it had arrived |
 struct SleepMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// The least sleep that counts. The clocks differ by nothing but sleep, so no jitter has to be allowed for; but a
-    /// suspend that is broken off at the last moment still shows as some milliseconds, kernels that measure sleep by
-    /// the RTC know it by the second only, and for less than a second no connection and no lease suffers.
+    /// The shortest sleep that counts. The clocks differ by nothing but sleep, so there is no jitter to tolerate. But a
+    /// suspend that is aborted at the last moment still shows as some milliseconds, some kernels measure sleep with the
+    /// RTC in whole seconds, and less than a second harms no connection and no lease.
     static let shortestSleep: Duration = .seconds(1)
-    /// The least step of the wall clock that counts. Certificates, `Date:` and ages of copies are given in seconds.
+    /// The smallest step of the wall clock that counts. Certificates, `Date:` and ages of copies have a resolution of
+    /// seconds.
     static let shortestStep: Duration = .seconds(1)
-    /// How fast a wall clock may be slewed: at most a tenth (chronyd's limit; the kernel's own is 1/2,000). Only used
-    /// where the kernel does not tell of steps: slower than this is no step.
+    /// The maximum slew rate of a wall clock: a tenth (chronyd's limit; the kernel's own is 1/2,000). Only used if the
+    /// kernel does not report steps: a slower change is not a step.
     static let fastestSlew = 10
-    /// How long a difference of the wall clock is kept for the kernel's word that it was set; without it, it was slewed.
+    /// How long a difference of the wall clock may wait for the kernel's report that the clock was set; without the
+    /// report, the clock was slewed.
     static let stepNotice: Duration = .seconds(1)
-    /// How long after `(true)` the machine is taken to be about to sleep. logind waits at most 5 s for those who
-    /// inhibit (InhibitDelayMaxSec=, logind.conf(5)), and then for hooks that have no limit; six times that is a
-    /// `(false)` that will not come, or a sleep in which work does no harm.
+    /// How long after `(true)` the machine is considered about to sleep. logind waits at most 5 s for inhibitors
+    /// (InhibitDelayMaxSec=, logind.conf(5)), and then for hooks without a limit. After six times that, the `(false)`
+    /// will not arrive, or work during the sleep preparation does no harm.
     static let longestPreparation: Duration = .seconds(30)
-    /// How long after a jump a first `(false)` is taken for the same wake: hooks of the resume come before it.
+    /// How long after a jump a first `(false)` counts as the same resume: hooks of the resume run before it.
     static let sameSleep: Duration = .seconds(60)
-    /// How long after a `(false)` without a jump a jump is taken for the same wake. The clocks are read before logind is
-    /// heeded; so this is for a kernel that sets its clocks right late.
+    /// How long after a `(false)` without a jump a jump counts as the same resume. The clocks are read before logind's
+    /// messages, so this is for a kernel that corrects its clocks late.
     static let lateClock: Duration = .seconds(1)
 
-    /// How long after a jump that nothing announced a `(true)` is taken for its announcement: it lay in a queue while
-    /// the machine slept.
-    static let lateWord: Duration = .seconds(2)
+    /// How long after an unannounced jump a `(true)` counts as its announcement: it was in a queue while the machine
+    /// slept.
+    static let lateMessage: Duration = .seconds(2)
 
-    /// What is to be done, in this order.
+    /// The actions to perform, in this order.
     struct Outcome: Hashable, Sendable {
         /// Fire `resume`, with this detail.
         var resumed: String?
@@ -55,16 +55,16 @@ struct SleepMachine: Sendable {
 
     private enum Phase: Hashable, Sendable {
         case awake
-        /// logind said that the machine is about to sleep. `hasSlept`: the clocks have jumped since.
+        /// logind has announced a sleep. `hasSlept`: the clocks have jumped since.
         case preparing(hasSlept: Bool)
     }
 
-    /// What is known.
+    /// The current fact.
     private(set) var fact: SleepFact
-    /// When ``deadlinePassed(at:)`` is to be called.
+    /// When to call ``deadlinePassed(at:)``.
     private(set) var deadline: Instant?
-    /// What a witness said that was no wake: a sleep that is too short, a clock that was set, a `(false)` that logind
-    /// repeats, a `(true)` after which nothing came.
+    /// The number of events that were not a resume: a sleep that is too short, a clock that was set, a `(false)` that
+    /// logind repeats, a `(true)` without a sleep.
     private(set) var minor: UInt64 = 0
 
     private var phase = Phase.awake
@@ -72,20 +72,20 @@ struct SleepMachine: Sendable {
     private var wall: ClosedRange<Duration>
     /// When ``wall`` was read.
     private var wallReadAt: Instant
-    /// Since when the wall clock has differed without the kernel's word that it was set.
+    /// Since when the wall clock has differed without the kernel's report that it was set.
     private var wallDiffersSince: Instant?
-    /// Whether the kernel tells when the wall clock is set: ``clockWasSet(_:at:)``.
-    var hearsSteps = false
-    /// When the clocks jumped last.
+    /// Whether the kernel reports that the wall clock was set: ``clockWasSet(_:at:)``.
+    var receivesSteps = false
+    /// When the clocks last jumped.
     private var jumpedAt: Instant?
-    /// The same, if no `(true)` had come before.
+    /// The same, if there was no `(true)` before.
     private var unannouncedJumpAt: Instant?
     /// When a `(false)` fired without a jump.
     private var wokeWithoutJumpAt: Instant?
-    /// logind has said something since it could be heard.
-    private var hasHeardLogind = false
+    /// Whether logind has sent a message since it became available.
+    private var hasSeenLogind = false
 
-    /// - Parameter reading: the clocks as they are.
+    /// - Parameter reading: The current clocks.
     init(_ reading: ClockReading, logind: SleepFact.Availability, at now: Instant) {
         slept = reading.slept
         wall = reading.wall
@@ -102,7 +102,7 @@ struct SleepMachine: Sendable {
         return outcome
     }
 
-    /// The kernel says that the wall clock was set, or that the machine was resumed.
+    /// The kernel reports that the wall clock was set, or that the machine resumed.
     mutating func clockWasSet(_ reading: ClockReading, at now: Instant) -> Outcome {
         var outcome = Outcome(resumed: lookForSleep(reading, at: now))
         outcome.stepped = lookForStep(reading, wasSet: true, at: now)
@@ -112,13 +112,14 @@ struct SleepMachine: Sendable {
     private mutating func lookForSleep(_ reading: ClockReading, at now: Instant) -> String? {
         let jump = reading.slept.distance(from: slept)
         guard jump == .zero else {
-            // A clock behind what it was is another time name space's (time_namespaces(7)); it is the new measure.
+            // A boot clock that went back belongs to another time namespace (time_namespaces(7)); it is the new
+            // reference.
             slept = reading.slept
             if jump >= Self.shortestSleep { return jumped(by: jump, at: now) }
             if jump > .zero { minor += 1 }
             return nil
         }
-        // The difference stands still: each look can only tell more exactly where.
+        // The difference is constant: each reading can only make it more exact.
         slept = slept.clamped(to: reading.slept)
         return nil
     }
@@ -150,8 +151,8 @@ struct SleepMachine: Sendable {
         let isStep: Bool
         if wasSet {
             isStep = size >= Self.shortestStep
-        } else if hearsSteps {
-            // What is more than a slew is the kernel's to tell of, in this turn of the loop or in the next.
+        } else if receivesSteps {
+            // The kernel reports a larger change than a slew, in this iteration of the loop or in the next.
             if size >= Self.shortestStep {
                 let since = wallDiffersSince ?? now
                 wallDiffersSince = since
@@ -172,11 +173,11 @@ struct SleepMachine: Sendable {
 
     // MARK: logind
 
-    /// logind's signal `PrepareForSleep`, with the clocks as they are: they are looked at first.
+    /// logind's signal `PrepareForSleep`, with the current clocks, which are checked first.
     mutating func prepareForSleep(_ begins: Bool, _ reading: ClockReading, at now: Instant) -> Outcome {
         var outcome = wokeUp(reading, at: now)
-        let isFirst = !hasHeardLogind
-        hasHeardLogind = true
+        let isFirst = !hasSeenLogind
+        hasSeenLogind = true
         if begins {
             begin(at: now)
         } else if let detail = end(isFirst: isFirst, at: now) {
@@ -185,51 +186,51 @@ struct SleepMachine: Sendable {
         return outcome
     }
 
-    /// logind's property `PreparingForSleep`, asked for when its signals could be heard, or heard again.
+    /// logind's property `PreparingForSleep`, read when its signals became available (again).
     mutating func isPreparingForSleep(_ isPreparing: Bool, _ reading: ClockReading, at now: Instant) -> Outcome {
         var outcome = wokeUp(reading, at: now)
         switch (phase, isPreparing) {
         case (.awake, true): begin(at: now)
         case (.preparing, false):
             if let detail = end(isFirst: false, at: now) { outcome.resumed = detail }
-        case (.awake, false), (.preparing, true): break  // as was known
+        case (.awake, false), (.preparing, true): break  // no change
         }
         return outcome
     }
 
     private mutating func begin(at now: Instant) {
-        phase = .preparing(hasSlept: unannouncedJumpAt.map { now - $0 <= Self.lateWord } ?? false)
+        phase = .preparing(hasSlept: unannouncedJumpAt.map { now - $0 <= Self.lateMessage } ?? false)
         unannouncedJumpAt = nil
         wokeWithoutJumpAt = nil
         fact.isGoingToSleep = true
         deadline = now + Self.longestPreparation
     }
 
-    /// The sleep is over, says logind. Returns the detail of the firing, if it is one.
+    /// logind reports the end of the sleep. Returns the detail of the firing, if there is one.
     private mutating func end(isFirst: Bool, at now: Instant) -> String? {
         let before = phase
         phase = .awake
         fact.isGoingToSleep = false
         deadline = nil
-        let isNews: Bool
+        let isNew: Bool
         switch before {
-        case .preparing(let hasSlept): isNews = !hasSlept
+        case .preparing(let hasSlept): isNew = !hasSlept
         case .awake:
-            isNews = isFirst && !(jumpedAt.map { now - $0 <= Self.sameSleep } ?? false)
+            isNew = isFirst && !(jumpedAt.map { now - $0 <= Self.sameSleep } ?? false)
             if !isFirst { minor += 1 }
         }
-        return isNews ? woke(after: nil, at: now, "awake again, says logind") : nil
+        return isNew ? woke(after: nil, at: now, "awake again according to logind") : nil
     }
 
-    /// logind can be heard, or not.
+    /// logind became available or unavailable.
     mutating func logindBecame(_ availability: SleepFact.Availability) {
-        if availability == .available { hasHeardLogind = false }
+        if availability == .available { hasSeenLogind = false }
         fact.logind = availability
     }
 
-    /// The ``deadline`` has passed: nobody knows what became of the sleep that was announced.
+    /// The ``deadline`` has passed: it is unknown whether the announced sleep will follow.
     mutating func deadlinePassed(at now: Instant) {
-        guard let due = deadline, due <= now else { return }  // it was taken back when it was on its way
+        guard let due = deadline, due <= now else { return }  // it was cancelled after it had expired
         deadline = nil
         fact.isGoingToSleep = false
         minor += 1

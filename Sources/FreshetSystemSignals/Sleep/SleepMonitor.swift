@@ -4,33 +4,35 @@ import Synchronization
 
 /// The signals `resume` and `clock-stepped`, and whether the machine is awake.
 ///
-/// Three witnesses, one firing for each wake, whoever sees it first:
+/// It uses three sources and fires once for each resume, for the first source that shows it:
 ///
 /// - the clocks: at each wake-up of the loop CLOCK_BOOTTIME is compared with CLOCK_MONOTONIC, which does not count
-///   sleep. This needs nobody's help, and comes before any timer of the loop that is overdue;
+///   sleep. This works without a service, and precedes any overdue timer of the loop;
 /// - a timer on CLOCK_REALTIME that the kernel cancels when the machine resumes or the clock is set
-///   (timerfd_create(2)): it wakes a loop that has nothing else to do;
-/// - logind's `PrepareForSleep` (org.freedesktop.login1(5)), from logind itself and nobody else: also for a suspend that
-///   failed, after which no clock jumps. Such a machine is awake again, and so `resume` fires.
-///
+///   (timerfd_create(2)): it wakes an idle loop;
+/// - logind's `PrepareForSleep` (org.freedesktop.login1(5)); messages of other senders are ignored. It also covers a
+///   suspend that failed, after which no clock jumps. Such a machine is awake again, so `resume` fires.
 /// ```swift
 /// let monitor = SleepMonitor(loop, bus: BusConnection(loop, .system)) { connections.dropIdle() }
 /// for await _ in monitor.resumed { … }
 /// ```
 ///
-/// A sleep shorter than a second fires nothing. A wall clock that was set by a second or more, without a sleep, is
-/// ``clockStepped``: an administrator, NTP, or a virtual machine that was paused or moved; one that is slewed is not.
+/// A sleep shorter than a second does not fire. If the wall clock was set by a second or more without a sleep,
+/// ``clockStepped`` fires: by an administrator, by NTP, or in a virtual machine that was paused or moved. Slewing the
+/// clock does not fire.
 ///
-/// **Order.** At a wake the hook is called, then the fact changes, then `resume` fires, all on the loop's thread; if
-/// the clocks told, the tasks that hear it run before any timer of the loop expires (`EventLoop.observeWakeUps(_:)`).
+/// **Order.** At a resume the hook is called, then the fact changes, then `resume` fires, all on the loop's thread. If
+/// the clocks showed the resume, the tasks that receive the signal run before any timer of the loop expires
+/// (`EventLoop.observeWakeUps(_:)`).
 ///
-/// **What is missing** is no error: ``SleepFact/logind`` says so, and the other witnesses go on.
+/// **Availability.** Missing services are not an error: ``SleepFact/logind`` shows them, and the other sources
+/// continue.
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class SleepMonitor: Sendable {
-    /// The name of the signal of a wake.
+    /// The name of the signal of a resume.
     public static let signalName = "resume"
-    /// The name of the signal of a wall clock that was set.
+    /// The name of the signal of a wall clock step.
     public static let clockSteppedName = "clock-stepped"
 
     private static let logind = "org.freedesktop.login1"
@@ -42,7 +44,7 @@ public final class SleepMonitor: Sendable {
         var observation: WakeUpObservation?
         var clockSet: ClockSetDescriptor?
         var deadline: LoopTimer?
-        /// What ``deadline`` is armed for.
+        /// The instant for which ``deadline`` is armed.
         var armed: ContinuousClock.Instant?
         var subscription: BusSubscription?
     }
@@ -55,20 +57,20 @@ public final class SleepMonitor: Sendable {
     private let bus: BusConnection?
     private let state: Mutex<State>
 
-    /// Begins to watch the clocks, and logind if there is a bus. It always succeeds: see ``SleepFact/logind``.
+    /// Starts to watch the clocks, and logind if there is a bus. It always succeeds: see ``SleepFact/logind``.
     ///
     /// - Parameters:
-    ///   - loop: whose wake-ups are watched.
-    ///   - bus: the system bus; nil: only the clocks are watched.
-    ///   - onResume: called on the loop's thread at each wake of the machine, before anybody hears of it: a new epoch
-    ///     begins there. It must not block.
+    ///   - loop: The loop whose wake-ups are watched.
+    ///   - bus: The system bus; nil: only the clocks are watched.
+    ///   - onResume: Called on the loop's thread at each resume of the machine, before the fact and the signal change:
+    ///     begin a new epoch there. It must not block.
     public convenience init(
         _ loop: EventLoop, bus: BusConnection?, onResume: @escaping @Sendable () -> Void = {}
     ) {
         self.init(loop, bus: bus, onResume: onResume, read: { .now() })
     }
 
-    /// - Parameter read: looks at the clocks; tests move them.
+    /// - Parameter read: Reads the clocks; tests replace them.
     init(
         _ loop: EventLoop, bus: BusConnection?, onResume: @escaping @Sendable () -> Void,
         read: @escaping @Sendable () -> ClockReading
@@ -79,7 +81,7 @@ public final class SleepMonitor: Sendable {
         let logind = bus == nil ? .unavailable(reason: "the system bus is not used") : SleepFact.Availability.pending
         current = CurrentValue(SleepFact(logind: logind))
         state = Mutex(State(machine: SleepMachine(read(), logind: logind, at: .now)))
-        // Without such a descriptor (a sandbox, none left) steps are looked for at each wake-up.
+        // Without such a descriptor (a sandbox, or no free descriptor) each wake-up checks for steps.
         let clockSet = try? ClockSetDescriptor(loop) { [weak self] in self?.clockWasSet() }
         let observation = loop.observeWakeUps { [weak self] in self?.wokeUp() ?? false }
         let deadline = LoopTimer(loop) { [weak self] in self?.deadlinePassed() }
@@ -87,37 +89,37 @@ public final class SleepMonitor: Sendable {
             $0.observation = observation
             $0.deadline = deadline
             $0.clockSet = clockSet
-            $0.machine.hearsSteps = clockSet != nil
+            $0.machine.receivesSteps = clockSet != nil
         }
-        if let bus { listen(to: bus) }
+        if let bus { subscribe(to: bus) }
     }
 
-    /// The machine woke up: one firing for each wake, whoever witnessed it first.
+    /// The machine resumed: one firing for each resume, whichever source shows it first.
     public var resumed: Signal { resume.signal }
 
-    /// The wall clock was set, and the machine did not sleep: what was planned by it is to be planned anew.
+    /// The wall clock was set without a sleep: plans that depend on the wall clock have to be made again.
     public var clockStepped: Signal { stepped.signal }
 
-    /// The present state.
+    /// The current fact.
     public var fact: SleepFact { current.value }
 
-    /// The present state first, then what becomes of it; a slow reader gets the newest.
+    /// The current fact, then each change; a slow reader gets the newest.
     public var facts: some AsyncSequence<SleepFact, Never> & Sendable { current }
 
-    /// How often a witness told of what was no wake: a sleep shorter than a second, a wall clock that was set, a sleep
-    /// that was announced and did not come. Two witnesses of one wake are not counted.
+    /// The number of events that were not a resume: a sleep shorter than a second, a wall clock that was set, an
+    /// announced sleep that did not follow. A second source of the same resume does not count.
     public var minorChanges: UInt64 { state.withLock { $0.machine.minor } }
 
-    /// Fires `resume` by hand, as if the machine had woken up: the hook is called first. The fact stays. To be called on
-    /// the loop's thread.
-    package func raise(_ detail: String) {
+    /// Fires `resume` as if the machine had resumed: the hook is called first. The fact is unchanged. Call it on the
+    /// loop's thread.
+    package func fire(_ detail: String) {
         onResume()
         resume.fire(detail)
     }
 
-    // MARK: Witnesses
+    // MARK: Sources
 
-    /// Returns whether the machine woke up: then who hears of it comes before the timers.
+    /// Returns whether the machine resumed: then the subscribers run before the timers.
     private func wokeUp() -> Bool {
         let reading = read()
         return step { $0.wokeUp(reading, at: .now) }
@@ -135,11 +137,11 @@ public final class SleepMonitor: Sendable {
         }
     }
 
-    private func listen(to bus: BusConnection) {
+    private func subscribe(to bus: BusConnection) {
         let match = BusMatch(
             valid: Self.logind, path: Self.path, interface: Self.manager, member: "PrepareForSleep")
-        let subscription = bus.subscribe(match) { [weak self] standing in
-            self?.logindBecame(standing)
+        let subscription = bus.subscribe(match) { [weak self] subscriptionState in
+            self?.logindBecame(subscriptionState)
         } _: { [weak self] message in
             guard let self, case .boolean(let begins)? = message.arguments?.first else { return }
             let reading = self.read()
@@ -148,12 +150,12 @@ public final class SleepMonitor: Sendable {
         state.withLock { $0.subscription = subscription }
     }
 
-    private func logindBecame(_ standing: BusSubscriptionState) {
+    private func logindBecame(_ subscriptionState: BusSubscriptionState) {
         let availability: SleepFact.Availability
-        switch standing {
+        switch subscriptionState {
         case .connecting: availability = .pending
-        case .inForce(sender: .some): availability = .available
-        case .inForce(sender: nil): availability = .unavailable(reason: "logind does not run")
+        case .active(sender: .some): availability = .available
+        case .active(sender: nil): availability = .unavailable(reason: "logind does not run")
         case .refused(let reason), .disconnected(let reason): availability = .unavailable(reason: reason)
         }
         _ = step { machine in
@@ -161,7 +163,7 @@ public final class SleepMonitor: Sendable {
             return SleepMachine.Outcome()
         }
         guard availability == .available else { return }
-        // What was said while nobody listened: it is asked for now that whatever comes next is heard.
+        // Read the property for messages that were missed, now that later ones are received.
         bus?.getProperty("PreparingForSleep", of: Self.manager, at: Self.path, from: Self.logind) {
             [weak self] answer in
             guard let self, case .success(.boolean(let isPreparing)) = answer else { return }
@@ -170,7 +172,8 @@ public final class SleepMonitor: Sendable {
         }
     }
 
-    /// Has the machine decide, and does what it says. On the loop's thread. Returns whether the machine woke up.
+    /// Lets the machine decide, and performs its actions. Called on the loop's thread. Returns whether the machine
+    /// resumed.
     private func step(_ body: (inout SleepMachine) -> SleepMachine.Outcome) -> Bool {
         let (outcome, changed) = state.withLock { state -> (SleepMachine.Outcome, SleepFact?) in
             let before = state.machine.fact

@@ -2,15 +2,15 @@ public import FreshetEventLoop
 public import FreshetSignals
 import Synchronization
 
-/// Something that can be armed for an instant; it then calls its handler once.
+/// An alarm that is armed for an instant and then calls its handler once.
 public protocol Alarm: AnyObject, Sendable {
-    /// Sets the one instant at which the handler is to run; one that has passed is due at once.
+    /// Arms the alarm for an instant, which replaces an earlier one. An instant in the past is due immediately.
     func arm(at deadline: ContinuousClock.Instant)
-    /// Takes the instant back.
+    /// Disarms the alarm.
     func disarm()
 }
 
-/// A clock that makes alarms: an event loop, or in tests a clock that is moved by hand.
+/// A clock that makes alarms: an event loop, or a manual clock in tests.
 public protocol AlarmClock: Sendable {
     var now: ContinuousClock.Instant { get }
     /// Makes an alarm that is not armed.
@@ -20,7 +20,7 @@ public protocol AlarmClock: Sendable {
 extension LoopTimer: Alarm {}
 
 extension EventLoop: AlarmClock {
-    /// Boot time: it goes on while the machine sleeps.
+    /// Boot time, which continues while the machine sleeps.
     public var now: ContinuousClock.Instant { .now }
 
     public func makeAlarm(_ handler: @escaping @Sendable () -> Void) -> any Alarm { LoopTimer(self, handler) }
@@ -28,8 +28,8 @@ extension EventLoop: AlarmClock {
 
 /// A signal that fires at a planned instant, once.
 ///
-/// The next instant is the planner's to name: nothing repeats by itself. What became due while the machine slept fires
-/// once, at resume. All methods may be called from any thread; it fires on the clock's.
+/// It does not repeat by itself: plan each instant. An instant that passed while the machine slept fires once, at
+/// resume. All methods may be called from any thread; the signal fires on the clock's thread.
 public final class PlannedTimer: Sendable {
     private struct State {
         var alarm: (any Alarm)?
@@ -43,8 +43,8 @@ public final class PlannedTimer: Sendable {
     /// Makes a timer with nothing planned.
     ///
     /// - Parameters:
-    ///   - clock: whose time it is.
-    ///   - name: the signal's name.
+    ///   - clock: The clock of the planned instants.
+    ///   - name: The signal's name.
     public init(_ clock: any AlarmClock, name: String = "timer") {
         self.clock = clock
         source = SignalSource(name, now: { clock.now })
@@ -55,10 +55,10 @@ public final class PlannedTimer: Sendable {
     /// Fires when the planned instant has come.
     public var signal: Signal { source.signal }
 
-    /// The instant that is planned; nil if there is none, or it has fired.
+    /// The planned instant; nil if there is none, or if it has fired.
     public var planned: ContinuousClock.Instant? { state.withLock { $0.planned } }
 
-    /// Plans the one instant to fire at, in place of any other. One that has passed fires at once.
+    /// Plans an instant, which replaces an earlier one. An instant in the past fires immediately.
     public func plan(at instant: ContinuousClock.Instant) {
         state.withLock { state in
             state.planned = instant
@@ -66,7 +66,7 @@ public final class PlannedTimer: Sendable {
         }
     }
 
-    /// Fires no more until the next plan.
+    /// Cancels the planned instant.
     public func cancel() {
         state.withLock { state in
             state.planned = nil
@@ -77,7 +77,7 @@ public final class PlannedTimer: Sendable {
     private func expire() {
         let now = clock.now
         let isDue = state.withLock { state -> Bool in
-            // Another thread may have planned anew, or cancelled, when the alarm was already on its way.
+            // Another thread may have planned another instant, or cancelled, after the alarm expired.
             guard let planned = state.planned, planned <= now else { return false }
             state.planned = nil
             return true

@@ -1,14 +1,15 @@
-/// A delay that looks random among hosts and pipelines, and is always the same for one host and pipeline: a fleet
-/// spreads its requests, and each machine keeps its rhythm across restarts.
+/// A delay that looks random among hosts and pipelines, but is constant for one host and pipeline: the requests of a
+/// fleet are spread, and each machine keeps its rhythm across restarts.
 public enum StableDelay {
-    /// This machine's and this pipeline's share of any random delay: 0 or more, less than 1.
+    /// The fraction of any random delay for this machine and this pipeline: 0 or more, less than 1.
     ///
     /// The hash is FNV-1a of 64 bits over the identity, a zero byte and the name, with the finishing steps of
     /// SplitMix64, because the upper bits of FNV alone hardly differ for names that differ in their last letter. Its
-    /// upper 53 bits are the fraction. It must stay as it is: a change would move every host's plan.
+    /// upper 53 bits are the fraction. Do not change it: a change would move every host's schedule.
     ///
     /// - Parameters:
-    ///   - identity: bytes that no other machine has, such as an identifier derived from the machine id.
+    ///   - identity: Bytes that identify the machine, such as an identifier derived from the machine id.
+    ///   - name: The pipeline's name.
     ///   - name: the pipeline's name.
     public static func fraction(identity: some Sequence<UInt8>, name: String) -> Double {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -22,7 +23,7 @@ public enum StableDelay {
         return Double(hash >> 11) / 9_007_199_254_740_992  // 2^53
     }
 
-    /// The share of `longest`: zero or more, less than `longest`.
+    /// The delay as a fraction of `longest`: zero or more, less than `longest`.
     public static func delay(within longest: Duration, identity: some Sequence<UInt8>, name: String) -> Duration {
         max(.zero, longest) * fraction(identity: identity, name: name)
     }

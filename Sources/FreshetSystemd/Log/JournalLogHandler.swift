@@ -1,7 +1,7 @@
 import Glibc
 public import Logging
 
-/// A handler for swift-log that speaks to the journal where there is one, and to people where there is none.
+/// A log handler for swift-log that writes to the journal, or to standard error if there is no journal.
 ///
 /// ```swift
 /// let threshold = LogThreshold()
@@ -14,10 +14,11 @@ public import Logging
 /// // in the journal: MESSAGE=changed PRIORITY=6 FRESHET_PIPELINE=jwks FRESHET_GENERATION=3 FRESHET_CAUSES=…
 /// ```
 ///
-/// Messages are constants; what varies is metadata. The metadata key `message-id` becomes `MESSAGE_ID`. URLs lose
-/// their secrets (``Redaction``), values longer than 4 KiB their end; on lines for people, control characters are
-/// escaped. An event that cannot be written (a full pipe, no journal) is dropped: a daemon does not fail for its log.
-/// Nobody waits for the journal: what it does not take at once is kept for it, up to 4 MiB, then counted.
+/// Messages are constants; variable values are metadata. The metadata key `message-id` becomes `MESSAGE_ID`. Secrets in
+/// URLs are redacted (``Redaction``), values longer than 4 KiB are truncated, and control characters are escaped in
+/// lines for people. An event that cannot be written (a full pipe, no journal) is dropped: a daemon does not fail
+/// because of its log. Logging never waits for the journal: entries that the journal does not accept immediately are
+/// kept, up to 4 MiB; further ones are counted.
 public struct JournalLogHandler: LogHandler {
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
@@ -29,11 +30,11 @@ public struct JournalLogHandler: LogHandler {
     private let redactor: Redactor?
     private var ownLevel: Logger.Level?
 
-    /// What is said when entries were lost on their way to the journal.
+    /// The entry that is logged when entries were lost on their way to the journal.
     public struct LostEntriesReport: Hashable, Sendable {
-        /// Its words; `{count}` is replaced by how many.
+        /// The message; `{count}` is replaced by the number of lost entries.
         public var message: String
-        /// Its MESSAGE_ID.
+        /// The MESSAGE_ID of the entry.
         public var messageID: String?
 
         public init(message: String = "{count} messages for the journal were lost", messageID: String? = nil) {
@@ -43,13 +44,13 @@ public struct JournalLogHandler: LogHandler {
     }
 
     /// - Parameters:
-    ///   - label: the logger's label.
-    ///   - identifier: the program's name as the journal shows it (SYSLOG_IDENTIFIER).
-    ///   - destination: where lines go.
-    ///   - threshold: the level for all loggers that have none of their own.
-    ///   - loss: what is said when the journal took nothing for so long that entries were lost.
-    ///   - metadataProvider: adds values to each line.
-    ///   - redactor: knows secrets that no message may hold.
+    ///   - label: The logger's label.
+    ///   - identifier: The program's name in the journal (SYSLOG_IDENTIFIER).
+    ///   - destination: Where lines go.
+    ///   - threshold: The level for all loggers that have no level of their own.
+    ///   - loss: The entry that is logged when the journal accepted nothing for so long that entries were lost.
+    ///   - metadataProvider: Adds values to each line.
+    ///   - redactor: Removes secrets from messages.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
         loss: LostEntriesReport = LostEntriesReport(), metadataProvider: Logger.MetadataProvider? = nil,
@@ -75,10 +76,10 @@ public struct JournalLogHandler: LogHandler {
         }
     }
 
-    /// Waits until what was logged has reached the journal, at most so long: for a program that is about to end.
+    /// Waits until all entries have reached the journal, at most this long: for a program that is about to end.
     public func flush(for limit: Duration) { journal?.flush(for: limit) }
 
-    /// The logger's own level once it is set, else the threshold's.
+    /// The logger's own level if it is set, otherwise the threshold's.
     public var logLevel: Logger.Level {
         get { ownLevel ?? threshold.level }
         set { ownLevel = newValue }
@@ -101,7 +102,7 @@ public struct JournalLogHandler: LogHandler {
 }
 
 private enum StandardError {
-    /// One `write(2)` for a line, so that lines of several threads do not mix.
+    /// Writes a line with one `write(2)`, so that lines of several threads do not mix.
     static func write(_ line: String) {
         var line = line
         line.withUTF8 { bytes in

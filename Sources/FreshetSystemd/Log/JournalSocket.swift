@@ -2,37 +2,37 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The way to journald, by its own protocol: a datagram of fields (systemd, "Native Journal Protocol").
+/// A socket to journald, which gets datagrams of fields (systemd, "Native Journal Protocol").
 ///
-/// Nobody waits for the journal: sd_journal_sendv(3) would, as long as journald takes nothing, and so would whoever
-/// logs. What cannot be sent at once is kept, in order, up to ``backlogLimit``, and sent by a thread that lives as long
-/// as there is something to send. What is beyond is dropped and counted, and so is what is said while nobody listens;
-/// the count is said when the journal takes messages again. Each datagram names the address anew, so that a journald
-/// that was restarted is found again.
+/// Sending never waits for the journal; sd_journal_sendv(3) would block the logging thread while journald accepts
+/// nothing. Entries that cannot be sent immediately are kept, in order, up to ``backlogLimit``. A thread sends them; it
+/// lives as long as there is something to send. Further entries are dropped and counted, and so are entries while no
+/// journald listens. The count is logged when the journal accepts entries again. Each datagram has the address, so that
+/// a restarted journald is found.
 ///
-/// Safe to use from any thread.
+/// It may be used from any thread.
 final class JournalSocket: Sendable {
-    /// The most bytes that are kept for a journal that takes none.
+    /// The maximum number of bytes that are kept while the journal accepts none.
     static let backlogLimit = 4 << 20
-    /// Where journald listens.
+    /// The socket of journald.
     static let path = "/run/systemd/journal/socket"
 
     private struct State {
-        /// In the order in which it was said.
+        /// Kept entries, in their order.
         var backlog: [[UInt8]] = []
-        /// The size of the backlog and of what the thread has taken of it.
+        /// The size of the backlog and of the entries that the thread has taken from it.
         var keptBytes = 0
-        /// Not told yet.
+        /// The number of lost entries that were not reported yet.
         var lost = 0
-        /// The thread lives.
+        /// Whether the thread is running.
         var isDraining = false
     }
 
     private enum Outcome {
         case sent
-        /// The journal takes none now.
+        /// The journal does not accept entries now.
         case full
-        /// Nobody listens, or it is refused: waiting would not help.
+        /// No journald listens, or it refuses the entry: waiting would not help.
         case failed
     }
 
@@ -41,31 +41,31 @@ final class JournalSocket: Sendable {
     private let address: SocketAddress
     private let lossReport: @Sendable (_ lost: Int) -> [String]
 
-    /// Opens a socket; nil if there is none to be had.
+    /// Opens a socket; nil if that fails.
     ///
     /// - Parameters:
-    ///   - path: where journald listens.
-    ///   - lossReport: the entry that says how many were lost.
+    ///   - path: The socket of journald.
+    ///   - lossReport: Makes the entry that reports how many were lost.
     init?(path: String = JournalSocket.path, lossReport: @escaping @Sendable (_ lost: Int) -> [String]) {
         guard let address = SocketAddress(notifySocket: path) else { return nil }
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         self.address = address
         self.lossReport = lossReport
-        // As large as the system allows (net.core.wmem_max): what journald has not read yet counts.
+        // As large as the system allows (net.core.wmem_max), because unread datagrams count.
         var size = Int32(8 << 20)
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 
     deinit { close(descriptor) }
 
-    /// Sends an entry, or keeps it until the journal takes it.
+    /// Sends an entry, or keeps it until the journal accepts it.
     ///
-    /// - Parameter fields: each `NAME=value`; a value may hold any byte.
+    /// - Parameter fields: Each is `NAME=value`; a value may contain any byte.
     func send(_ fields: [String]) {
         let entry = Self.entry(of: fields)
         let startsThread = state.withLock { state in
-            // Nothing overtakes what is kept.
+            // An entry must not overtake kept entries.
             if !state.isDraining {
                 switch put(entry, waits: false) {
                 case .sent:
@@ -91,7 +91,7 @@ final class JournalSocket: Sendable {
         if startsThread, !startThread() { drop() }
     }
 
-    /// Waits until what is kept was sent, at most so long: for a program that is about to end.
+    /// Waits until all kept entries were sent, at most this long: for a program that is about to end.
     func flush(for limit: Duration) {
         let deadline = ContinuousClock.now + limit
         while state.withLock({ $0.isDraining }), ContinuousClock.now < deadline { poll(nil, 0, 5) }
@@ -118,7 +118,7 @@ final class JournalSocket: Sendable {
         return true
     }
 
-    /// Sends what is kept, and waits for the journal where it must.
+    /// Sends kept entries, and waits for the journal if necessary.
     private func drain() {
         while true {
             let (entries, lost) = state.withLock { state in
@@ -136,7 +136,7 @@ final class JournalSocket: Sendable {
             let isOver = state.withLock { state in
                 state.keptBytes -= size
                 state.lost += failed
-                // Nobody listens: the next one who has something to say tries again.
+                // No journald listens: the next entry starts a new attempt.
                 if failed > 0, state.backlog.isEmpty { state.isDraining = false }
                 return !state.isDraining
             }
@@ -144,7 +144,7 @@ final class JournalSocket: Sendable {
         }
     }
 
-    /// There is no thread to be had: what is kept is lost.
+    /// No thread can be started: the kept entries are lost.
     private func drop() {
         state.withLock { state in
             state.lost += state.backlog.count
@@ -156,8 +156,8 @@ final class JournalSocket: Sendable {
 
     // MARK: The protocol
 
-    /// The fields as they are sent: `NAME=value` and a line break; with a line break in the value, the name, a line
-    /// break, the value's length in 64 bits, little-endian, the value, and a line break.
+    /// The fields in the journal's format: `NAME=value` and a line break. If the value contains a line break: the name,
+    /// a line break, the value's length as 64 bits, little-endian, the value, and a line break.
     static func entry(of fields: [String]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(fields.reduce(0) { $0 + $1.utf8.count + 1 })
@@ -191,7 +191,7 @@ final class JournalSocket: Sendable {
         }
     }
 
-    /// What no datagram can carry goes as a file in memory that nobody can change any more.
+    /// An entry that is too large for a datagram is sent as a sealed file in memory.
     private func putFile(_ entry: [UInt8], _ flags: Int32) -> Outcome {
         let file = memfd_create("journal-entry", MFD_CLOEXEC | MFD_ALLOW_SEALING)
         guard file >= 0 else { return .failed }
@@ -220,7 +220,7 @@ final class JournalSocket: Sendable {
 
     /// One message of SCM_RIGHTS (cmsg(3), unix(7)) without data.
     private func sendDescriptor(_ file: Int32, _ flags: Int32) -> Bool {
-        // CMSG_SPACE(sizeof(int)): the header, and the descriptor filled up to the header's alignment.
+        // CMSG_SPACE(sizeof(int)): the header, and the descriptor padded to the header's alignment.
         let headerSize = MemoryLayout<cmsghdr>.size
         let size = headerSize + MemoryLayout<cmsghdr>.alignment
         return withUnsafeTemporaryAllocation(byteCount: size, alignment: MemoryLayout<cmsghdr>.alignment) { control in

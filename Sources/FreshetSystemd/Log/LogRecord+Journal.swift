@@ -1,8 +1,8 @@
-/// The record as journal fields (systemd.journal-fields(7)). `MESSAGE` is the sentence that people read in
-/// `journalctl -u`, the values included; what stays constant, to be searched and counted by, is `MESSAGE_ID` and
-/// `FRESHET_MESSAGE`; each value is a field of its own.
+/// The record as journal fields (systemd.journal-fields(7)). `MESSAGE` is the sentence for people, including values.
+/// The constant parts, for searching and counting, are `MESSAGE_ID` and `FRESHET_MESSAGE`. Each value has its own
+/// field.
 extension LogRecord {
-    /// journald refuses longer names of fields.
+    /// journald refuses fields with longer names.
     static let fieldNameLimit = 64
 
     /// Each field as `NAME=value`.
@@ -24,8 +24,8 @@ extension LogRecord {
         return fields
     }
 
-    /// `pipeline` becomes `FRESHET_PIPELINE`, `retry-after` `FRESHET_RETRY_AFTER`: only A to Z, 0 to 9 and `_` are
-    /// allowed in a name.
+    /// The journal field of a key: `pipeline` becomes `FRESHET_PIPELINE`, `retry-after` becomes `FRESHET_RETRY_AFTER`.
+    /// A name may contain only A to Z, 0 to 9 and `_`.
     static func fieldName(for key: String) -> String {
         let name = key.utf8.map { byte -> Character in
             switch byte {

@@ -1,7 +1,7 @@
 import Logging
 
-/// The record as a line for people: a sentence, then the values that the sentence does not say. A message may name
-/// values by their keys, as in `fault in the configuration: {error}`.
+/// The record as a line for people: a sentence, then the values that are not part of the sentence. A message may refer
+/// to values by their keys, as in `error in the configuration: {error}`.
 ///
 /// `jwks: changed, generation 3 (causes=network (2), timer; run=12)`
 extension LogRecord {
@@ -12,32 +12,32 @@ extension LogRecord {
         if let pipeline = rest.take("pipeline") { text += PlainText.escaping(pipeline) + ": " }
         text += Self.filled(message, taking: &rest)
         if let generation = rest.take("generation") { text += ", generation " + PlainText.escaping(generation) }
-        // The message says it in words; it is there for programs.
+        // Skip the outcome: it is for programs, and the message contains it in words.
         _ = rest.take("outcome")
-        // An error that has a place begins with it.
+        // Skip the position: an error with a position begins with it.
         if rest.take("file") != nil { for key in ["line", "column"] { _ = rest.take(key) } }
         guard !rest.isEmpty else { return text }
-        // What happened and why comes first; the rest in the keys' order.
+        // The error and the causes come first; the rest in the order of the keys.
         let first = ["error", "causes", "signal"]
         let ordered = first.compactMap { key in rest.take(key).map { (key: key, value: $0) } } + rest
         return text + " (" + ordered.map { "\($0.key)=\(Self.quoted($0.value))" }.joined(separator: "; ") + ")"
     }
 
-    /// The line after `<N>`, for whoever collects standard error.
+    /// The line with the prefix `<N>`, for a log collector.
     var collectedLine: String { "<\(level.priority)>\(sentence)\n" }
 
     /// The line for a terminal.
     ///
-    /// - Parameter time: the wall-clock time as it is to be shown, such as `14:03:07.250`.
+    /// - Parameter time: The wall-clock time to show, such as `14:03:07.250`.
     func terminalLine(time: String, colour: Bool) -> String {
         let name = level.shortName
         guard colour, let code = level.colour else { return "\(time) \(name) \(sentence)\n" }
-        // SGR (ECMA-48, 8.3.117); the sentence itself has no escape character left.
+        // SGR (ECMA-48, 8.3.117); the sentence itself contains no escape character.
         return "\(time) \u{1b}[\(code)m\(name)\u{1b}[0m \(sentence)\n"
     }
 
-    /// A message in which each `{key}` that has a value is replaced by it; those values are taken out of the rest. What
-    /// a value brings along is not looked at again.
+    /// The message with each `{key}` replaced by its value; those values are removed from the rest. Placeholders within
+    /// a value are not replaced.
     private static func filled(_ message: String, taking values: inout [(key: String, value: String)]) -> String {
         var text = ""
         var rest = message[...]
@@ -50,7 +50,7 @@ extension LogRecord {
         return text + PlainText.escaping(String(rest))
     }
 
-    /// A value that could be taken for several, or for none, in quotation marks.
+    /// A value, in quotation marks if it could be taken for several values, or for none.
     private static func quoted(_ value: String) -> String {
         let value = PlainText.escaping(value)
         let isPlain =
@@ -71,7 +71,7 @@ extension [(key: String, value: String)] {
 }
 
 extension Logger.Level {
-    /// Five letters, so that lines stand below each other.
+    /// Five letters, so that lines are aligned.
     fileprivate var shortName: String {
         switch self {
         case .trace: "trace"

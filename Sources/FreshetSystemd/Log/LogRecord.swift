@@ -1,26 +1,26 @@
 import Logging
 
-/// One event of the log with all its values, redacted and bounded: what both renderings start from.
+/// One log event with all its values, redacted and bounded; the source of both formats.
 struct LogRecord: Sendable {
-    /// The most bytes of one value that are kept: enough for a sentence and an address, too little to flood a log.
+    /// The maximum length of a value in bytes: enough for a sentence and an address, too little to flood a log.
     static let valueLimit = 4_096
 
     var level: Logger.Level
     var label: String
-    /// The same at each occurrence of its kind: values are in ``values``.
+    /// A constant for each kind of event: variable parts are in ``values``.
     var message: String
-    /// By key, in the keys' order.
+    /// Sorted by key.
     var values: [(key: String, value: String)]
-    /// 32 hexadecimal digits that the journal's catalogue knows (MESSAGE_ID).
+    /// The MESSAGE_ID: 32 hexadecimal digits that identify an entry of the journal's catalogue.
     var messageID: String?
     var file: String
     var function: String
     var line: UInt
 
-    /// The metadata's key that carries the message id.
+    /// The metadata key of the message id.
     static let messageIDKey = "message-id"
 
-    /// Merges metadata as swift-log wants it: the handler's, then the provider's, then the call's own.
+    /// Merges metadata in the order that swift-log requires: the handler's, then the provider's, then the call's own.
     init(
         _ event: LogEvent, label: String, metadata: Logger.Metadata, provided: Logger.Metadata,
         redactor: Redactor? = nil
@@ -44,7 +44,7 @@ struct LogRecord: Sendable {
 }
 
 extension Logger.Level {
-    /// The priority of syslog(3). swift-log has nothing between critical and emergency.
+    /// The priority of syslog(3). swift-log has no level between critical and emergency.
     var priority: Int {
         switch self {
         case .trace, .debug: 7

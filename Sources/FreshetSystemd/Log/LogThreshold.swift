@@ -9,7 +9,7 @@ public final class LogThreshold: Sendable {
         stored = Mutex(level)
     }
 
-    /// The level in force. May be set from any thread; the next event is measured by it.
+    /// The active level. It may be set from any thread and applies from the next event on.
     public var level: Logger.Level {
         get { stored.withLock { $0 } }
         set { stored.withLock { $0 = newValue } }

@@ -1,10 +1,10 @@
-/// Text from elsewhere, made fit for one line that people read.
+/// Makes external text safe for one line for people.
 ///
-/// What the network, the kernel or a child process says may hold line breaks, terminal sequences or characters that
-/// turn the direction of writing. On a line for people they show as what they are.
+/// Text of the network, the kernel or a child process may contain line breaks, terminal sequences or characters that
+/// change the writing direction. Such characters are escaped.
 package enum PlainText {
-    /// Escapes control characters, format characters and line separators as `\n`, `\t`, `\u{7f}`. A backslash stays
-    /// as it is: the line is for reading, and nothing parses it.
+    /// Escapes control characters, format characters and line separators as `\n`, `\t`, `\u{7f}`. Backslashes are not
+    /// escaped: people read the line, programs do not parse it.
     package static func escaping(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: needsEscape) else { return text }
         var result = ""
@@ -31,12 +31,12 @@ package enum PlainText {
 }
 
 extension String {
-    /// The text, or its beginning and `…` so that it is at most `limit` bytes of UTF-8.
+    /// The text; if it is longer than `limit` bytes of UTF-8, its beginning and `…` within that limit.
     func truncated(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         let mark = "…"
         var end = utf8.index(startIndex, offsetBy: max(0, limit - mark.utf8.count))
-        // Not into the middle of a character.
+        // Do not cut within a character.
         while end > startIndex, end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
         return String(self[..<end]) + mark
     }

@@ -1,21 +1,22 @@
-/// The one place that decides what of a text may be shown.
+/// Removes secrets from URLs in texts.
 ///
-/// A URL's user info and its query may hold secrets: they go wherever a URL is shown. The log handler applies
-/// ``text(_:)`` to each value; who shows a URL elsewhere (control interface, command line) calls ``url(_:)``.
+/// The user info and the query of a URL may contain secrets, so they are removed wherever a URL is shown. The log
+/// handler applies ``text(_:)`` to each value; other code that shows a URL (control interface, command line) calls
+/// ``url(_:)``.
 public enum Redaction {
     /// A URL without user info and fragment, and with `?…` in place of its query.
     ///
-    /// `https://ann:pw@example.com/a?token=1#b` becomes `https://example.com/a?…`. What is no URL with an authority
-    /// comes back with its query removed too.
+    /// `https://ann:pw@example.com/a?token=1#b` becomes `https://example.com/a?…`. If the text is not a URL with an
+    /// authority, its query is removed, too.
     public static func url(_ url: String) -> String { Self.url(url[...]) }
 
     private static func url(_ url: Substring) -> String {
-        // RFC 3986, 3: the authority ends at the first of / ? #, and its user info at its last @. Bytes, not
+        // RFC 3986, 3: the authority ends at the first of / ? #, and its user info at its last @. Compare bytes, not
         // characters: a combining mark after an @ must not hide it.
         let bytes = url.utf8
         var result = ""
         var start = bytes.startIndex
-        if let mark = bytes.firstPlace(of: "://".utf8) {
+        if let mark = bytes.firstRange(of: "://".utf8) {
             result += url[..<mark.upperBound]
             start = mark.upperBound
             let authority = bytes[start...].prefix { $0 != slash && $0 != questionMark && $0 != hash }
@@ -33,13 +34,13 @@ public enum Redaction {
 
     /// A text in which each URL (`scheme://…`, up to a space, a quotation mark or an angle bracket) is redacted.
     public static func text(_ text: String) -> String {
-        // The common case: nothing to do, nothing to allocate.
-        guard text.utf8.firstPlace(of: "://".utf8) != nil else { return text }
+        // The common case needs no work and no allocation.
+        guard text.utf8.firstRange(of: "://".utf8) != nil else { return text }
         var result = ""
         var rest = text[...]
-        while let mark = rest.utf8.firstPlace(of: "://".utf8) {
+        while let mark = rest.utf8.firstRange(of: "://".utf8) {
             let end = rest[mark.upperBound...].unicodeScalars.firstIndex(where: endsURL) ?? rest.endIndex
-            // What stands before the mark holds no secret by itself, so where the scheme begins does not matter.
+            // The text before the mark contains no secret, so the start of the scheme does not matter.
             result += url(rest[..<end])
             rest = rest[end...]
         }
@@ -52,9 +53,9 @@ public enum Redaction {
 }
 
 extension Collection where Element == UInt8 {
-    /// The first place where `other` begins. Not called as the one of the regular expressions, which would be taken for
-    /// strings and builds tables first.
-    fileprivate func firstPlace(of other: some Collection<UInt8>) -> Range<Index>? {
+    /// The first range equal to `other`. It must not have the name of the standard library's method for regular
+    /// expressions, which the compiler would select for strings and which builds tables first.
+    fileprivate func firstRange(of other: some Collection<UInt8>) -> Range<Index>? {
         guard let first = other.first else { return nil }
         var start = startIndex
         while let found = self[start...].firstIndex(of: first) {

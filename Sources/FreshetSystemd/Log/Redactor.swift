@@ -1,36 +1,36 @@
 import Synchronization
 
-/// Takes known secrets out of texts, wherever they stand, and then what ``Redaction`` takes out of URLs.
+/// Removes known secrets from texts, and then the parts of URLs that ``Redaction`` removes.
 ///
-/// An origin may send back what it was sent: in the name of a host to which it redirects, in a body that a message
-/// quotes. So each text that is shown and may hold words from elsewhere goes through here: the log handler does so with
-/// each value, and the daemon with the message of each failure.
+/// An origin may echo a request: in the host name of a redirect, in a body that a message quotes. So every displayed
+/// text that may contain external words is redacted: the log handler redacts each value, and the daemon redacts the
+/// message of each failure.
 ///
-/// Safe to call from any thread.
+/// It may be used from any thread.
 public final class Redactor: Sendable {
-    /// The least of a secret, in bytes, that is taken for it. Its beginning is enough, since messages are cut; what is
-    /// shorter would be found in ordinary words, and its absence would tell what it is.
+    /// The minimum length of a secret in bytes. The beginning of a secret is enough to match, because messages are
+    /// truncated. A shorter secret would match ordinary words, and its absence from the text would reveal it.
     public static let shortest = 8
-    /// What stands in a secret's place.
+    /// The replacement of a secret.
     public static let mask = "***"
 
     private struct Secrets {
-        /// In lower case, since the name of a host is, by their first eight bytes.
+        /// By their first eight bytes, in lower case, because host names are in lower case.
         var byBeginning: [UInt64: [[UInt8]]] = [:]
         var texts: Set<String> = []
-        var before: Set<String> = []
+        var previous: Set<String> = []
     }
     private let secrets = Mutex(Secrets())
 
     public init() {}
 
-    /// Knows these secrets from now on, and those of the call before: what was asked with them may still be under way.
-    public func know(_ texts: Set<String>) {
+    /// Sets the secrets. The secrets of the previous call are still removed: requests with them may be in progress.
+    public func setSecrets(_ texts: Set<String>) {
         secrets.withLock { secrets in
-            secrets.before = secrets.texts
+            secrets.previous = secrets.texts
             secrets.texts = texts
             var all: Set<[UInt8]> = []
-            for text in secrets.texts.union(secrets.before) {
+            for text in secrets.texts.union(secrets.previous) {
                 all.insert(Self.lowered(text.utf8))
                 all.insert(Self.lowered(Self.percentEncoded(text)))
             }
@@ -73,7 +73,7 @@ public final class Redactor: Sendable {
             (shown, index) = (end, end)
         }
         guard shown > 0 else { return text }
-        // Secrets are ASCII as a rule; a cut through another character leaves U+FFFD.
+        // Secrets are usually ASCII; a cut through another character leaves U+FFFD.
         return String(decoding: result + bytes[shown...], as: UTF8.self)
     }
 
@@ -83,7 +83,7 @@ public final class Redactor: Sendable {
 
     private static func lowered(_ bytes: some Sequence<UInt8>) -> [UInt8] { bytes.map(lowered) }
 
-    /// As a URL holds it: all but the unreserved characters (RFC 3986, 2.3).
+    /// The text as it is encoded in a URL: all but the unreserved characters (RFC 3986, 2.3).
     private static func percentEncoded(_ text: String) -> [UInt8] {
         let digits = Array("0123456789abcdef".utf8)
         return text.utf8.flatMap { byte -> [UInt8] in

@@ -1,26 +1,26 @@
 import Glibc
 
-/// The secrets that were handed to this service: files in `$CREDENTIALS_DIRECTORY` (systemd.exec(5), `LoadCredential=`,
-/// `SetCredential=` and their kin).
+/// The secrets of this service: files in `$CREDENTIALS_DIRECTORY` (systemd.exec(5), `LoadCredential=`, `SetCredential=`
+/// and related options).
 ///
-/// A service manager lays them down when the service starts and never changes them while it runs; without one, whoever
-/// starts the program sets the variable to a directory of files.
+/// A service manager writes the files when the service starts and does not change them while it runs. Without a service
+/// manager, set the variable to a directory of files.
 ///
 /// ```swift
 /// let credentials = Credentials(environment: environment)
 /// let token = try credentials.secret(named: "api-token")
 /// ```
 public struct Credentials: Hashable, Sendable {
-    /// The longest secret in bytes, without the line break at its end: what servers commonly take for all headers
-    /// together.
+    /// The maximum length of a secret in bytes, without a line break at its end: the usual limit of servers for all
+    /// headers together.
     public static let sizeLimit = 8_192
-    /// The longest name in bytes.
+    /// The maximum length of a name in bytes.
     public static let nameLimit = 64
 
-    /// Absolute; nil: no credentials were handed over.
+    /// An absolute path; nil: the service has no credentials.
     public let directory: String?
 
-    /// - Parameter environment: the process's environment; only `CREDENTIALS_DIRECTORY` is looked at.
+    /// - Parameter environment: The process's environment; only `CREDENTIALS_DIRECTORY` is used.
     public init(environment: [String: String]) {
         self.init(directory: environment["CREDENTIALS_DIRECTORY"].flatMap { $0.hasPrefix("/") ? $0 : nil })
     }
@@ -29,8 +29,8 @@ public struct Credentials: Hashable, Sendable {
         self.directory = directory
     }
 
-    /// Reads a secret: one line of printable ASCII. A line break at its end, which editors and echo(1) leave, is no part
-    /// of it. Blocks on the file.
+    /// Reads a secret: one line of printable ASCII. A line break at its end, which editors and echo(1) add, is removed.
+    /// It blocks on the file.
     public func secret(named name: String) throws(CredentialError) -> String {
         guard Self.isName(name) else { throw CredentialError(.notNamed, name) }
         guard let directory else { throw CredentialError(.missing, name) }
@@ -50,8 +50,8 @@ public struct Credentials: Hashable, Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The path of a credential that is no line of text, such as a certificate in PEM: for libraries that read files. It
-    /// is there, is not empty, and can be read; what is in it is not looked at. Blocks on the file.
+    /// The path of a credential that is not a line of text, such as a certificate in PEM, for libraries that read
+    /// files. The file exists, is not empty and can be read; its content is not checked. It blocks on the file.
     public func file(named name: String) throws(CredentialError) -> String {
         guard Self.isName(name) else { throw CredentialError(.notNamed, name) }
         guard let directory else { throw CredentialError(.missing, name) }
@@ -65,8 +65,8 @@ public struct Credentials: Hashable, Sendable {
         return path
     }
 
-    /// Whether a credential can have this name: letters, digits, `-`, `_` and `.`, not first a dot, so that it is a file
-    /// here and an identifier in a unit.
+    /// Whether a credential can have this name: letters, digits, `-`, `_` and `.`, without a dot at the start, so that
+    /// it is valid as a file name and as an identifier in a unit.
     public static func isName(_ name: String) -> Bool {
         (1...nameLimit).contains(name.utf8.count) && name.utf8.first != UInt8(ascii: ".")
             && name.utf8.allSatisfy { byte in
@@ -79,9 +79,9 @@ public struct Credentials: Hashable, Sendable {
             }
     }
 
-    /// All of a file, or more than may be of it.
+    /// Reads a file, up to a little more than the limit.
     private static func read(_ descriptor: Int32, _ name: String) throws(CredentialError) -> [UInt8] {
-        // A line break of two bytes, and one byte that shows that there is more.
+        // Space for a line break of two bytes, and one byte that shows that the file is longer.
         var buffer = [UInt8](repeating: 0, count: sizeLimit + 3)
         var size = 0
         while size < buffer.count {
@@ -97,19 +97,19 @@ public struct Credentials: Hashable, Sendable {
     }
 }
 
-/// Why a credential cannot be used. Nothing here quotes its content.
+/// Why a credential cannot be used. The error never contains the credential's content.
 public struct CredentialError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Reason: Hashable, Sendable {
-        /// The name is none that a credential can have.
+        /// A credential cannot have this name.
         case notNamed
-        /// The service was started without it.
+        /// The service was started without the credential.
         case missing
-        /// The system refused to read it.
+        /// The system refused to read the file.
         case unreadable(errno: Int32)
         case empty
         /// It has more than ``Credentials/sizeLimit`` bytes.
         case tooLong
-        /// It has a control character, one that is not ASCII, or a space at an end.
+        /// It contains a control character or a character that is not ASCII, or begins or ends with a space.
         case notOneLine
     }
 
@@ -122,29 +122,29 @@ public struct CredentialError: Error, Hashable, Sendable, CustomStringConvertibl
         self.name = name
     }
 
-    /// What is wrong, without a full stop.
+    /// The error, without a full stop.
     public var message: String {
         switch reason {
-        case .notNamed: "a credential cannot have such a name"
+        case .notNamed: "a credential cannot have this name"
         case .missing: "the service was started without the credential '\(name)'"
         case .unreadable(let number):
             "the credential '\(name)' cannot be read: \(strerror(number).map { String(cString: $0) } ?? "error \(number)")"
         case .empty: "the credential '\(name)' is empty"
         case .tooLong: "the credential '\(name)' has more than \(Credentials.sizeLimit) bytes"
         case .notOneLine:
-            "the credential '\(name)' is not one line of ASCII without control characters and without a space at its ends"
+            "the credential '\(name)' is not one line of printable ASCII, or begins or ends with a space"
         }
     }
 
-    /// What to do about it.
+    /// How to repair it.
     public var remedy: String {
         switch reason {
-        case .notNamed: "name it in at most \(Credentials.nameLimit) letters, digits, '-', '_' and '.'"
+        case .notNamed: "use at most \(Credentials.nameLimit) letters, digits, '-', '_' and '.'"
         case .missing:
             "put it into /etc/credstore/\(name), add LoadCredential=\(name):/etc/credstore/\(name) below [Service] by "
                 + "'systemctl edit freshetd', and restart the service"
-        case .unreadable: "the service's user has to be able to read it in $CREDENTIALS_DIRECTORY"
-        case .empty, .tooLong, .notOneLine: "mend the file that LoadCredential= names, and restart the service"
+        case .unreadable: "let the service's user read the file in $CREDENTIALS_DIRECTORY"
+        case .empty, .tooLong, .notOneLine: "repair the file that LoadCredential= names, and restart the service"
         }
     }
 

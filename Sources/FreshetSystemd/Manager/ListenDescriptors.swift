@@ -4,24 +4,24 @@ import Glibc
 public struct ListenDescriptors: Hashable, Sendable {
     /// One inherited descriptor.
     public struct Item: Hashable, Sendable {
-        /// The descriptor, open and now close-on-exec; its owner closes it.
+        /// The descriptor, open and now close-on-exec; the caller closes it.
         public let descriptor: Int32
-        /// `FileDescriptorName=` of the socket unit; `unknown` if none was said.
+        /// `FileDescriptorName=` of the socket unit; `unknown` if it is not set.
         public let name: String
     }
 
-    /// The first descriptor that is handed over (SD_LISTEN_FDS_START).
+    /// The number of the first inherited descriptor (SD_LISTEN_FDS_START).
     public static let first: Int32 = 3
-    /// More than this is a broken environment, not a service: nothing is taken.
+    /// The maximum number of descriptors; with a larger count all are ignored, because the environment is broken.
     public static let limit = 1_024
 
-    /// In the order of the descriptors.
+    /// Sorted by descriptor.
     public let items: [Item]
 
-    /// Takes over what was meant for this process, and marks each as close-on-exec, so that no child gets it.
+    /// Takes ownership of this process's descriptors, and marks each as close-on-exec, so that no child inherits it.
     ///
-    /// - Parameter environment: looked at are `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`. It names nothing if
-    ///   `LISTEN_PID` is another process: the variables were inherited by a child.
+    /// - Parameter environment: The variables `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` are used. The result is
+    ///   empty if `LISTEN_PID` is another process: a child has inherited the variables.
     public init(environment: [String: String]) {
         self.init(environment: environment, process: getpid())
         for item in items {
@@ -30,7 +30,7 @@ public struct ListenDescriptors: Hashable, Sendable {
         }
     }
 
-    /// What the variables say to a process, without touching a descriptor.
+    /// Reads the variables for a process, without changing a descriptor.
     init(environment: [String: String], process: Int32) {
         guard let owner = environment["LISTEN_PID"].flatMap(Int32.init), owner == process,
             let count = environment["LISTEN_FDS"].flatMap(Int.init), (1...Self.limit).contains(count)
@@ -46,7 +46,7 @@ public struct ListenDescriptors: Hashable, Sendable {
         }
     }
 
-    /// The descriptors of one name.
+    /// The descriptors with this name.
     public func descriptors(named name: String) -> [Int32] {
         items.filter { $0.name == name }.map(\.descriptor)
     }

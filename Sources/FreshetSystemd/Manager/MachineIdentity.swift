@@ -1,28 +1,27 @@
 import CSystemd
 import Glibc
 
-/// A stable identity of this machine, fit to derive things from.
+/// A stable identity of this machine, from which other values can be derived.
 public struct MachineIdentity: Hashable, Sendable {
-    /// 16 bytes that no other machine has, and from which the machine id itself cannot be found (machine-id(5) asks
-    /// not to expose that one).
+    /// 16 bytes that are unique to this machine and do not reveal the machine id (machine-id(5) asks not to expose it).
     public let bytes: [UInt8]
 
-    /// Chosen at random once; a change would move every host's delays.
+    /// Chosen at random once. Do not change it: a change would move every host's delays.
     private static let application: [UInt8] = [
         0x6f, 0x1d, 0x83, 0x5a, 0xc2, 0x0e, 0x4b, 0x97, 0xa4, 0x39, 0x1c, 0xd8, 0x70, 0xe5, 0x92, 0x4f,
     ]
 
-    /// The name that the machine goes by, for want of an identity: a container has one of its own, and no machine id.
+    /// The host name, as a substitute for a missing identity: a container has its own host name, and no machine id.
     public static var hostName: [UInt8] {
         var name = [CChar](repeating: 0, count: 256)  // HOST_NAME_MAX is 64
         guard gethostname(&name, name.count - 1) == 0 else { return [] }
         return name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     }
 
-    /// Reads the identity, or returns nil where the machine has none: a container without `/etc/machine-id`, a first
-    /// boot before it is written.
+    /// Reads the identity; nil if the machine has none: a container without `/etc/machine-id`, or a first boot before
+    /// that file is written.
     ///
-    /// It is sd_id128_get_machine_app_specific(3): the machine id as the key of a hash of Freshet's own id.
+    /// It calls sd_id128_get_machine_app_specific(3): a hash of Freshet's own id with the machine id as the key.
     public static func read() -> MachineIdentity? {
         var application = sd_id128_t()
         withUnsafeMutableBytes(of: &application) { $0.copyBytes(from: Self.application) }

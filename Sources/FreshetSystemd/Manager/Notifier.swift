@@ -1,30 +1,30 @@
 import CSystemd  // timespec: a whole-module build takes it for this module's
 import Glibc
 
-/// Tells the service manager how the service is: the datagrams of sd_notify(3).
+/// Sends the state of the service to the service manager: the datagrams of sd_notify(3).
 ///
-/// Without `NOTIFY_SOCKET` (started by hand, in a container) every call does nothing. A datagram is sent in one
-/// `sendmsg(2)` and never waits for an answer. The variable is read once, from the environment that is passed in, and
-/// never removed from the process's own: children get an environment of their own anyway.
+/// Without `NOTIFY_SOCKET` (started by hand, in a container) every call does nothing. A datagram is sent in one system
+/// call and never waits for a reply. The variable is read once, from the given environment, and not removed from the
+/// process's own environment: children get a separate environment.
 ///
 /// ```swift
 /// let notifier = Notifier(environment: environment)
 /// notifier.ready(status: "3 pipelines")
 /// ```
 ///
-/// Safe to call from any thread.
+/// It may be used from any thread.
 public struct Notifier: Sendable {
-    /// The longest `STATUS=` in bytes: one line for people. What is longer is cut.
+    /// The maximum length of `STATUS=` in bytes: one line for people. Longer text is truncated.
     public static let statusLimit = 512
 
     private let address: SocketAddress?
 
-    /// - Parameter environment: the process's environment; only `NOTIFY_SOCKET` is looked at.
+    /// - Parameter environment: The process's environment; only `NOTIFY_SOCKET` is used.
     public init(environment: [String: String]) {
         address = environment["NOTIFY_SOCKET"].flatMap(SocketAddress.init(notifySocket:))
     }
 
-    /// Whether there is a service manager to talk to.
+    /// Whether there is a service manager to notify.
     public var isConnected: Bool { address != nil }
 
     /// `READY=1`: the service is up, or a reload has ended.
@@ -33,9 +33,9 @@ public struct Notifier: Sendable {
         send(["READY=1"] + Self.line(forStatus: status))
     }
 
-    /// `RELOADING=1`, with the `MONOTONIC_USEC=` that `Type=notify-reload` wants in the same datagram.
+    /// `RELOADING=1`, with the `MONOTONIC_USEC=` that `Type=notify-reload` requires in the same datagram.
     ///
-    /// Follow it with ``ready(status:)``, whatever comes of the reload.
+    /// Call ``ready(status:)`` afterwards, whatever the result of the reload is.
     @discardableResult
     public func reloading(status: String? = nil) -> Bool {
         var now = timespec()
@@ -47,7 +47,7 @@ public struct Notifier: Sendable {
         send(["RELOADING=1", "MONOTONIC_USEC=\(monotonic)"] + Self.line(forStatus: status))
     }
 
-    /// `STOPPING=1`: the service goes down from here on.
+    /// `STOPPING=1`: the service is stopping.
     @discardableResult
     public func stopping(status: String? = nil) -> Bool {
         send(["STOPPING=1"] + Self.line(forStatus: status))
@@ -59,7 +59,7 @@ public struct Notifier: Sendable {
         send(Self.line(forStatus: text))
     }
 
-    /// `WATCHDOG=1`: the service is alive; see ``Watchdog`` for how often.
+    /// `WATCHDOG=1`: the service is alive; see ``Watchdog`` for the interval.
     @discardableResult
     public func watchdog() -> Bool {
         send(["WATCHDOG=1"])
@@ -71,7 +71,7 @@ public struct Notifier: Sendable {
         return ["STATUS=" + PlainText.escaping(status).truncated(toBytes: statusLimit)]
     }
 
-    /// Returns whether the datagram went out.
+    /// Returns whether the datagram was sent.
     private func send(_ assignments: [String]) -> Bool {
         guard let address else { return false }
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -79,14 +79,14 @@ public struct Notifier: Sendable {
         defer { close(descriptor) }
         let bytes = Array(assignments.joined(separator: "\n").utf8)
         return address.withPointer { pointer, length in
-            // The manager empties its queue at once; a full one is worth no wait (MSG_DONTWAIT).
+            // The service manager reads its queue immediately, so do not wait for a full one (MSG_DONTWAIT).
             sendto(
                 descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT), pointer, length)
         } == bytes.count
     }
 }
 
-/// The address of a Unix socket as `NOTIFY_SOCKET` writes it.
+/// The address of a Unix socket in the notation of `NOTIFY_SOCKET`.
 struct SocketAddress: Sendable {
     private let address: sockaddr_un
     private let length: socklen_t
@@ -102,7 +102,7 @@ struct SocketAddress: Sendable {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let fits = withUnsafeMutableBytes(of: &address.sun_path) { path -> Bool in
-            // A path ends with a NUL inside the field; an abstract name may fill it.
+            // A path ends with a NUL within the field; an abstract name may fill the field.
             guard name.count + (isAbstract ? 0 : 1) <= path.count else { return false }
             path.copyBytes(from: name)
             return true

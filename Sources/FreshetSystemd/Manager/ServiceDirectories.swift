@@ -1,6 +1,6 @@
-/// Where a service keeps its things: what the service manager says, else what the file hierarchy says.
+/// The directories of a service: set by the service manager, otherwise the defaults of the file hierarchy.
 ///
-/// | | set by the manager | else, as root | else, as a user |
+/// | | set by the service manager | otherwise, as root | otherwise, as a user |
 /// | --- | --- | --- | --- |
 /// | state | `STATE_DIRECTORY` | `/var/lib/NAME` | `$XDG_STATE_HOME/NAME`, `~/.local/state/NAME` |
 /// | cache | `CACHE_DIRECTORY` | `/var/cache/NAME` | `$XDG_CACHE_HOME/NAME`, `~/.cache/NAME` |
@@ -8,23 +8,23 @@
 /// | configuration | `CONFIGURATION_DIRECTORY` | `/etc/NAME` | `$XDG_CONFIG_HOME/NAME`, `~/.config/NAME` |
 ///
 /// Sources: systemd.exec(5) for the variables of a unit, file-hierarchy(7), and the XDG base directory specification,
-/// by which a relative path in a variable is to be ignored. No directory is made or looked at.
+/// according to which a relative path in a variable is ignored. No directory is created or checked.
 public struct ServiceDirectories: Hashable, Sendable {
-    /// What must survive a restart and cannot be fetched again.
+    /// Data that must survive a restart and cannot be fetched again.
     public var state: String
-    /// What may be removed at any moment.
+    /// Data that may be removed at any moment.
     public var cache: String
-    /// Sockets and the like, gone after a restart of the machine.
+    /// Sockets and other files that are removed when the machine restarts.
     public var runtime: String
-    /// Where configuration is looked for; a file in an earlier one replaces its namesake in a later one. A service of the
-    /// system reads `/run/NAME-config`, too, and not `/run/NAME`: that belongs to the service's user, who could then
-    /// change the configuration.
+    /// The directories of configuration files; a file in an earlier one replaces the file with the same name in a later
+    /// one. A system service also reads `/run/NAME-config`. It does not read `/run/NAME`: that directory belongs to the
+    /// service's user, who could otherwise change the configuration.
     public var configuration: [String]
 
     /// - Parameters:
-    ///   - name: the directories' own name, such as `freshet`.
-    ///   - environment: the process's environment.
-    ///   - userID: the effective user, 0 for root.
+    ///   - name: The name of the directories, such as `freshet`.
+    ///   - environment: The process's environment.
+    ///   - userID: The effective user, 0 for root.
     public init(
         name: String, environment: [String: String], userID: UInt32
     ) throws(ServiceDirectoriesError) {
@@ -35,23 +35,23 @@ public struct ServiceDirectories: Hashable, Sendable {
         configuration = try environment.configuration()
     }
 
-    /// Whether a process is a service of the system, and not a person's own: root's is, and so is one whose
-    /// configuration the manager says is below `/etc`, since a system service may have any user.
+    /// Whether a process is a system service, and not a user's own: a process of root is, and so is a process whose
+    /// configuration directory, set by the service manager, is below `/etc`, since a system service may have any user.
     public static func isSystemService(environment: [String: String], userID: UInt32) -> Bool {
         Environment(values: environment, userID: userID, name: "").isSystemService
     }
 }
 
-/// Why the directories could not be named.
+/// Why the directories could not be determined.
 public enum ServiceDirectoriesError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// An ordinary user's directories are below the home directory, and `HOME` is no absolute path. `variable` would
-    /// name the directory itself.
+    /// A user's directories are below the home directory, and `HOME` is not an absolute path. `variable` could set the
+    /// directory instead.
     case noHome(variable: String)
 
     public var description: String {
         switch self {
         case .noHome(let variable):
-            "HOME is not set to an absolute path: set it, or name the directory itself in \(variable)"
+            "HOME is not an absolute path; set HOME, or set the directory in \(variable)"
         }
     }
 }
@@ -63,7 +63,7 @@ private struct Environment {
 
     var isSystemService: Bool { userID == 0 || fromManager("CONFIGURATION_DIRECTORY")?.hasPrefix("/etc/") == true }
 
-    /// The manager joins several directories by colons; the first one is the service's main one.
+    /// The service manager separates several directories by colons; the first one is the service's main directory.
     private func fromManager(_ variable: String) -> String? {
         values[variable]?.split(separator: ":").first.map(String.init).flatMap(Self.absolute)
     }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The service manager's watchdog (sd_watchdog_enabled(3), `WatchdogSec=`): it restarts a service from which it has
-/// heard nothing for longer than a limit.
+/// The service manager's watchdog (sd_watchdog_enabled(3), `WatchdogSec=`): it restarts a service that has not sent
+/// `WATCHDOG=1` for longer than a limit.
 ///
 /// ```swift
 /// if let watchdog = Watchdog(environment: environment) {
@@ -9,22 +9,23 @@ import Glibc
 /// }
 /// ```
 public struct Watchdog: Hashable, Sendable {
-    /// The longest silence that is taken for life.
+    /// The longest time without `WATCHDOG=1`.
     public let limit: Duration
 
-    /// How often to say `WATCHDOG=1`: half the limit, as sd_watchdog_enabled(3) recommends.
+    /// How often to send `WATCHDOG=1`: every half of the limit, as sd_watchdog_enabled(3) recommends.
     public var interval: Duration { limit / 2 }
 
-    /// Nil where the manager watches nobody, or another process.
+    /// Nil if the service manager has no watchdog for this process.
     ///
-    /// - Parameter environment: looked at are `WATCHDOG_USEC`, and `WATCHDOG_PID`, without which every process is meant.
+    /// - Parameter environment: The variables `WATCHDOG_USEC` and `WATCHDOG_PID` are used. Without `WATCHDOG_PID`,
+    ///   every process is watched.
     public init?(environment: [String: String]) {
         self.init(environment: environment, process: getpid())
     }
 
-    /// What the variables say to a process.
+    /// Reads the variables for a process.
     init?(environment: [String: String], process: Int32) {
-        // Beyond what fits is never, as UINT64_MAX is for systemd.
+        // A value that does not fit means no limit, like UINT64_MAX for systemd.
         guard let limit = environment["WATCHDOG_USEC"].flatMap({ Int64($0) }), limit > 0 else { return nil }
         if let owner = environment["WATCHDOG_PID"], Int32(owner) != process { return nil }
         self.limit = .microseconds(limit)

@@ -1,17 +1,18 @@
 public import FreshetEventLoop
 import Glibc
 
-/// A connection to a Varlink service, for programs that ask and end: synchronous, without a loop, a thread or a task.
+/// A synchronous connection to a Varlink service, for programs that make a few calls and end. It needs no event loop,
+/// thread or task.
 ///
 /// ```swift
 /// let client = try VarlinkClient(path: "/run/example/org.example.greeter")
 /// let reply = try client.call("org.example.greeter.Greet", VarlinkParameters(encoding: name))
 /// ```
 ///
-/// Not for use on an `EventLoop`: it blocks. One thread at a time. After an error other than
-/// ``VarlinkClientError/refused(_:)`` the connection is of no more use.
+/// It blocks, so do not use it on an `EventLoop`. Use it on one thread at a time. After an error other than
+/// ``VarlinkClientError/refused(_:)``, the connection cannot be used any more.
 public final class VarlinkClient {
-    /// The most bytes of one reply that are taken: what systemd's clients take.
+    /// The most bytes of one reply, as in systemd's clients.
     static let replyLimit = 16 << 20
 
     private let socket: OwnedDescriptor
@@ -20,12 +21,12 @@ public final class VarlinkClient {
     private var isUsable = true
     private let isInterrupted: () -> Bool
 
-    /// A pause in which the service says nothing, as a service that is at work does, and as one that hangs.
+    /// A pause in which the service sends nothing: the service may be working, or it may hang.
     public struct Silence {
-        /// How long it lasts.
+        /// How long the pause lasts before ``mayLast`` is called.
         public var length: Duration
-        /// Asked at its end whether to go on waiting; if not, the call under way throws ``VarlinkClientError/timedOut``.
-        /// Gets how long the call may take still; nil: as long as it takes.
+        /// Called at the end of the pause. Returns whether to continue to wait; if not, the call in progress throws
+        /// ``VarlinkClientError/timedOut``. `rest` is the time that the call has left; nil: no limit.
         public var mayLast: (_ rest: Duration?) -> Bool
 
         public init(length: Duration, mayLast: @escaping (_ rest: Duration?) -> Bool) {
@@ -34,17 +35,17 @@ public final class VarlinkClient {
         }
     }
 
-    /// What is done when nothing has come for long, beside the timeouts of calls; nil: nothing.
+    /// How to handle a long pause, in addition to the timeouts of calls; nil: the client only waits.
     public var silence: Silence?
 
     /// Connects.
     ///
     /// - Parameters:
     ///   - path: the service's socket.
-    ///   - timeout: how long the service's queue may be full: then nobody accepts, and connect(2) waits; nil: as long as
-    ///     that takes.
-    ///   - isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way throws
-    ///     ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
+    ///   - timeout: how long connect(2) may wait because the service accepts no connections and its queue is full; nil:
+    ///     no limit.
+    ///   - isInterrupted: called whenever a Unix signal interrupts a wait; if it returns true, the call in progress
+    ///     throws ``VarlinkClientError/interrupted``, otherwise it continues to wait.
     public init(
         path: String, timeout: Duration? = nil, isInterrupted: @escaping () -> Bool = { false }
     ) throws(VarlinkClientError) {
@@ -58,7 +59,8 @@ public final class VarlinkClient {
             throw .system(error)
         }
         if let timeout {
-            // unix(7) honours it for connect(2); what is sent later never blocks in send(2). Zero would be no limit.
+            // On Unix sockets, SO_SNDTIMEO limits connect(2) too (unix(7)). Later calls of send(2) never block. Zero
+            // would mean no limit.
             let (seconds, attoseconds) = max(timeout, .microseconds(1)).components
             var limit = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
             setsockopt(
@@ -66,18 +68,18 @@ public final class VarlinkClient {
         }
         let reason = address.apply(connect, to: socket)
         if timeout != nil, reason == EAGAIN { throw .timedOut }
-        // A connection that a signal interrupts goes on by itself; on a Unix socket it is then made or refused at once.
+        // connect(2) continues in the background after EINTR; on a Unix socket it succeeds or fails immediately.
         guard reason == 0 else {
             throw .unreachable(path: path, SystemCallError("connect", errno: reason, subject: path))
         }
     }
 
-    /// Calls a method and awaits its one reply.
+    /// Calls a method and waits for its only reply.
     ///
     /// - Parameters:
-    ///   - method: its name with that of the interface.
-    ///   - parameters: what the method takes.
-    ///   - timeout: for the whole call; nil: as long as it takes.
+    ///   - method: the name of the method with its interface.
+    ///   - parameters: the parameters of the method.
+    ///   - timeout: for the whole call; nil: no limit.
     ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
     @discardableResult
     public func call(
@@ -88,22 +90,25 @@ public final class VarlinkClient {
         try send(VarlinkCallMessage(method: method, parameters: parameters), by: deadline)
         let pause = interval.map { Pause(length: $0, body: meanwhile) }
         guard let reply = try receive(by: deadline, pause) else { throw fail(.closed) }
-        guard !reply.continues else { throw fail(.violation("a further reply was announced that was not asked for")) }
+        guard !reply.continues else {
+            throw fail(.violation("the service announced a further reply to a call without 'more'"))
+        }
         return reply.parameters
     }
 
-    /// Calls a method that may answer several times.
+    /// Calls a method that may send several replies.
     ///
     /// - Parameters:
-    ///   - method: its name with that of the interface.
-    ///   - parameters: what the method takes.
-    ///   - timeout: for each reply; nil: as long as it takes.
-    ///   - end: when the stream ends at the latest, as if `each` had returned false.
-    ///   - output: a descriptor that the replies go to. When its reader goes away (a pipe whose other end is closed),
-    ///     the stream ends at once, as if `each` had returned false, and not only with the next reply.
+    ///   - method: the name of the method with its interface.
+    ///   - parameters: the parameters of the method.
+    ///   - timeout: for each reply; nil: no limit.
+    ///   - end: the latest end of the stream; then it ends as if `each` had returned false.
+    ///   - output: the descriptor to which the caller writes the replies. When its reader goes away (a pipe whose other
+    ///     end is closed), the stream ends immediately as if `each` had returned false, without waiting for the next
+    ///     reply.
     ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
-    ///   - each: gets each reply, the last one included. If it returns false, or throws, while more are to come, the
-    ///     connection is closed, which is how a client ends a stream.
+    ///   - each: gets each reply, including the last. If it returns false, or throws, before the last reply, the client
+    ///     closes the connection: this is how a client ends a stream.
     public func callMore(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
         until end: ContinuousClock.Instant? = nil, endingWithReaderOf output: Int32? = nil,
@@ -116,10 +121,9 @@ public final class VarlinkClient {
             timeout: timeout, until: end, endingWithReaderOf: output, every: interval, meanwhile: meanwhile, each: each)
     }
 
-    /// Takes the replies to the oldest call whose replies have not been taken: of several that were begun one after the
-    /// other, the first.
+    /// Takes the replies to the oldest call whose replies have not been taken.
     ///
-    /// - Parameters: as of ``callMore(_:_:timeout:until:endingWithReaderOf:every:meanwhile:each:)``.
+    /// The parameters are those of ``callMore(_:_:timeout:until:endingWithReaderOf:every:meanwhile:each:)``.
     public func takeReplies(
         timeout: Duration? = nil, until end: ContinuousClock.Instant? = nil, endingWithReaderOf output: Int32? = nil,
         every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
@@ -156,7 +160,7 @@ public final class VarlinkClient {
         }
     }
 
-    /// Calls a method without awaiting an answer.
+    /// Calls a method that sends no reply.
     public func callOneway(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil
     ) throws(VarlinkClientError) {
@@ -165,28 +169,29 @@ public final class VarlinkClient {
             by: timeout.map { .now + $0 })
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     public func close() {
         isUsable = false
         shutdown(socket.rawValue, Int32(SHUT_RDWR))
     }
 
-    // MARK: Replies one by one
+    // MARK: Calls without waiting
 
-    /// For poll(2) beside other things: readable when ``takeReply()`` may have something.
+    /// The socket, for poll(2): readable when ``takeReply()`` may have a reply.
     public var rawDescriptor: Int32 { socket.rawValue }
 
-    /// Calls a method whose replies are taken as they come, or later, by ``takeReply()`` or ``takeReplies(timeout:until:endingWithReaderOf:every:meanwhile:each:)``. Several may
-    /// be begun one after the other: they are answered in this order.
+    /// Calls a method without waiting for its replies; ``takeReply()`` or
+    /// ``takeReplies(timeout:until:endingWithReaderOf:every:meanwhile:each:)`` takes them. Several calls may be begun
+    /// one after the other: the service answers in the same order.
     ///
-    /// - Parameter more: whether it may answer several times.
+    /// - Parameter more: whether the method may send several replies.
     public func begin(
         _ method: String, _ parameters: VarlinkParameters = .none, more: Bool = true
     ) throws(VarlinkClientError) {
         try send(VarlinkCallMessage(method: method, parameters: parameters, more: more), by: nil)
     }
 
-    /// The next reply to what was begun, if it is there; nil: not yet. Never waits.
+    /// The next reply to the calls that were begun; nil: it has not arrived. Never waits.
     public func takeReply() throws(VarlinkClientError) -> VarlinkParameters? {
         guard isUsable else { throw .closed }
         return try takeMessage()?.parameters
@@ -213,14 +218,14 @@ public final class VarlinkClient {
             switch errno {
             case EAGAIN: _ = try wait(for: Int16(POLLOUT), by: deadline)
             case EINTR: continue
-            // The server closed; what it answered before may still be there to read.
+            // The server closed the connection; earlier replies may still be in the buffer.
             case EPIPE, ECONNRESET: return
             case let reason: throw fail(.system(SystemCallError("send", errno: reason)))
             }
         }
     }
 
-    /// The next reply; nil: the reader of the output has gone.
+    /// The next reply; nil: the reader of the output has closed it.
     private func receive(
         by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil, _ pause: Pause? = nil
     ) throws(VarlinkClientError) -> VarlinkReplyMessage? {
@@ -230,7 +235,7 @@ public final class VarlinkClient {
         }
     }
 
-    /// The next reply, if it is there; nil: not yet.
+    /// The next reply; nil: it has not arrived.
     private func takeMessage() throws(VarlinkClientError) -> VarlinkReplyMessage? {
         while true {
             let message: [UInt8]?
@@ -266,25 +271,25 @@ public final class VarlinkClient {
         return reply
     }
 
-    /// What is done again and again while nothing comes.
+    /// A function that is called repeatedly while no reply arrives.
     private struct Pause {
         var length: Duration
         var body: () -> Void
     }
 
-    /// Returns true if the socket is ready, and false if only the output's reader has gone.
+    /// Returns true if the socket is ready, and false if only the output's reader has closed it.
     private func wait(
         for events: Int16, by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil,
         _ pause: Pause? = nil
     ) throws(VarlinkClientError) -> Bool {
-        // poll(2) passes over negative descriptors. Without events it reports errors and hang-ups.
+        // poll(2) ignores negative descriptors. Without events it reports errors and hang-ups.
         var entries = [
             pollfd(fd: socket.rawValue, events: events, revents: 0), pollfd(fd: output ?? -1, events: 0, revents: 0),
         ]
         var end = silence.map { ContinuousClock.Instant.now + $0.length }
         while true {
-            let interlude = pause.map { ContinuousClock.Instant.now + $0.length }
-            let next = [deadline, interlude, end].compactMap { $0 }.min()
+            let nextPause = pause.map { ContinuousClock.Instant.now + $0.length }
+            let next = [deadline, nextPause, end].compactMap { $0 }.min()
             let result = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: next))
             if result > 0 { return entries[0].revents != 0 }
             if result == 0 {
@@ -292,13 +297,13 @@ public final class VarlinkClient {
                 if let deadline, deadline <= now { throw fail(.timedOut) }
                 if let silence, let over = end, over <= now {
                     let mayLast = silence.mayLast(deadline.map { $0 - now })
-                    // That may have taken its time, in which the answer came.
+                    // A reply may have arrived during this call.
                     if poll(&entries, nfds_t(entries.count), 0) > 0 { return entries[0].revents != 0 }
                     guard mayLast else { throw fail(.timedOut) }
                     end = .now + silence.length
                 }
-                if let pause, let interlude, interlude <= now { pause.body() }
-                // A long wait is cut into what poll(2) can express.
+                if let pause, let nextPause, nextPause <= now { pause.body() }
+                // poll(2) cannot express a long wait; the loop repeats it.
                 continue
             }
             guard errno == EINTR else { throw fail(.system(SystemCallError("poll", errno: errno))) }
@@ -306,7 +311,7 @@ public final class VarlinkClient {
         }
     }
 
-    /// Rounded up, so that a wait does not end before its deadline; -1: for ever.
+    /// The time until a deadline, rounded up so that a wait does not end before it; -1: no limit.
     private static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
         let wait = max(deadline - .now, .zero).components
@@ -314,7 +319,7 @@ public final class VarlinkClient {
         return Int32(wait.seconds * 1_000 + (wait.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 
-    /// Notes that the connection is of no more use, and hands the error on.
+    /// Closes the connection and returns the error.
     private func fail(_ error: VarlinkClientError) -> VarlinkClientError {
         close()
         return error
@@ -323,27 +328,27 @@ public final class VarlinkClient {
 
 /// Why a client's call failed.
 public enum VarlinkClientError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Nobody listens at the path, or this user may not connect.
+    /// No process listens at the path, or this user may not connect.
     case unreachable(path: String, SystemCallError)
-    /// The service answered with an error. The connection can be used further.
+    /// The service answered with an error. The connection can still be used.
     case refused(VarlinkErrorReply)
-    /// No answer came in time.
+    /// The service did not answer in time.
     case timedOut
     /// A Unix signal ended the wait.
     case interrupted
     /// The service closed the connection.
     case closed
-    /// The service does not speak Varlink, or says too much: in which way.
+    /// The service violated the protocol; the text says how.
     case violation(String)
     case system(SystemCallError)
 
-    /// The service is there, and the file system's permissions keep this user from it.
+    /// Whether the permissions of the file system keep this user from connecting.
     public var isPermissionDenied: Bool {
         guard case .unreachable(_, let error) = self else { return false }
         return error.errno == EACCES || error.errno == EPERM
     }
 
-    /// The socket is there, and nobody listens on it: its service ended without removing it.
+    /// Whether the socket exists without a process that listens: its service ended without removing it.
     public var isDeserted: Bool {
         guard case .unreachable(_, let error) = self else { return false }
         return error.errno == ECONNREFUSED
@@ -351,13 +356,12 @@ public enum VarlinkClientError: Error, Hashable, Sendable, CustomStringConvertib
 
     public var description: String {
         switch self {
-        case .unreachable(let path, let error) where isPermissionDenied: "cannot connect to '\(path)': \(error.reason)"
-        case .unreachable(let path, let error): "nobody answers at '\(path)': \(error.reason)"
+        case .unreachable(let path, let error): "cannot connect to '\(path)': \(error.reason)"
         case .refused(let error): "the service answered with an error: \(error)"
         case .timedOut: "the service did not answer in time"
         case .interrupted: "interrupted"
         case .closed: "the service closed the connection"
-        case .violation(let what): "the service broke the protocol: \(what)"
+        case .violation(let what): "the service violated the protocol: \(what)"
         case .system(let error): error.description
         }
     }

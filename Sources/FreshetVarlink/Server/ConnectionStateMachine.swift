@@ -1,40 +1,42 @@
-/// One connection of a server: which bytes are a call, whose turn it is, and when it is over.
+/// The state of one connection of a server: finds calls in the received bytes, and decides what to do next and when to
+/// close.
 ///
-/// Calls are served one at a time, in their order. A client that closed only its sending side is answered to the last
-/// call; one that is gone altogether has its call cancelled and no further one begun, except those that want no answer.
+/// Calls are served one at a time, in their order. A client that closed only its sending side still gets the replies to
+/// all its calls. If a client is gone, its call in progress is cancelled, and of its further calls only those that take
+/// no reply (`oneway`) are served.
 struct ConnectionStateMachine {
     typealias Instant = ContinuousClock.Instant
 
     enum Action: Equatable {
-        /// Begin this call; ``callEnded(at:)`` follows.
+        /// Begin this call; then call ``callEnded(at:)``.
         case serve(VarlinkCallMessage)
-        /// Answer with this error, then ask again.
+        /// Answer with this error, then call ``next()`` again.
         case refuse(VarlinkErrorReply)
-        /// Wait for bytes, the end of input, or the client's going away.
+        /// Wait for bytes, for the end of the input, or until the client goes away.
         case read
         /// Close the connection.
         case close
     }
 
     enum HangUpAction: Equatable {
-        /// Cancel the call under way and close.
+        /// Cancel the call in progress and close.
         case cancel
-        /// What was received is still to be looked at.
+        /// Go on: received bytes have not been processed yet.
         case readOn
     }
 
     enum SilenceAction: Equatable {
         case close
-        /// It was not silent that long; look again then.
-        case lookAgain(at: Instant)
-        /// A call is under way: look again some time after it has ended.
+        /// The client was not silent for long enough; check again at this instant.
+        case checkAgain(at: Instant)
+        /// A call is in progress, or the connection is closed; check again after the call has ended.
         case none
     }
 
-    private enum Phase {
+    private enum Phase: Equatable {
         case reading
         case calling(oneway: Bool)
-        /// The last reply of a call is on its way.
+        /// The last reply of a call is being written.
         case answering
         case closed
     }
@@ -45,8 +47,12 @@ struct ConnectionStateMachine {
     private var isGone = false
     private let silence: Duration
     private var lastCall: Instant
-    /// Since when the client has taken nothing of a reply that waits for it; nil: none waits.
+    /// Since when the client has read nothing of a waiting reply; nil: no reply waits.
     private var stalled: Instant?
+    /// The bytes of the reply that waits until the client reads.
+    private(set) var pendingOutput = 0
+    /// Since when the call in progress only waits for events; nil: it works, or no call is in progress.
+    private var following: Instant?
 
     init(messageLimit: Int, silence: Duration, now: Instant) {
         framer = VarlinkFramer(limit: messageLimit)
@@ -61,8 +67,8 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Since when the server waits for the client: for its next call, or for it to read. Nil: it does not, or there is
-    /// no connection any more.
+    /// Since when the server waits for the next call of the client, or until the client reads. Nil: the server does not
+    /// wait for the client, or the connection is closed.
     var waitingSince: Instant? {
         switch phase {
         case .reading: stalled ?? lastCall
@@ -71,7 +77,16 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// No more bytes will come, so none need to be waited for.
+    /// Since when the call in progress only waits for events.
+    var followingSince: Instant? { isCalling ? following : nil }
+
+    /// Marks the call in progress as one that only waits for events from now on, which may never arrive.
+    mutating func follows(at now: Instant) {
+        guard case .calling = phase else { return }  // closed in the meantime
+        following = following ?? now
+    }
+
+    /// Whether no more bytes will arrive.
     var hasInputEnded: Bool { inputEnded }
 
     mutating func received(_ bytes: some Collection<UInt8>) {
@@ -83,12 +98,12 @@ struct ConnectionStateMachine {
         inputEnded = true
     }
 
-    /// What to do while no call is under way.
+    /// The next action while no call is in progress.
     mutating func next() -> Action {
         switch phase {
         case .closed: return .close
         case .calling, .answering:
-            preconditionFailure("asked for a call during one")  // safe: the server's programming error
+            preconditionFailure("next() during a call")  // safe: the server's programming error
         case .reading: break
         }
         while true {
@@ -99,12 +114,12 @@ struct ConnectionStateMachine {
                 return close()
             }
             guard let message else {
-                // What is left of a message without its end means nothing.
+                // An incomplete message at the end of the input is ignored.
                 return inputEnded ? close() : .read
             }
             do {
                 let call = try VarlinkCallMessage(parsing: message)
-                // Nobody is there to hear the answer.
+                // No client is left that could read the reply.
                 if isGone && !call.oneway { continue }
                 if call.upgrade { return .refuse(.methodNotImplemented(call.method)) }
                 phase = .calling(oneway: call.oneway)
@@ -112,72 +127,78 @@ struct ConnectionStateMachine {
             } catch .field(let name) {
                 return .refuse(.invalidParameter(name))
             } catch {
-                // Neither JSON nor Varlink; to a `oneway` call no error may be sent.
+                // The message is not JSON or not Varlink. An error reply is not possible: the call may be `oneway`.
                 return close()
             }
         }
     }
 
-    /// The call's handler has returned; its reply is to be written.
+    /// Notes that the call's handler has returned, and that the server writes its reply now.
     mutating func answers() {
         guard case .calling = phase else { return }  // closed in the meantime
         phase = .answering
     }
 
-    /// The kernel takes no more of a reply until the client reads.
+    /// Notes that the kernel takes no more bytes of a reply until the client reads.
     ///
-    /// Returns when to look after a silent client, if that may be now: a stream is only held back, for as long as its
-    /// client likes, but a reply that nobody fetches is not kept for ever.
-    mutating func writeStalled(at now: Instant) -> Instant? {
+    /// The limit holds for each reply, also in the middle of a stream: a reply that waits costs memory.
+    ///
+    /// - Parameter bytes: how many bytes of the reply are left.
+    /// - Returns: when the connection closes if the client reads nothing until then.
+    mutating func writeStalled(leaving bytes: Int, at now: Instant) -> Instant {
         let since = stalled ?? now
-        stalled = since
-        if case .answering = phase { return since + silence }
-        return nil
+        if phase != .closed { (stalled, pendingOutput) = (since, bytes) }
+        return since + silence
     }
 
-    /// The client read: the kernel took more of a reply.
+    /// Notes that the client has read: the kernel took more bytes of a reply.
     mutating func writeWentOn() {
-        stalled = nil
+        (stalled, pendingOutput) = (nil, 0)
     }
 
     mutating func callEnded(at now: Instant) {
         guard isCalling else { return }  // closed in the meantime
         phase = .reading
-        stalled = nil
+        (stalled, pendingOutput, following) = (nil, 0, nil)
         lastCall = now
     }
 
-    /// The client is gone: both directions are closed.
+    /// Notes that the client is gone: both directions are closed.
     mutating func hangUp() -> HangUpAction {
         isGone = true
         switch phase {
         case .calling(oneway: false), .answering:
-            phase = .closed
+            _ = close()
             return .cancel
         case .calling(oneway: true), .reading, .closed: return .readOn
         }
     }
 
-    /// The server closes it.
+    /// Closes the connection for the server.
     mutating func stop() {
-        phase = .closed
+        _ = close()
     }
 
-    /// The time set for looking after silent clients has come.
+    /// Checks whether the client has been silent for too long.
     mutating func silenceTimerExpired(at now: Instant) -> SilenceAction {
         let since: Instant
         switch phase {
         case .reading: since = lastCall
         case .answering: since = stalled ?? now
-        case .calling, .closed: return .none
+        case .calling:
+            // The time of the handler is not limited, but the time until the client reads a reply is.
+            guard let stalled else { return .none }
+            since = stalled
+        case .closed: return .none
         }
-        guard now >= since + silence else { return .lookAgain(at: since + silence) }
-        phase = .closed
+        guard now >= since + silence else { return .checkAgain(at: since + silence) }
+        _ = close()
         return .close
     }
 
     private mutating func close() -> Action {
         phase = .closed
+        pendingOutput = 0
         return .close
     }
 }

@@ -1,9 +1,9 @@
 import FreshetEventLoop
 import Synchronization
 
-/// Shares a loop among users: in each round of the loop each user has one share of processor time, for turns of that user's
-/// connections in the order in which they came. So a user with many connections delays other users no more than one with a
-/// single connection does.
+/// Shares an event loop fairly among users. In each round of the loop, each user has the same share of processor time
+/// for the turns of the user's connections, in the order of their arrival. So a user with many connections delays other
+/// users no more than a user with a single connection.
 final class FairScheduler: Sendable {
     /// A turn that has begun.
     struct Turn {
@@ -18,24 +18,24 @@ final class FairScheduler: Sendable {
             self.share = share
         }
 
-        /// The time that other tasks use while a call waits counts too: a turn that ends early costs one trip through the
-        /// loop's queue and nothing else.
+        /// The processor time since the turn began. It includes the time of other tasks while a call waits. Ending a
+        /// turn too early only costs one pass through the loop's queue.
         fileprivate var used: Duration { ProcessorTime.used - began }
         var isOver: Bool { used > share }
     }
 
     fileprivate typealias Ticket = UInt64
 
-    /// The connections of one user that wait, in the order in which they came.
-    private struct Line {
+    /// The waiting connections of one user, in the order of their arrival.
+    private struct UserQueue {
         private var tickets: [Ticket] = []
-        /// Those before it have left.
+        /// The index of the first waiting ticket.
         private var head = 0
 
         var isEmpty: Bool { head == tickets.count }
 
         mutating func append(_ ticket: Ticket) {
-            // Under a load without a pause the line never is empty.
+            // Under continuous load the queue is never empty, so its used part is removed here.
             if head > 64, head * 2 > tickets.count {
                 tickets.removeFirst(head)
                 head = 0
@@ -52,27 +52,28 @@ final class FairScheduler: Sendable {
 
     private struct State {
         let share: Duration
-        var lines: [UInt32: Line] = [:]
-        /// Those that wait, until their turn begins or their task is cancelled; nil: the task does not wait yet.
+        var queues: [UInt32: UserQueue] = [:]
+        /// The waiting tickets, until their turn begins or their task is cancelled; nil: the task has not suspended
+        /// yet.
         var waiting: [Ticket: CheckedContinuation<Void, Never>?] = [:]
-        /// What the users have used in this round.
+        /// The processor time that each user has used in this round.
         var spent: [UInt32: Duration] = [:]
-        /// The turns that have begun in this round and have not ended.
+        /// The turns of this round that have not ended.
         var active: [UInt32: Ticket] = [:]
         var lastTicket: Ticket = 0
         var isRoundPlanned = false
 
-        /// Whether the caller has to plan the next round.
+        /// Returns whether the caller has to schedule the next round.
         mutating func takePlan() -> Bool {
             defer { isRoundPlanned = true }
             return !isRoundPlanned
         }
 
-        /// Whether the turn begins at once.
+        /// Adds a ticket for a user; `begins` says whether its turn begins immediately.
         mutating func enter(_ user: UInt32) -> (Ticket, begins: Bool) {
             lastTicket += 1
-            guard lines[user] == nil, mayBegin(user) else {
-                lines[user, default: Line()].append(lastTicket)
+            guard queues[user] == nil, mayBegin(user) else {
+                queues[user, default: UserQueue()].append(lastTicket)
                 waiting[lastTicket] = .some(nil)
                 return (lastTicket, false)
             }
@@ -80,14 +81,14 @@ final class FairScheduler: Sendable {
             return (lastTicket, true)
         }
 
-        /// Begins the turn of the next connection of a user.
+        /// Begins the turn of a user's next waiting connection.
         mutating func beginNext(of user: UInt32) -> CheckedContinuation<Void, Never>? {
             guard mayBegin(user) else { return nil }
-            defer { if lines[user]?.isEmpty == true { lines[user] = nil } }
-            while let ticket = lines[user]?.next() {
-                guard let place = waiting.removeValue(forKey: ticket) else { continue }
+            defer { if queues[user]?.isEmpty == true { queues[user] = nil } }
+            while let ticket = queues[user]?.next() {
+                guard let continuation = waiting.removeValue(forKey: ticket) else { continue }
                 active[user] = ticket
-                return place
+                return continuation
             }
             return nil
         }
@@ -98,8 +99,8 @@ final class FairScheduler: Sendable {
     }
 
     private let loop: EventLoop
-    /// The processor time of a user in one round, and of a turn: a client that sends without a pause then waits until all
-    /// others had a turn.
+    /// The processor time of a user in one round, and of a turn. After it, a client that sends without a pause waits
+    /// until all others have had a turn.
     private let share: Duration
     private let state: Mutex<State>
 
@@ -109,8 +110,8 @@ final class FairScheduler: Sendable {
         state = Mutex(State(share: share))
     }
 
-    /// Returns when a turn of this user has begun: at once, if none is under way and the user has time left in this round.
-    /// If the task is cancelled it returns at once too.
+    /// Waits until a turn of this user begins. Returns immediately if no turn of the user is in progress and the user
+    /// has time left in this round, or if the task is cancelled.
     func begin(_ user: UInt32) async -> Turn {
         let (ticket, begins, plans) = state.withLock { state in
             let (ticket, begins) = state.enter(user)
@@ -124,13 +125,13 @@ final class FairScheduler: Sendable {
                 if !waits { continuation.resume() }
             }
         } onCancel: {
-            let place = state.withLock { $0.waiting.removeValue(forKey: ticket) }
-            if let continuation = place ?? nil { continuation.resume() }
+            let waiter = state.withLock { $0.waiting.removeValue(forKey: ticket) }
+            if let continuation = waiter ?? nil { continuation.resume() }
         }
         return Turn(user, ticket, share)
     }
 
-    /// Ends a turn before its time is over: the next connection of the user has the rest.
+    /// Ends a turn. The user's next connection gets the rest of its time.
     func end(_ turn: Turn) {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard state.active[turn.user] == turn.ticket else { return nil }
@@ -141,7 +142,7 @@ final class FairScheduler: Sendable {
         next?.resume()
     }
 
-    /// How many wait, for tests.
+    /// The number of waiting connections, for tests.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func planRound() {
@@ -153,7 +154,7 @@ final class FairScheduler: Sendable {
             state.isRoundPlanned = false
             state.spent.removeAll(keepingCapacity: true)
             state.active.removeAll(keepingCapacity: true)
-            let users = Array(state.lines.keys)
+            let users = Array(state.queues.keys)
             return (users.compactMap { state.beginNext(of: $0) }, users.isEmpty ? false : state.takePlan())
         }
         if plans { planRound() }
@@ -162,7 +163,7 @@ final class FairScheduler: Sendable {
 }
 
 extension Dictionary {
-    /// Replaces the value of a key; false: there is none.
+    /// Replaces the value of a key; returns false if the key does not exist.
     fileprivate mutating func updateIfPresent(_ value: Value, forKey key: Key) -> Bool {
         guard let index = index(forKey: key) else { return false }
         values[index] = value

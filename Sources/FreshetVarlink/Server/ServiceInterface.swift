@@ -1,10 +1,10 @@
-/// `org.varlink.service`, which every server offers: who it is, and what its interfaces look like.
+/// The interface `org.varlink.service` of every server: the server's identity and the descriptions of its interfaces.
 enum ServiceInterface {
     static let description = """
-        # What every Varlink service can be asked.
+        # Methods that every Varlink service has.
         interface org.varlink.service
 
-        # Who the service is, and which interfaces it has.
+        # The identity of the service, and its interfaces.
         method GetInfo() -> (
           vendor: string,
           product: string,
@@ -22,7 +22,7 @@ enum ServiceInterface {
         # The interface has no such method.
         error MethodNotFound (method: string)
 
-        # The interface has the method, and the service does not.
+        # The interface has the method, but the service does not implement it.
         error MethodNotImplemented (method: string)
 
         # A parameter is missing, unknown, or not acceptable.
@@ -31,7 +31,7 @@ enum ServiceInterface {
         # The caller may not do this.
         error PermissionDenied ()
 
-        # The method is to be called with more.
+        # The method must be called with more.
         error ExpectedMore ()
 
         """

@@ -5,29 +5,35 @@ public struct VarlinkCall: Sendable {
     /// The method with its interface.
     public let method: String
     public let parameters: VarlinkParameters
-    /// The client takes several replies: ``send(_:)`` may be used.
-    public let wantsMore: Bool
-    /// Nobody waits for an answer.
+    /// Whether the client takes several replies: then ``send(_:)`` may be called.
+    public let acceptsMore: Bool
+    /// Whether the client takes no reply.
     public let isOneway: Bool
-    /// Who calls.
+    /// The caller.
     public let peer: VarlinkPeer
 
     let pause: @Sendable () async -> Void
-    let write: @Sendable (VarlinkParameters) async throws(CancellationError) -> Void
+    let follow: @Sendable () -> Void
+    let write: @Sendable (consuming VarlinkParameters) async throws(CancellationError) -> Void
 
-    /// Lets other clients have the loop, if this one has used it for long enough. A handler whose work grows with the
-    /// question, or with what the service has, calls it now and then.
+    /// Gives other clients a turn if this client has used the loop for its share of time. A handler whose work grows
+    /// with the parameters, or with the service's data, calls it repeatedly.
     public func yield() async { await pause() }
 
-    /// Sends a reply that others follow, and suspends until the kernel has taken it: a client that reads slowly slows
-    /// its handler down, and no queue grows.
+    /// Declares that from now on the call only waits for events and sends them. If the server has no free connection
+    /// for a newcomer, such a call gives way before a call that works.
+    public func followsEvents() { follow() }
+
+    /// Sends a reply that is not the last one, and suspends until the kernel has taken it: a client that reads slowly
+    /// slows its handler down, and no queue grows. If a client reads nothing for ``VarlinkServer/Limits/silence``, the
+    /// server closes the connection.
     ///
-    /// One at a time; not after the handler has returned.
+    /// Call it once at a time, and not after the handler has returned.
     ///
-    /// - Throws: `org.varlink.service.ExpectedMore` if the client did not ask for several replies; `CancellationError`
+    /// - Throws: `org.varlink.service.ExpectedMore` if the client does not accept several replies; `CancellationError`
     ///   if it went away.
-    public func send(_ reply: VarlinkParameters) async throws {
-        guard wantsMore else { throw VarlinkErrorReply.expectedMore }
+    public func send(_ reply: consuming VarlinkParameters) async throws {
+        guard acceptsMore else { throw VarlinkErrorReply.expectedMore }
         guard !isOneway else { return }
         try await write(reply)
     }

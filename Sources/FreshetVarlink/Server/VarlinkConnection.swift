@@ -2,56 +2,68 @@ import FreshetEventLoop
 import Glibc
 import Synchronization
 
-/// A server's side of one connection: performs what ``ConnectionStateMachine`` says.
+/// The server's side of one connection: performs the actions of a ``ConnectionStateMachine``.
 ///
-/// A task serves it; the loop's handlers wake that task and never do its work.
+/// One task serves the connection. The loop's handlers only wake this task.
 final class VarlinkConnection: Sendable {
-    /// Bytes read at once: enough for any usual call, and for a batch of them.
+    /// The bytes of one read: enough for a usual call, and for a batch of calls.
     static let readSize = 8_192
+    /// SO_SNDBUF: the bytes of unread replies that the kernel keeps. The kernel doubles this value (socket(7)).
+    static let sendBuffer: Int32 = 32_768
 
     private struct State {
         var machine: ConnectionStateMachine
         var watch: DescriptorWatch?
         var hasBegun = false
         var interest: Interest = []
-        /// The serving task, while it waits for something to read, or for room to write.
+        /// The serving task while it waits until the socket is readable (`reader`) or writable (`writer`).
         var reader: CheckedContinuation<Void, Never>?
         var writer: CheckedContinuation<Void, Never>?
-        /// The parent of the serving task, which ends it.
-        var overseer: CheckedContinuation<Void, Never>?
+        /// The parent of the serving task, which cancels it at the end.
+        var parent: CheckedContinuation<Void, Never>?
         var isOver = false
         var mayHaveMore = false
         var isWriting = false
-        /// Nil: the connection waits, and its next work is a new turn.
+        /// The current turn; nil: the connection waits, and its next work needs a new turn.
         var turn: FairScheduler.Turn?
         var silenceTimer: LoopTimer?
         var isSilenceTimerArmed = false
 
-        /// Changes what the socket is watched for.
+        /// Changes the events for which the loop watches the socket.
         mutating func set(_ interest: Interest) {
             guard interest != self.interest else { return }
             self.interest = interest
             watch?.change(to: interest)
         }
 
-        /// Ends all waiting; what waited finds out why.
+        /// Takes all waiting continuations. The resumed code reads the reason from the state.
         mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-            [reader.take(), writer.take(), overseer.take()].compactMap { $0 }
+            [reader.take(), writer.take(), parent.take()].compactMap { $0 }
         }
     }
 
     let peer: VarlinkPeer
+    let client: ConnectionLimiter.Client
+    private let accepted = ContinuousClock.Instant.now
     private let socket: OwnedDescriptor
     private let loop: EventLoop
     private let router: VarlinkRouter
     private let turns: FairScheduler
     private let silence: Duration
+    private let stalled: @Sendable () -> Void
     private let state: Mutex<State>
 
+    /// - Parameter stalled: called when a reply waits until the client reads.
     init(
-        _ socket: OwnedDescriptor, peer: VarlinkPeer, loop: EventLoop, router: VarlinkRouter,
-        turns: FairScheduler, limits: VarlinkServer.Limits
+        _ socket: OwnedDescriptor, peer: VarlinkPeer, rank: ConnectionLimiter.Rank, loop: EventLoop,
+        router: VarlinkRouter, turns: FairScheduler, limits: VarlinkServer.Limits,
+        stalled: @escaping @Sendable () -> Void
     ) {
+        client = ConnectionLimiter.Client(user: peer.user, rank: rank)
+        self.stalled = stalled
+        // Without this limit, a client that does not read occupies the system's maximum of kernel memory for a socket.
+        var size = Self.sendBuffer
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         self.turns = turns
         self.socket = socket
         self.peer = peer
@@ -64,7 +76,7 @@ final class VarlinkConnection: Sendable {
                     messageLimit: limits.messageBytes, silence: limits.silence, now: .now)))
     }
 
-    /// Serves the client until it goes away, breaks the rules, is silent too long, or the task is cancelled.
+    /// Serves the client until it goes away, violates the protocol or is silent for too long, or the task is cancelled.
     func run() async {
         guard begin() else { return }
         await withTaskGroup(of: Void.self) { group in
@@ -75,7 +87,7 @@ final class VarlinkConnection: Sendable {
             }
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
-                    if !state.isOver { state.overseer = continuation }
+                    if !state.isOver { state.parent = continuation }
                     return state.isOver
                 }
                 if isOver { continuation.resume() }
@@ -104,18 +116,28 @@ final class VarlinkConnection: Sendable {
         }
     }
 
-    /// Since when the server waits for the client; nil: it has a call under way, or is over.
-    var waitingSince: ContinuousClock.Instant? {
+    /// The client and its present activity, for the choice of the connection that gives way.
+    var occupant: ConnectionLimiter.Occupant {
+        let activity = state.withLock { state -> ConnectionLimiter.Activity in
+            // The client has gone away, even if its last calls have not had their turn.
+            if state.isOver || (state.hasBegun && state.watch == nil) { return .abandoned }
+            // A connection that does not wait is processing received bytes.
+            let isWaiting = state.reader != nil || state.writer != nil
+            if isWaiting, let since = state.machine.waitingSince { return .waiting(since: since) }
+            return state.machine.followingSince.map { .following(since: $0) } ?? .working
+        }
+        return ConnectionLimiter.Occupant(client: client, accepted: accepted, activity: activity)
+    }
+
+    /// The bytes of a reply that wait until the client reads, and since when.
+    var pendingOutput: (bytes: Int, since: ContinuousClock.Instant?) {
         state.withLock { state in
-            // While it does not wait, what came is being looked at.
-            state.isOver || (state.reader == nil && state.writer == nil) ? nil : state.machine.waitingSince
+            let bytes = state.machine.pendingOutput
+            return (bytes, bytes > 0 ? state.machine.waitingSince : nil)
         }
     }
 
-    /// The client has gone, whether or not its last calls have had their turn.
-    var isAbandoned: Bool { state.withLock { $0.isOver || ($0.hasBegun && $0.watch == nil) } }
-
-    /// Gives its place to another. From any thread.
+    /// Ends the connection in favour of another one. May be called from any thread.
     func giveWay() {
         let waiters = state.withLock { state in
             state.machine.stop()
@@ -125,7 +147,7 @@ final class VarlinkConnection: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Ends everything; the peer sees the end of the stream, whoever still holds this object.
+    /// Ends the connection. The peer sees the end of the stream even if this object is still referenced.
     private func end() {
         let (watch, waiters) = state.withLock { state in
             state.machine.stop()
@@ -161,7 +183,7 @@ final class VarlinkConnection: Sendable {
         }
     }
 
-    /// Waits for a turn, unless the present one goes on.
+    /// Waits for a turn, unless the current turn still has time.
     private func takeTurn() async {
         if let turn = state.withLock({ $0.turn }), !turn.isOver { return }
         endTurn()
@@ -169,24 +191,24 @@ final class VarlinkConnection: Sendable {
         state.withLock { $0.turn = turn }
     }
 
-    /// Others have the loop while this connection waits.
+    /// Ends the turn before a wait, so that others can use the loop.
     private func endTurn() {
         if let turn = state.withLock({ $0.turn.take() }) { turns.end(turn) }
     }
 
     private func perform(_ message: VarlinkCallMessage) async {
         let call = VarlinkCall(
-            method: message.method, parameters: message.parameters, wantsMore: message.more,
-            isOneway: message.oneway, peer: peer, pause: { [weak self] in await self?.takeTurn() }
-        ) { [weak self] parameters throws(CancellationError) in
+            method: message.method, parameters: message.parameters, acceptsMore: message.more,
+            isOneway: message.oneway, peer: peer, pause: { [weak self] in await self?.takeTurn() },
+            follow: { [weak self] in self?.state.withLock { $0.machine.follows(at: .now) } }
+        ) { [weak self] (parameters: consuming VarlinkParameters) async throws(CancellationError) in
             guard let self else { throw CancellationError() }
             try await self.write(VarlinkReplyMessage(parameters: parameters, continues: true))
         }
-        let reply = await router.answer(call, on: loop)
-        // A client that went away hears nothing.
-        guard !message.oneway, let reply else { return }
+        // A cancelled call has no reply: its client went away.
+        guard let reply = await router.answer(call, on: loop), !message.oneway else { return }
         state.withLock { $0.machine.answers() }
-        try? await write(reply)
+        try? await write(consume reply)
     }
 
     private func callEnded() {
@@ -200,10 +222,10 @@ final class VarlinkConnection: Sendable {
         timer?.arm(at: now + silence)
     }
 
-    /// Reads once, after waiting until there is something to read.
+    /// Waits until the socket is readable and reads once.
     private func read() async {
         while true {
-            // After a read that did not fill its buffer there was nothing more: the kernel need not be asked.
+            // A read that did not fill its buffer took all bytes, so a further read would fail with EAGAIN.
             if !state.withLock({ $0.mayHaveMore }) {
                 endTurn()
                 if await waitUntilReadable() { return }
@@ -219,7 +241,7 @@ final class VarlinkConnection: Sendable {
             case EINTR: continue
             case 0: return
             default:
-                // A reset is an end like another: there is nobody to tell.
+                // A reset counts as the end of the input: no client is left that could get an error.
                 state.withLock { state in
                     state.machine.receivedEnd()
                     state.set(state.interest.subtracting(.read))
@@ -229,7 +251,7 @@ final class VarlinkConnection: Sendable {
         }
     }
 
-    /// Returns 0 if bytes came, else an error number; ECONNRESET stands for the end of the stream too.
+    /// Returns 0 if bytes were read, otherwise an error number; ECONNRESET also stands for the end of the stream.
     private func receive() -> Int32 {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.readSize) { buffer in
             let count = recv(socket.rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
@@ -242,11 +264,12 @@ final class VarlinkConnection: Sendable {
         }
     }
 
-    /// Returns true if the connection is over instead.
+    /// Returns false when the socket is readable, and true if the connection is over.
     private func waitUntilReadable() async -> Bool {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                // A client that hung up is watched no more. A read does not block then: it gives the rest, and the end.
+                // After a hang-up the socket is not watched any more. A read does not block then: it returns the rest,
+                // then the end.
                 if state.isOver || state.watch == nil { return true }
                 state.reader = continuation
                 state.set(state.interest.union(.read))
@@ -257,12 +280,12 @@ final class VarlinkConnection: Sendable {
         return state.withLock { $0.isOver }
     }
 
-    /// Writes a message, as fast as the client reads.
-    private func write(_ message: VarlinkReplyMessage) async throws(CancellationError) {
+    /// Writes a message as fast as the client reads. While it waits, only one copy of the bytes is in memory.
+    private func write(_ message: consuming VarlinkReplyMessage) async throws(CancellationError) {
         loop.nameJob("control reply")
-        let bytes = message.encoded
+        let bytes = (consume message).encoded
         state.withLock { state in
-            precondition(!state.isWriting, "two replies at once")  // safe: a handler's programming error
+            precondition(!state.isWriting, "two replies at the same time")  // safe: a handler's programming error
             state.isWriting = true
         }
         defer { state.withLock { $0.isWriting = false } }
@@ -282,7 +305,8 @@ final class VarlinkConnection: Sendable {
             } else if errno == EAGAIN {
                 hasStalled = true
                 endTurn()
-                lookAfterReader()
+                watchStalledWrite(leaving: bytes.count - sent)
+                stalled()
                 await waitUntilWritable()
             } else if errno != EINTR {
                 throw CancellationError()
@@ -290,15 +314,15 @@ final class VarlinkConnection: Sendable {
         }
     }
 
-    /// The client does not read: if it goes on like that, the connection ends.
-    private func lookAfterReader() {
-        let (instant, timer) = state.withLock { state -> (ContinuousClock.Instant?, LoopTimer?) in
-            let instant = state.machine.writeStalled(at: .now)
-            guard instant != nil, !state.isSilenceTimerArmed, !state.isOver else { return (nil, nil) }
+    /// Starts the timer that ends the connection if the client reads nothing.
+    private func watchStalledWrite(leaving bytes: Int) {
+        let (instant, timer) = state.withLock { state -> (ContinuousClock.Instant, LoopTimer?) in
+            let instant = state.machine.writeStalled(leaving: bytes, at: .now)
+            guard !state.isSilenceTimerArmed, !state.isOver else { return (instant, nil) }
             state.isSilenceTimerArmed = true
             return (instant, state.silenceTimer)
         }
-        if let instant { timer?.arm(at: instant) }
+        timer?.arm(at: instant)
     }
 
     private func waitUntilWritable() async {
@@ -323,8 +347,9 @@ final class VarlinkConnection: Sendable {
                 state.set(state.interest.subtracting(.write))
             }
             if state.interest.contains(.read) {
-                // A hang-up may be of one direction only; reading to the end tells. During a call nothing is read: what
-                // the client sends meanwhile stays in the kernel, and it can be heard going away.
+                // A hang-up may concern one direction only; reading to the end shows this. During a call nothing is
+                // read: what the client sends stays in the kernel, and the loop still reports when the client goes
+                // away.
                 if let reader = state.reader.take() {
                     waiters.append(reader)
                 } else {
@@ -333,13 +358,13 @@ final class VarlinkConnection: Sendable {
                 return nil
             }
             guard !readiness.isDisjoint(with: [.hangup, .error]) else { return nil }
-            // It would be said again and again.
+            // The loop would report the hang-up again and again.
             defer { state.watch = nil }
             if state.machine.hangUp() == .cancel {
                 state.isOver = true
                 waiters += state.takeWaiters()
             } else {
-                // Who reads on meets the end, who writes an error: neither waits again.
+                // A further read meets the end of the stream, and a further write fails: neither waits again.
                 waiters += [state.reader.take(), state.writer.take()].compactMap { $0 }
             }
             return state.watch
@@ -353,10 +378,10 @@ final class VarlinkConnection: Sendable {
         let (action, timer, waiters) = state.withLock { state in
             let action = state.machine.silenceTimerExpired(at: now)
             if action == .close { state.isOver = true }
-            if case .lookAgain = action {} else { state.isSilenceTimerArmed = false }
+            if case .checkAgain = action {} else { state.isSilenceTimerArmed = false }
             return (action, state.silenceTimer, action == .close ? state.takeWaiters() : [])
         }
-        if case .lookAgain(let instant) = action { timer?.arm(at: instant) }
+        if case .checkAgain(let instant) = action { timer?.arm(at: instant) }
         for waiter in waiters { waiter.resume() }
     }
 }

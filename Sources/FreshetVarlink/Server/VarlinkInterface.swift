@@ -1,4 +1,4 @@
-/// An interface that a server offers: its description and a handler for each of its methods.
+/// An interface of a server: its description, and handlers for its methods.
 ///
 /// ```swift
 /// let interface = try VarlinkInterface(
@@ -14,20 +14,20 @@
 ///     }])
 /// ```
 ///
-/// The server answers calls that do not fit the description (an unknown method or parameter) by itself.
+/// The server itself answers calls that do not match the description (an unknown method or parameter).
 public struct VarlinkInterface: Sendable {
-    /// Answers one call. What it returns is the last reply, or the only one. It may throw a ``VarlinkErrorReply``,
-    /// which is the answer; another error is answered with `io.systemd.System`.
+    /// Answers one call. It returns the last or only reply. If it throws a ``VarlinkErrorReply``, this error is the
+    /// reply; for any other error the reply is `io.systemd.System`.
     ///
-    /// Its task is cancelled when the client goes away or the server stops; what it returns then goes nowhere.
+    /// Its task is cancelled when the client goes away or the server stops; its result is ignored then.
     public typealias Handler = @Sendable (VarlinkCall) async throws -> VarlinkParameters
 
-    /// The description is not one that a server can work with: what is wrong, in a sentence for its author.
+    /// The description and the handlers do not match, or the description is invalid; the text says why.
     public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
         public var description: String
     }
 
-    /// Such as `org.example.greeter`.
+    /// The name, such as `org.example.greeter`.
     public let name: String
     /// The text in the interface definition language.
     public let description: String
@@ -37,8 +37,8 @@ public struct VarlinkInterface: Sendable {
 
     /// - Parameters:
     ///   - description: in Varlink's own language.
-    ///   - methods: by their names without the interface. A method that is described and has no handler is answered
-    ///     with `MethodNotImplemented`; a handler that is not described is a fault.
+    ///   - methods: handlers by the names of methods without the interface. A described method without a handler is
+    ///     answered with `MethodNotImplemented`; a handler without a described method is an error.
     public init(description: String, methods: [String: Handler]) throws(ValidationError) {
         let parsed: InterfaceDescription
         do {

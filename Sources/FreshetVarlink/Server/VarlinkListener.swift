@@ -1,16 +1,16 @@
 public import FreshetEventLoop
 import Glibc
 
-/// A Unix socket that listens: made at a path, or inherited from a service manager.
+/// A listening Unix socket: created at a path, or inherited from the service manager.
 public final class VarlinkListener: Sendable {
     /// Why a listener could not be made.
     public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         case system(SystemCallError)
         /// Another process listens at the path.
         case inUse(path: String)
-        /// Something that is not a socket is at the path.
+        /// The path is not a socket.
         case notASocket(path: String)
-        /// A descriptor that was passed is no listening Unix stream socket.
+        /// An inherited descriptor is not a listening Unix stream socket.
         case unsuitable(descriptor: Int32)
         /// The path, or the temporary name beside it, is longer than a socket's address.
         case pathTooLong(path: String, limit: Int)
@@ -21,7 +21,7 @@ public final class VarlinkListener: Sendable {
             case .inUse(let path): "another process listens on '\(path)'; stop it first"
             case .notASocket(let path): "'\(path)' exists and is not a socket; remove it, or choose another path"
             case .unsuitable(let descriptor):
-                "the inherited descriptor \(descriptor) is no Unix stream socket that listens; "
+                "the inherited descriptor \(descriptor) is not a listening Unix stream socket; "
                     + "a socket unit needs ListenStream= with a path, and Accept=no"
             case .pathTooLong(let path, let limit):
                 "the path '\(path)' is too long for a socket, which may have \(limit) bytes; choose a shorter one"
@@ -29,21 +29,21 @@ public final class VarlinkListener: Sendable {
         }
     }
 
-    /// Connections that the kernel keeps for us until they are accepted.
+    /// The most connections that the kernel queues until the server accepts them.
     static let backlog: Int32 = 128
 
     let descriptor: OwnedDescriptor
-    /// Nil for one that was passed and has no name in the file system.
+    /// Nil for an inherited socket without a name in the file system.
     private let place: Place?
     private let isInherited: Bool
 
-    /// Where the socket is, and which file it is, so that a successor's is never removed.
+    /// The path and the file identity of the socket, so that the socket of a successor is never removed.
     private struct Place: Sendable {
         var path: String
         var device: UInt64
         var inode: UInt64
 
-        /// What is at a path now, or nil.
+        /// The file that is at a path now; nil: no file.
         init?(path: String) {
             var info = stat()
             guard lstat(path, &info) == 0 else { return nil }
@@ -57,20 +57,20 @@ public final class VarlinkListener: Sendable {
         }
     }
 
-    /// Where clients find it; nil if it was passed and has no path.
+    /// The path of the socket; nil for an inherited socket without a path.
     public var path: String? { place?.path }
 
-    /// Whether clients still find it at its path: false when its name was removed, or another file is there.
+    /// Whether the socket is still at its path: false if its name was removed, or another file is there.
     public var isInPlace: Bool {
         guard let place else { return true }
         guard let found = Place(path: place.path) else { return false }
         return found.device == place.device && found.inode == place.inode
     }
 
-    /// Makes a socket at a path, with mode 0666: who may do what is decided for each call.
+    /// Creates a socket at a path with mode 0666: rights are checked for each call.
     ///
-    /// A socket that nobody listens on any more, as a crash leaves it, is replaced in one step; one that somebody
-    /// listens on is left alone. Its own is removed by ``close()``.
+    /// A socket on which no process listens, such as after a crash, is replaced atomically; a socket on which a process
+    /// listens is not changed. ``close()`` removes the socket.
     public init(path: String) throws(Failure) {
         let slash = path.lastIndex(of: "/")
         let directory = slash.map { path[...$0] } ?? ""
@@ -81,7 +81,7 @@ public final class VarlinkListener: Sendable {
         isInherited = false
         try Self.refuseToReplace(final, path)
         descriptor = try Self.makeSocket()
-        // A name of this process's own that is there can only be from an earlier process of the same number.
+        // A file with this name can only be from an earlier process with the same process ID.
         unlink(temporary)
         try Self.check(address.apply(bind, to: descriptor), "bind", path)
         do throws(Failure) {
@@ -97,8 +97,8 @@ public final class VarlinkListener: Sendable {
         }
     }
 
-    /// Takes over a socket that listens already, as socket activation passes it (sd_listen_fds(3)), and its descriptor,
-    /// which no child process inherits from now on; ``close()`` leaves its path alone.
+    /// Takes over a listening socket of socket activation (sd_listen_fds(3)) and owns its descriptor, which no child
+    /// process inherits from now on. ``close()`` does not remove its path.
     public init(inherited descriptor: Int32) throws(Failure) {
         let owned = OwnedDescriptor(descriptor)
         guard Self.option(SO_ACCEPTCONN, of: descriptor) == 1, Self.option(SO_DOMAIN, of: descriptor) == AF_UNIX,
@@ -118,10 +118,10 @@ public final class VarlinkListener: Sendable {
         return getsockopt(descriptor, SOL_SOCKET, option, &value, &length) == 0 ? value : nil
     }
 
-    /// Accepts and closes what waits: for a process that cannot serve and is about to end.
+    /// Accepts and closes all waiting connections, for a process that cannot serve and is about to end.
     ///
-    /// A service manager that keeps the socket would start the process again at once for a client that still waits,
-    /// and again, until it gives up the socket too.
+    /// Otherwise a service manager that keeps the socket would immediately start the process again for each waiting
+    /// client, until the service manager gives up the socket.
     public func turnAway() {
         while true {
             let client = accept(descriptor.rawValue, nil, nil)
@@ -133,8 +133,8 @@ public final class VarlinkListener: Sendable {
         }
     }
 
-    /// Removes the socket's name, if it is this process's to remove and still this socket's. Connections that were made
-    /// go on.
+    /// Removes the socket's name if this process created the socket and the name still belongs to it. Existing
+    /// connections stay open.
     public func close() {
         guard !isInherited, let place, isInPlace else { return }
         unlink(place.path)
@@ -154,7 +154,7 @@ public final class VarlinkListener: Sendable {
         }
     }
 
-    /// Throws if what is at the path is not a socket, or is one that somebody listens on.
+    /// Throws if the file at the path is not a socket, or is a socket on which a process listens.
     private static func refuseToReplace(_ address: UnixAddress, _ path: String) throws(Failure) {
         var info = stat()
         guard lstat(path, &info) == 0 else { return }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Who is at the other end of a connection, as the kernel knows it: at the time when it connected (unix(7),
-/// SO_PEERCRED), whatever it has become since.
+/// The credentials of the client of a connection, as the kernel recorded them when it connected (unix(7), SO_PEERCRED).
+/// Later changes of the client do not count.
 public struct VarlinkPeer: Hashable, Sendable {
     public var processIdentifier: Int32
     public var user: UInt32
     public var group: UInt32
-    /// The groups that its user had besides (SO_PEERGROUPS, Linux 4.13).
+    /// The supplementary groups of the client (SO_PEERGROUPS, Linux 4.13).
     public var supplementaryGroups: [UInt32]
 
     public init(processIdentifier: Int32, user: UInt32, group: UInt32, supplementaryGroups: [UInt32] = []) {
@@ -16,12 +16,12 @@ public struct VarlinkPeer: Hashable, Sendable {
         self.supplementaryGroups = supplementaryGroups
     }
 
-    /// Whether it has this group, as its own or as a supplementary one.
+    /// Whether the client has this group, as its primary or a supplementary group.
     public func isMember(of group: UInt32) -> Bool {
         self.group == group || supplementaryGroups.contains(group)
     }
 
-    /// Asks the kernel about a connected Unix socket; nil: it is not one.
+    /// Reads the credentials of a connected Unix socket; nil: the descriptor is not such a socket.
     init?(of descriptor: Int32) {
         // struct ucred: pid, uid, gid.
         var credentials: [UInt32] = [0, 0, 0]
@@ -36,7 +36,8 @@ public struct VarlinkPeer: Hashable, Sendable {
 
     private static func groups(of descriptor: Int32) -> [UInt32] {
         var groups = [UInt32](repeating: 0, count: 32)
-        // ERANGE says how much room it takes; the groups of a connection do not change, so the second call is enough.
+        // After ERANGE, the length is the size that is needed. The groups of a connection do not change, so a second
+        // call is enough.
         for _ in 0..<2 {
             var length = socklen_t(groups.count * 4)
             if getsockopt(descriptor, SOL_SOCKET, SO_PEERGROUPS, &groups, &length) == 0 {

@@ -1,16 +1,16 @@
 import FreshetEventLoop
 import Glibc
 
-/// Finds the handler of a call and turns what it did into the reply.
+/// Finds the handler of a call and turns its result or its error into the reply.
 struct VarlinkRouter: Sendable {
     private let interfaces: [String: VarlinkInterface]
 
     init(_ interfaces: [VarlinkInterface]) {
-        // The last of two with one name; the server's own is given last.
+        // Of two interfaces with the same name the last one counts; the server's own interface is last.
         self.interfaces = Dictionary(interfaces.map { ($0.name, $0) }) { _, last in last }
     }
 
-    /// The last reply to a call; nil: the call was cancelled, there is none.
+    /// The last reply to a call; nil: the call was cancelled.
     func answer(_ call: VarlinkCall, on loop: EventLoop) async -> VarlinkReplyMessage? {
         do {
             return try await perform(call, on: loop)
@@ -27,7 +27,7 @@ struct VarlinkRouter: Sendable {
 
     private func perform(_ call: VarlinkCall, on loop: EventLoop) async throws -> VarlinkReplyMessage {
         let handler = try handler(for: call)
-        // One of those that the interfaces have: others have no handler.
+        // The number of names is bounded: only methods of the interfaces have a handler.
         loop.nameJob(call.method)
         return VarlinkReplyMessage(parameters: try await handler(call))
     }
@@ -39,7 +39,7 @@ struct VarlinkRouter: Sendable {
         let name = String(call.method[call.method.index(after: dot)...])
         guard let known = interface.parameters[name] else { throw .methodNotFound(call.method) }
         guard let handler = interface.methods[name] else { throw .methodNotImplemented(call.method) }
-        // A misspelt parameter would otherwise be taken as one left out.
+        // Otherwise a misspelt parameter would count as a missing parameter.
         if call.parameters != .none, let stray = call.parameters.names.first(where: { !known.contains($0) }) {
             throw .invalidParameter(stray)
         }

@@ -10,10 +10,10 @@ import Synchronization
 /// try await server.run()      // until the task is cancelled
 /// ```
 ///
-/// Calls on one connection are answered one at a time, in their order; those of different connections at the same time.
-/// Handlers run in child tasks of ``run()`` that prefer the loop; when `run()` has returned, all of them have ended.
+/// Calls on one connection are answered one at a time, in their order; different connections are served concurrently.
+/// Handlers run in child tasks of ``run()`` that prefer the loop; all of them have ended when `run()` returns.
 public final class VarlinkServer: Sendable {
-    /// What the service says of itself.
+    /// The identity of the service, which `GetInfo` returns.
     public struct Identity: Hashable, Sendable {
         public var vendor: String
         public var product: String
@@ -28,42 +28,51 @@ public final class VarlinkServer: Sendable {
         }
     }
 
-    /// What keeps one client from hurting the others.
+    /// Limits that protect clients from each other.
     public struct Limits: Hashable, Sendable {
-        /// Connections at once. Beyond this, and beyond the limits for users, the connection of the same user for
-        /// which the server has waited longest gives way to the newcomer; root's newcomer displaces others' too.
-        /// Without one (all have a call under way) the newcomer is turned away.
+        /// The most concurrent connections. Beyond this limit, and beyond the limits below, another connection gives
+        /// way to the newcomer. It is a connection of the user with the most connections: first a connection on which
+        /// the server waits for the client, then one that follows events, then one with a call in progress. A
+        /// privileged client never gives way to an unprivileged one. A newcomer whose user has as many connections as
+        /// the others displaces only a connection of the same user. Calls in progress do not give way to a newcomer of
+        /// the same user: it is turned away.
         public var clients = 256
-        /// Connections at once of one user; root has no limit of its own.
+        /// The most concurrent connections of one user. The limit does not apply to root.
         public var clientsPerUser = 32
-        /// Of ``clients``, how many only root may have, so that it can always look into what goes on.
+        /// How many of ``clients`` are reserved for privileged clients, including root.
+        public var clientsKeptForPrivileged = 32
+        /// How many of ``clientsKeptForPrivileged`` are reserved for root, so that root can always inspect the service.
         public var clientsKeptForRoot = 8
-        /// The bytes of a message from a client.
+        /// The most bytes of a message from a client.
         public var messageBytes = 65_536
-        /// How long a connection may be without a call before it is closed, and how long the last reply to a call may
-        /// wait for its client to read on. The time that a handler takes does not count, nor does a stream's.
+        /// How long a connection may have no call before the server closes it, and how long a reply may wait until its
+        /// client reads, also in the middle of a stream. The time of a handler does not count.
         public var silence: Duration = .seconds(30)
+        /// The most bytes of all replies that wait until unprivileged clients read. Beyond this limit, the server
+        /// closes the connections that have waited longest, except for the last such connection: it may have one long
+        /// reply.
+        public var pendingOutputBytes = 16 << 20
 
         public init() {}
     }
 
-    /// Connections accepted before other work gets its turn.
+    /// How many connections the server accepts before other work gets its turn.
     static let acceptsPerTurn = 16
-    /// How long none is accepted when the system has nothing left to accept one with: long enough not to keep the loop
-    /// busy, short enough for people.
+    /// The pause after a failed accept(2), such as without memory: long enough not to keep the loop busy, short enough
+    /// for users.
     static let acceptPause: Duration = .milliseconds(100)
 
     private struct State {
-        var census: ConnectionLimiter
-        /// Those that the census has counted.
+        var limiter: ConnectionLimiter
+        /// The admitted connections.
         var connections: [ObjectIdentifier: VarlinkConnection] = [:]
-        /// Nil when it has stopped.
+        /// Nil when the server has stopped.
         var listener: VarlinkListener?
         var watch: DescriptorWatch?
-        /// Where accepted connections go, while it runs.
+        /// Passes accepted connections to ``run()``; nil while it does not run.
         var accepted: AsyncStream<VarlinkConnection>.Continuation?
-        /// Held to be given up for a moment when descriptors run out: a client in the queue can then be turned away,
-        /// where otherwise the loop would be told of it for ever.
+        /// A reserve descriptor. If no descriptor is left, the server closes it for a moment, to accept and close a
+        /// client in the queue; otherwise the loop would report that client again and again.
         var spare: OwnedDescriptor?
     }
 
@@ -71,28 +80,48 @@ public final class VarlinkServer: Sendable {
     private let router: VarlinkRouter
     private let turns: FairScheduler
     private let limits: Limits
+    private let rank: @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank
     private let state: Mutex<State>
 
-    /// Makes a server on a listener; clients wait in the kernel's queue until ``run()``.
+    /// Creates a server on a listener. Clients wait in the kernel's queue until ``run()``.
     ///
     /// `org.varlink.service` is added to the interfaces.
-    public init(
+    ///
+    /// - Parameter isPrivileged: whether a client is admitted even if others use all connections, as root always is.
+    ///   The server calls it on the loop, once for each client, so it must be fast.
+    public convenience init(
         _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
-        limits: Limits = Limits()
+        limits: Limits = Limits(), isPrivileged: @escaping @Sendable (VarlinkPeer) -> Bool = { _ in false }
+    ) throws(VarlinkInterface.ValidationError) {
+        try self.init(loop, listener, identity: identity, interfaces: interfaces, limits: limits) { peer in
+            peer.user == 0 ? .root : isPrivileged(peer) ? .privileged : .unprivileged
+        }
+    }
+
+    init(
+        _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
+        limits: Limits, rank: @escaping @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank
     ) throws(VarlinkInterface.ValidationError) {
         self.loop = loop
         self.limits = limits
+        self.rank = rank
         turns = FairScheduler(loop)
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
-        state = Mutex(State(census: ConnectionLimiter(limits), listener: listener, spare: Self.makeSpare()))
+        state = Mutex(State(limiter: ConnectionLimiter(limits), listener: listener, spare: Self.makeSpare()))
     }
 
-    /// Connections at present.
-    public var clientCount: Int { state.withLock { $0.census.count } }
+    /// The number of connections.
+    public var clientCount: Int { state.withLock { $0.limiter.count } }
+
+    /// The bytes of all replies that wait until their clients read.
+    public var pendingOutputBytes: Int {
+        state.withLock { state in state.connections.values.reduce(0) { $0 + $1.pendingOutput.bytes } }
+    }
 
     /// Serves until the task is cancelled; then ends all connections and handlers, removes the socket, and returns.
     ///
-    /// Who connects after that moment is left to a successor on the same socket, if it was inherited. Once only.
+    /// An inherited socket stays open: clients that connect later wait for the next process on it. Call this method
+    /// only once.
     public func run() async throws(SystemCallError) {
         let (connections, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
         let listener = state.withLock { state in
@@ -116,11 +145,11 @@ public final class VarlinkServer: Sendable {
 
     // MARK: Listening
 
-    /// Whether clients still find the socket at its path; see ``VarlinkListener/isInPlace``.
+    /// Whether the socket is still at its path; see ``VarlinkListener/isInPlace``.
     public var isInPlace: Bool { state.withLock { $0.listener }?.isInPlace ?? true }
 
-    /// Takes clients from another socket from now on, such as one that was made because somebody has removed the
-    /// first one's name. Connections go on. After the end of ``run()`` it does nothing.
+    /// Accepts clients from another socket from now on, such as after the name of the first socket was removed.
+    /// Existing connections stay open. After the end of ``run()`` it only closes the listener.
     public func change(to listener: VarlinkListener) throws(SystemCallError) {
         let (isListening, isRunning) = state.withLock { ($0.listener != nil, $0.accepted != nil) }
         guard isListening else { return listener.close() }
@@ -133,7 +162,7 @@ public final class VarlinkServer: Sendable {
             [weak self, weak listener] _ in
             guard let self, let listener else { return }
             if self.accept(from: listener) { return }
-            // What waits in the queue would be reported again and again.
+            // Otherwise the loop would report the waiting clients again and again.
             self.state.withLock { $0.watch }?.change(to: [])
             resumption.arm(at: .now + Self.acceptPause)
         }
@@ -154,8 +183,8 @@ public final class VarlinkServer: Sendable {
         listener?.close()
     }
 
-    /// Accepts what waits; each connection is counted before it is passed on. Returns false if nothing could be done
-    /// about one that waits.
+    /// Accepts waiting connections and counts each one. Returns false if a waiting connection could neither be accepted
+    /// nor turned away.
     private func accept(from listener: VarlinkListener) -> Bool {
         for _ in 0..<Self.acceptsPerTurn {
             let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
@@ -168,29 +197,34 @@ public final class VarlinkServer: Sendable {
                 }
             }
             let socket = OwnedDescriptor(descriptor)
-            // accept4(2) would do it in one step; a child of FreshetEventLoop inherits nothing in any case.
+            // accept4(2) would set the flag atomically, but child processes of FreshetEventLoop inherit nothing in any
+            // case.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             guard let peer = VarlinkPeer(of: descriptor) else { continue }
             let connection = VarlinkConnection(
-                socket, peer: peer, loop: loop, router: router, turns: turns, limits: limits)
+                socket, peer: peer, rank: rank(peer), loop: loop, router: router, turns: turns, limits: limits
+            ) { [weak self] in self?.limitPendingOutput() }
             if admit(connection) { state.withLock { $0.accepted }?.yield(connection) }
         }
         return true
     }
 
-    /// Counts a connection in, if need be in the place of one for which the server has waited long.
+    /// Admits a connection, if necessary by displacing another one; returns whether it is admitted.
     private func admit(_ connection: VarlinkConnection) -> Bool {
-        let user = connection.peer.user
+        let client = connection.client
         let (isAdmitted, leaver) = state.withLock { state -> (Bool, VarlinkConnection?) in
-            // Given up in a worse moment, and not had back then.
+            // The spare descriptor was closed earlier, and could not be opened again then.
             if state.spare == nil { state.spare = Self.makeSpare() }
             var leaver: VarlinkConnection?
-            if !state.census.admit(user: user) {
-                leaver = Self.longestWaiting(of: user, in: state.connections.values)
-                guard let leaver else { return (false, nil) }
-                state.connections[ObjectIdentifier(leaver)] = nil
-                state.census.leave(user: leaver.peer.user)
-                guard state.census.admit(user: user) else { return (false, leaver) }
+            if !state.limiter.admit(client) {
+                let connections = Array(state.connections.values)
+                let index = state.limiter.displaced(by: client, among: connections.map(\.occupant), now: .now)
+                guard let index else { return (false, nil) }
+                let displaced = connections[index]
+                leaver = displaced
+                state.connections[ObjectIdentifier(displaced)] = nil
+                state.limiter.leave(displaced.client)
+                guard state.limiter.admit(client) else { return (false, displaced) }
             }
             state.connections[ObjectIdentifier(connection)] = connection
             return (true, leaver)
@@ -199,30 +233,38 @@ public final class VarlinkServer: Sendable {
         return isAdmitted
     }
 
-    /// A user's newcomer displaces a connection of that user, one whose client has gone if there is any; root's, if there is
-    /// none, one of anybody.
-    private static func longestWaiting(
-        of user: UInt32, in connections: some Collection<VarlinkConnection>
-    ) -> VarlinkConnection? {
-        if let abandoned = connections.first(where: { $0.peer.user == user && $0.isAbandoned }) { return abandoned }
-        let waiting = connections.compactMap { connection in
-            connection.waitingSince.map { (connection: connection, since: $0) }
+    /// Closes connections whose clients do not read if all waiting replies together exceed the limit. Privileged
+    /// clients are exempt: they could do more harm in other ways.
+    private func limitPendingOutput() {
+        let leavers = state.withLock { state -> [VarlinkConnection] in
+            var unread = state.connections.values.filter { $0.client.rank == .unprivileged }.compactMap { connection in
+                let (bytes, since) = connection.pendingOutput
+                return since.map { (connection: connection, bytes: bytes, since: $0) }
+            }
+            var total = unread.reduce(0) { $0 + $1.bytes }
+            guard total > limits.pendingOutputBytes else { return [] }
+            // The last connection has waited longest.
+            unread.sort { $0.since > $1.since }
+            var leavers: [VarlinkConnection] = []
+            while total > limits.pendingOutputBytes, unread.count > 1, let leaver = unread.popLast() {
+                total -= leaver.bytes
+                leavers.append(leaver.connection)
+            }
+            return leavers
         }
-        let own = waiting.filter { $0.connection.peer.user == user }
-        let candidates = own.isEmpty && user == 0 ? waiting : own
-        return candidates.min { $0.since < $1.since }?.connection
+        for leaver in leavers { leaver.giveWay() }
     }
 
-    /// Counts a connection out that has ended, unless it had to give way before.
+    /// Removes an ended connection from the count, unless it was displaced earlier.
     private func leave(_ connection: VarlinkConnection) {
         state.withLock { state in
             guard state.connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-            state.census.leave(user: connection.peer.user)
+            state.limiter.leave(connection.client)
         }
     }
 
-    /// With no descriptor left, gives up the spare one to accept a client and close it. Returns false if another part
-    /// of the process was quicker to take it.
+    /// Accepts and closes a client when no descriptor is left, by closing the spare descriptor first. Returns false if
+    /// another part of the process took the free descriptor.
     private func turnAway(from listener: VarlinkListener) -> Bool {
         state.withLock { $0.spare = nil }
         let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)

@@ -1,15 +1,15 @@
-/// What a server needs to know of an interface description: its name, and each method's parameters by name.
+/// The parts of an interface description that a server needs: the name, and the names of each method's parameters.
 ///
-/// It reads the part of the language that it needs and takes the rest as it is; a description is written by whoever
-/// writes the program, and its tests read it with other implementations.
+/// The parser reads only these parts and does not validate the rest. Descriptions are part of the program, and its
+/// tests parse them with other implementations.
 struct InterfaceDescription: Hashable, Sendable {
-    /// What is wrong with a description, for whoever wrote it.
+    /// Why a description is invalid, for its author.
     struct ValidationError: Error, Hashable, CustomStringConvertible {
         var description: String
     }
 
     var name: String
-    /// The parameters' names of each method, in their order.
+    /// The names of the parameters of each method, in their order.
     var methods: [String: [String]]
 
     init(parsing text: String) throws(ValidationError) {
@@ -22,7 +22,7 @@ struct InterfaceDescription: Hashable, Sendable {
         self.name = name
         methods = [:]
         while let word = words.next() {
-            // A field may be called "method": what is in parentheses is passed over.
+            // A field may have the name "method", so the contents of parentheses are skipped.
             if word == "(" { _ = words.fieldNames() }
             guard word == "method" else { continue }
             guard let method = words.next(), words.next() == "(" else {
@@ -32,7 +32,7 @@ struct InterfaceDescription: Hashable, Sendable {
         }
     }
 
-    /// Words and punctuation, one after the other.
+    /// Splits a text into words and punctuation.
     private struct Words {
         private var rest: Substring
 
@@ -47,7 +47,7 @@ struct InterfaceDescription: Hashable, Sendable {
             return word.isEmpty ? String(first) : String(word)
         }
 
-        /// The names of a structure whose opening parenthesis was passed, up to its closing one.
+        /// The names of the fields of a structure, read from after its opening parenthesis to its closing parenthesis.
         mutating func fieldNames() -> [String] {
             var names: [String] = []
             var depth = 1

@@ -1,6 +1,6 @@
-/// What a list and its items hold, without values being built of them.
+/// Finds elements and members in arrays and objects without building values.
 extension JSONScanner {
-    /// The places of the elements of the array that the whole text is.
+    /// The ranges of the elements of an array. The array must be the whole text.
     package static func elements(of bytes: [UInt8]) throws(SyntaxError) -> [Range<Int>] {
         do throws(UTF8.ValidationError) {
             _ = try UTF8Span(validating: bytes.span)
@@ -27,10 +27,10 @@ extension JSONScanner {
         return elements
     }
 
-    /// The place of a value inside another one, by the names that lead there; nil: there is none. Of a name that comes
-    /// twice the last counts, as for most who read JSON.
+    /// The range of a value inside another value, by a path of names; nil: no such value. If a name occurs twice, the
+    /// last one counts, as in most JSON parsers.
     ///
-    /// - Parameter outer: the place of a value that was passed before.
+    /// - Parameter outer: the range of a value that was scanned before.
     package static func value(
         at path: some Collection<String>, in outer: Range<Int>, of bytes: [UInt8]
     ) throws(SyntaxError) -> Range<Int>? {
@@ -48,9 +48,9 @@ extension JSONScanner {
         }
     }
 
-    /// A value's text without space between its parts.
+    /// The text of a value without whitespace between its parts.
     ///
-    /// - Parameter place: of a value that was passed before.
+    /// - Parameter place: the range of a value that was scanned before.
     package static func compact(_ place: Range<Int>, of bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(place.count)

@@ -1,18 +1,18 @@
-/// Walks over JSON text (RFC 8259) without building values: finds the members of an object and where their values are,
-/// and refuses what is not JSON.
+/// Scans JSON text (RFC 8259) without building values: finds the members of an object and the ranges of their values,
+/// and rejects text that is not JSON.
 ///
-/// With it a message's envelope costs one pass over its bytes, and its parameters stay as they came until a handler
-/// decodes them into a type of its own.
+/// Parsing the envelope of a message costs one pass over its bytes. Its parameters stay as text until a handler decodes
+/// them into its own type.
 package struct JSONScanner {
-    /// How deep objects and arrays may be nested; deeper text is refused before it can exhaust a stack.
+    /// How deep objects and arrays may be nested; deeper text is rejected before it can exhaust the stack.
     static let depthLimit = 64
 
-    /// The text is not JSON; the offset says from where on.
+    /// The text is not JSON, or is ambiguous, from this offset on.
     package struct SyntaxError: Error, Hashable {
         package var offset: Int
     }
 
-    /// A member of an object: its name and the place of its value.
+    /// A member of an object: its name and the range of its value.
     package struct Member: Hashable, Sendable {
         package var name: String
         package var value: Range<Int>
@@ -23,8 +23,8 @@ package struct JSONScanner {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The members of the object that the whole text is. A name that comes twice is refused: what it means depends on
-    /// who reads it.
+    /// The members of an object, which must be the whole text. A duplicate name is an error, because its meaning
+    /// depends on the parser.
     package static func members(of bytes: [UInt8]) throws(SyntaxError) -> [Member] {
         do throws(UTF8.ValidationError) {
             _ = try UTF8Span(validating: bytes.span)
@@ -47,7 +47,7 @@ package struct JSONScanner {
         return members
     }
 
-    /// A string's value from its place, quotes included.
+    /// The value of a string; the range includes its quotes. Nil: the value is not a string.
     package static func string(_ range: Range<Int>, of bytes: [UInt8]) -> String? {
         guard bytes[range.lowerBound] == UInt8(ascii: "\"") else { return nil }
         return try? JSONScanner(bytes).text(of: range)
@@ -143,7 +143,7 @@ package struct JSONScanner {
         guard position > start else { throw failure }
     }
 
-    /// Passes a string.
+    /// Scans a string and returns its range with its quotes.
     private mutating func string() throws(SyntaxError) -> Range<Int> {
         let start = position
         try expect("\"")
@@ -181,7 +181,7 @@ package struct JSONScanner {
         return result
     }
 
-    /// The value of a string that was passed before.
+    /// The value of a string that was scanned before.
     func text(of range: Range<Int>) throws(SyntaxError) -> String {
         let inner = bytes[range].dropFirst().dropLast()
         guard inner.contains(UInt8(ascii: "\\")) else {
@@ -220,11 +220,11 @@ package struct JSONScanner {
         return text
     }
 
-    /// A character from its one or two `\u` escapes, the first `\u` having been passed.
+    /// The character of one or two `\u` escapes; the position is after the first `\u`.
     private mutating func scalar() throws(SyntaxError) -> Character {
         let first = try hexadecimal()
         if let scalar = Unicode.Scalar(first) { return Character(scalar) }
-        // A surrogate stands for something only in a pair.
+        // A surrogate is valid only in a pair.
         try expect("\\")
         try expect("u")
         let units = [first, try hexadecimal()]

@@ -1,16 +1,17 @@
-/// Whether text can be compared at a cost that grows with its length.
+/// Checks whether the cost of comparing a text is proportional to its length.
 ///
-/// Swift compares and hashes strings by canonical equivalence: it sorts the combining characters after each other one
-/// (UAX #15, Unicode Normalization Forms, 1.3), at a cost that grows with the square of their number. 64 KB of them take half
-/// a minute. Text of any language has few in a row, so text with more than ``limit`` is rejected before anything is
-/// compared, as the Stream-Safe Text Format does (UAX #15, 13).
+/// Swift compares and hashes strings by canonical equivalence: it sorts the combining characters after each base
+/// character (UAX #15, Unicode Normalization Forms, 1.3), at a cost that grows with the square of their number. 64 KB
+/// of combining characters take half a minute. Text of any language has few of them in a row, so text with more than
+/// ``limit`` in a row is rejected before any comparison, as in the Stream-Safe Text Format (UAX #15, 13).
 enum StreamSafeText {
-    /// Combining characters in a row (UAX #15, UAX15-D4).
+    /// The most combining characters in a row (UAX #15, UAX15-D4).
     static let limit = 30
 
-    /// Whether the strings of a JSON text are safe, also where characters are escaped (`\u0301`). One pass over the bytes.
+    /// Whether the strings of a JSON text are safe, also where characters are escaped (`\u0301`). One pass over the
+    /// bytes.
     ///
-    /// - Parameter bytes: any bytes; what is said of those that are no UTF-8 means nothing.
+    /// - Parameter bytes: any bytes; the result is meaningless if they are not UTF-8.
     static func isSafe(json bytes: [UInt8]) -> Bool {
         var marks = 0
         var index = 0
@@ -29,7 +30,7 @@ enum StreamSafeText {
                     scalar = scalar << 4 | UInt32(value)
                 }
                 index += 6
-                // Two escapes are one character beyond the first 65,536.
+                // Two escapes (a surrogate pair) stand for a character beyond the first 65,536.
                 if scalar & 0xFC00 == 0xD800 {
                     high = scalar
                     continue

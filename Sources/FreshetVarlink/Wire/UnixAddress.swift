@@ -3,7 +3,7 @@ import Glibc
 
 /// The address of a Unix socket in the file system.
 struct UnixAddress {
-    /// The most bytes of a path: `sun_path` has 108, the last of which is NUL (unix(7)).
+    /// The most bytes of a path: `sun_path` has 108 bytes, including the final NUL (unix(7)).
     static let pathLimit = 107
 
     private var address = sockaddr_un()
@@ -16,7 +16,7 @@ struct UnixAddress {
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     }
 
-    /// Where a socket is bound; nil if the kernel does not say.
+    /// The address to which a socket is bound; nil if the kernel does not report it.
     init?(of descriptor: OwnedDescriptor) {
         var length = socklen_t(MemoryLayout<sockaddr_un>.size)
         let result = withUnsafeMutablePointer(to: &address) { pointer in
@@ -25,7 +25,7 @@ struct UnixAddress {
         guard result == 0, length <= MemoryLayout<sockaddr_un>.size else { return nil }
     }
 
-    /// The path; nil for an abstract name, which begins with NUL, and for none.
+    /// The path; nil for an abstract name, which begins with NUL, and for an unbound socket.
     var path: String? {
         withUnsafeBytes(of: address.sun_path) { bytes in
             let name = bytes.prefix { $0 != 0 }
@@ -33,13 +33,13 @@ struct UnixAddress {
         }
     }
 
-    /// Makes a stream socket that no child process inherits.
+    /// Creates a stream socket that no child process inherits.
     static func makeSocket(flags: Int32 = 0) throws(SystemCallError) -> OwnedDescriptor {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | flags
         return try OwnedDescriptor(socket(AF_UNIX, kind, 0), of: "socket")
     }
 
-    /// connect(2) or bind(2); returns 0, or an error number.
+    /// Calls connect(2) or bind(2); returns 0, or an error number.
     func apply(
         _ call: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, to descriptor: OwnedDescriptor
     ) -> Int32 {

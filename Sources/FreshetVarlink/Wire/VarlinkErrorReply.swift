@@ -1,8 +1,8 @@
-/// An error that a server answers with: a name with its interface, and parameters.
+/// An error reply of a server: a name with its interface, and parameters.
 ///
-/// A handler throws one, and a client's call throws the one that came.
+/// A handler throws it, and a client's call throws the received error reply.
 public struct VarlinkErrorReply: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Such as `org.varlink.service.MethodNotFound`.
+    /// The name, such as `org.varlink.service.MethodNotFound`.
     public var name: String
     public var parameters: VarlinkParameters
 
@@ -34,12 +34,12 @@ extension VarlinkErrorReply {
         Self(Name.interfaceNotFound, text: "interface", interface)
     }
 
-    /// The interface has no such method; the name is that of the call.
+    /// The interface has no such method; `method` is the name in the call, with the interface.
     public static func methodNotFound(_ method: String) -> Self {
         Self(Name.methodNotFound, text: "method", method)
     }
 
-    /// The interface describes the method, and this server does not have it.
+    /// The interface describes the method, but this server does not implement it.
     public static func methodNotImplemented(_ method: String) -> Self {
         Self(Name.methodNotImplemented, text: "method", method)
     }

@@ -1,31 +1,31 @@
-/// Cuts a stream of bytes into messages, each of which ends with a NUL byte.
+/// Splits a stream of bytes into messages, each of which ends with a NUL byte.
 ///
 /// ```swift
 /// framer.append(bytes)
 /// while let message = try framer.next() { … }
 /// ```
 public struct VarlinkFramer: Sendable {
-    /// A message is longer than the limit; nothing more can be read from this stream.
+    /// A message is longer than the limit. The rest of the stream cannot be read.
     public struct MessageTooLong: Error, Hashable, Sendable, CustomStringConvertible {
         /// The most bytes that a message may have.
         public var limit: Int
         public var description: String { "a message is longer than \(limit) bytes" }
     }
 
-    /// The most bytes of a message, its NUL not counted.
+    /// The most bytes of a message without its NUL.
     public let limit: Int
     private var buffer: [UInt8] = []
-    /// Where the first message that was not taken begins.
+    /// The index at which the first message begins that was not taken.
     private var start = 0
-    /// Up to where there is no NUL: a message that comes byte by byte is searched once, not once for each byte.
+    /// The index up to which there is no NUL, so that each byte is searched only once, even if bytes arrive one by one.
     private var searched = 0
 
     public init(limit: Int) { self.limit = limit }
 
-    /// Whether there are bytes of a message that is not complete.
+    /// Whether the buffer has bytes of an incomplete message.
     public var isInMessage: Bool { start < buffer.count }
 
-    /// Adds what was read.
+    /// Adds received bytes.
     public mutating func append(_ bytes: some Collection<UInt8>) {
         if start > 0 {
             buffer.removeFirst(start)
@@ -35,7 +35,7 @@ public struct VarlinkFramer: Sendable {
         buffer.append(contentsOf: bytes)
     }
 
-    /// Takes the next complete message, without its NUL; nil: more has to be read.
+    /// Takes the next complete message, without its NUL; nil: no message is complete.
     public mutating func next() throws(MessageTooLong) -> [UInt8]? {
         guard let end = buffer[searched...].firstIndex(of: 0) else {
             searched = buffer.count

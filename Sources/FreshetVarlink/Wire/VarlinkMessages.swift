@@ -1,13 +1,13 @@
-/// A call as it crosses the socket.
+/// The message of a call.
 public struct VarlinkCallMessage: Hashable, Sendable {
     /// The method with its interface, such as `org.varlink.service.GetInfo`.
     public var method: String
     public var parameters: VarlinkParameters
-    /// The client takes several replies.
+    /// Whether the client takes several replies.
     public var more: Bool
-    /// The client takes none.
+    /// Whether the client takes no reply.
     public var oneway: Bool
-    /// The client wants another protocol on this connection after the reply.
+    /// Whether the client requests another protocol on this connection after the reply.
     public var upgrade: Bool
 
     public init(
@@ -21,10 +21,10 @@ public struct VarlinkCallMessage: Hashable, Sendable {
         self.upgrade = upgrade
     }
 
-    /// Reads a call from a message without its NUL.
+    /// Parses a call from a message without its NUL.
     init(parsing bytes: [UInt8]) throws(VarlinkMessageError) {
         self.init(method: "")
-        // Before the names of members are compared.
+        // This check must come before the names of members are compared.
         guard StreamSafeText.isSafe(json: bytes) else { throw .field("parameters") }
         for member in try bytes.members() {
             switch member.name {
@@ -41,7 +41,7 @@ public struct VarlinkCallMessage: Hashable, Sendable {
         if oneway && (more || upgrade) { throw .syntax }
     }
 
-    /// The bytes for the socket, NUL included. Flags that are not set are left out.
+    /// The bytes of the message with the NUL. Flags that are false are left out.
     var encoded: [UInt8] {
         var bytes = Array("{\"method\":".utf8)
         bytes.append(jsonString: method)
@@ -55,12 +55,12 @@ public struct VarlinkCallMessage: Hashable, Sendable {
     }
 }
 
-/// A reply as it crosses the socket.
+/// The message of a reply.
 public struct VarlinkReplyMessage: Hashable, Sendable {
     public var parameters: VarlinkParameters
-    /// Another reply to the same call follows.
+    /// Whether another reply to the same call follows.
     public var continues: Bool
-    /// The name of the error that the reply is, with its interface.
+    /// The name of the error with its interface; nil: the reply is not an error.
     public var error: String?
 
     public init(parameters: VarlinkParameters = .none, continues: Bool = false, error: String? = nil) {
@@ -69,7 +69,7 @@ public struct VarlinkReplyMessage: Hashable, Sendable {
         self.error = error
     }
 
-    /// Reads a reply from a message without its NUL.
+    /// Parses a reply from a message without its NUL.
     init(parsing bytes: [UInt8]) throws(VarlinkMessageError) {
         self.init()
         for member in try bytes.members() {
@@ -77,13 +77,13 @@ public struct VarlinkReplyMessage: Hashable, Sendable {
             case "parameters": parameters = try bytes.parameters(member)
             case "continues": continues = try bytes.flag(member)
             case "error": error = bytes.isNull(member) ? nil : try bytes.string(member)
-            // A server that is newer than this client may say more.
+            // A newer server may send further members.
             default: continue
             }
         }
     }
 
-    /// The bytes for the socket, NUL included. What is absent is left out: other implementations refuse a null.
+    /// The bytes of the message with the NUL. Absent members are left out: other implementations refuse null.
     var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(parameters.json.count + (error?.utf8.count ?? 0) + 48)
@@ -101,9 +101,9 @@ public struct VarlinkReplyMessage: Hashable, Sendable {
     }
 }
 
-/// Why a message is not one of Varlink.
+/// Why a message is not a valid Varlink message.
 enum VarlinkMessageError: Error, Hashable {
-    /// It is not a JSON object, or its flags contradict each other.
+    /// The message is not a JSON object, or its flags contradict each other.
     case syntax
     /// A member of the envelope is missing, unknown, or of the wrong type.
     case field(String)
@@ -135,7 +135,7 @@ extension [UInt8] {
         }
     }
 
-    /// Null stands for no parameters: some clients send it.
+    /// The parameters of a message. Null stands for no parameters: some clients send it.
     fileprivate func parameters(_ member: JSONScanner.Member) throws(VarlinkMessageError) -> VarlinkParameters {
         if isNull(member) { return .none }
         guard self[member.value.lowerBound] == UInt8(ascii: "{") else { throw .field(member.name) }

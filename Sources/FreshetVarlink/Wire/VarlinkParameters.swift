@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The parameters of a call or of a reply: a JSON object, encoded once and decoded when somebody wants its values.
+/// The parameters of a call or of a reply: the text of a JSON object. Its values are decoded only when needed.
 public struct VarlinkParameters: Hashable, Sendable {
     /// The JSON text of the object.
     public let json: [UInt8]
@@ -8,49 +8,49 @@ public struct VarlinkParameters: Hashable, Sendable {
     /// No parameters: `{}`.
     public static let none = VarlinkParameters(json: Array("{}".utf8))
 
-    /// Takes over text that is known to be a JSON object.
+    /// Uses a text that is known to be a JSON object.
     init(json: [UInt8]) { self.json = json }
 
-    /// Encodes a value, which must be one that becomes a JSON object.
+    /// Encodes a value, which must encode as a JSON object.
     ///
-    /// - Throws: `EncodingError` if it cannot be written as JSON, such as a number that is not finite.
+    /// - Throws: `EncodingError` if JSON cannot represent the value, such as a number that is not finite.
     public init(encoding value: some Encodable) throws {
         let encoder = JSONEncoder()
-        // Sorted, so that one value is one text: what programs compare and people read stays in its order.
+        // Keys are sorted, so that equal values have the same text: programs compare it, and people read it.
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
         json = Array(try encoder.encode(value))
         guard json.first == UInt8(ascii: "{") else {
             throw EncodingError.invalidValue(
-                value, EncodingError.Context(codingPath: [], debugDescription: "parameters are a JSON object"))
+                value, EncodingError.Context(codingPath: [], debugDescription: "parameters must be a JSON object"))
         }
     }
 
     /// Decodes the parameters into a type.
     ///
-    /// - Throws: `org.varlink.service.InvalidParameter` with the name of the parameter that did not fit.
+    /// - Throws: `org.varlink.service.InvalidParameter` with the name of the invalid parameter.
     public func decode<Value: Decodable>(as type: Value.Type = Value.self) throws(VarlinkErrorReply) -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(json))
         } catch {
-            // The decoder does not say where it met a number that is too large for it.
+            // The decoder does not report the parameter of a number that is too large.
             let names = names
             throw .invalidParameter(
                 (error as? DecodingError)?.parameter ?? (names.count == 1 ? names.first ?? "" : ""))
         }
     }
 
-    /// Whether there is a parameter of this name, if only null.
+    /// Whether there is a parameter with this name, even if its value is null.
     public func has(_ name: String) -> Bool { names.contains(name) }
 
     /// The names of the parameters.
     var names: [String] {
-        // What was received has been scanned before, and what was encoded here is JSON.
+        // Received text has been scanned before, and text that was encoded here is valid JSON.
         ((try? JSONScanner.members(of: json)) ?? []).map(\.name)
     }
 }
 
 extension DecodingError {
-    /// The outermost member that did not fit, as Varlink's error wants it.
+    /// The outermost member that could not be decoded, for Varlink's error `InvalidParameter`.
     fileprivate var parameter: String? {
         switch self {
         case .keyNotFound(let key, let context): (context.codingPath.first ?? key).stringValue

@@ -10,7 +10,7 @@ import Glibc
             )
             exit(64)
         }
-        // libFuzzer takes all arguments for its own, also for the processes that it starts (-fork, -merge, -minimize_crash).
+        // libFuzzer uses all arguments itself, also in the processes that it starts (-fork, -merge, -minimize_crash).
         setenv(variable, target.name, 1)
         let isNamed = inherited == nil
         var arguments = CommandLine.unsafeArgv + (isNamed ? 1 : 0)
@@ -20,12 +20,12 @@ import Glibc
     }
 }
 
-/// In which a process that libFuzzer starts finds the target.
+/// The environment variable that names the target for processes that libFuzzer starts.
 private let variable = "FRESHET_FUZZ_TARGET"
 private let inherited = getenv(variable).map { String(cString: $0) }
 private let target = (inherited ?? CommandLine.arguments.dropFirst().first).flatMap { FuzzTargets.named($0) }
 
-/// Of libFuzzer's library: goes on until its arguments let it end, or an input ends the process.
+/// The main function of libFuzzer's library: it returns when its arguments say so, unless an input ends the process.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
     _ count: UnsafeMutablePointer<CInt>,
@@ -33,10 +33,10 @@ private func runDriver(
     _ callback: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-/// Under this name libFuzzer's own `main` looks for it, which is linked beside the one above.
+/// libFuzzer's own `main`, which is linked too, requires this name.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    // -1: not to be kept as a seed.
+    // -1: libFuzzer does not keep the input as a seed.
     guard let target, count <= target.limit else { return -1 }
     do throws(FuzzViolation) {
         try target.check(Array(UnsafeBufferPointer(start: bytes, count: count)))

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The seeds of a target: small inputs, made by hand, and those that once found an error.
+/// The seeds of a target: small inputs made by hand, and inputs that once found an error.
 enum Corpus {
     static func seeds(of target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
         let folder = "\(directory)/\(target.name)"

@@ -2,14 +2,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What a reader costs, by the length of its input.
+/// The cost of each reader in relation to the length of its input.
 @Suite("An input of twice the size costs at most two and a half times as much", .serialized, .hangLimit)
 struct CostTests {
     /// Three doublings: eight times the size, for which a cost that grows with the square is 64 times as much.
     private static let doublings = 3
     /// 2.5 for each doubling.
     private static let most = 15.6
-    /// Shorter measurements are all noise.
+    /// Shorter measurements are only noise.
     private static let shortest: Duration = .microseconds(200)
 
     struct Case: Sendable, CustomTestStringConvertible {
@@ -25,20 +25,20 @@ struct CostTests {
         let (read, shape) = (example.target.read, example.shape)
         let large = shape.input(ofBytes: shape.largest)
         let small = shape.input(ofBytes: shape.largest >> Self.doublings)
-        // Of several measurements the least is the one that was disturbed least.
+        // The shortest of several measurements has the least disturbance.
         var (least, base) = (Duration.seconds(1 << 30), Duration.seconds(1 << 30))
         for attempt in 0..<12 {
             base = min(base, time { read(small) })
             least = min(least, time { read(large) })
             let ratio = least / max(base, Self.shortest)
             if attempt >= 1, ratio <= Self.most { return }
-            // It is far beyond all noise.
+            // The difference is far beyond the noise.
             if attempt >= 1, ratio > 2.5 * Self.most { break }
         }
         Issue.record("\(small.count) bytes take \(base), and \(large.count) bytes take \(least)")
     }
 
-    /// The processor's time for it, of this thread.
+    /// The processor time of this thread.
     private func time(_ body: () -> Void) -> Duration {
         let start = used()
         body()

@@ -12,7 +12,7 @@ struct Mutator {
         random = SeededGenerator(seed: seed)
     }
 
-    /// What readers of text commonly trip over.
+    /// Pieces of text that often cause errors in readers.
     private static let pieces: [[UInt8]] =
         [
             "\n", "\r\n", "\0", "\t", " ", ",", ";", ":", "=", "\"", "'", "\\", "/", "%", "<", ">", "{", "}", "[", "]",

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The targets of the fuzzer without the fuzzer: on their seeds, and on mutations of them that are the same each time.
+/// The fuzz targets without libFuzzer: each reads its seeds, and reproducible mutations of them.
 ///
 /// `FRESHET_SEEDS=7-7 Scripts/test only FuzzTests` runs the mutations of one seed.
 @Suite("Each reader of bytes from outside", .hangLimit) struct SmokeTests {
@@ -12,7 +12,7 @@ import Testing
         return ends.count == 2 && ends[0] <= ends[1] ? ends[0]...ends[1] : 1...1
     }()
 
-    /// How many mutations are made with one seed: all targets together take about twenty seconds, in a build without
+    /// The number of mutations for one seed: all targets together take about twenty seconds in a build without
     /// optimization.
     private static func count(_ target: FuzzTarget) -> Int {
         switch target.name {
@@ -50,7 +50,7 @@ import Testing
     }
 }
 
-/// The input that is being read, in a file: a trap ends the process, and the file stays.
+/// Writes the present input to a file: if a trap ends the process, the file remains.
 private final class CurrentInput {
     private let path: String
     private let descriptor: Int32

@@ -1,7 +1,7 @@
 @testable import FreshetConfiguration
 
 extension FuzzTarget {
-    /// The reader of YAML, and that of the keys. After a line with `%%` comes a drop-in.
+    /// The YAML reader and the reader of the keys. A drop-in follows after a line with `%%`.
     static let yaml = FuzzTarget(
         "yaml",
         shapes: [
@@ -16,7 +16,7 @@ extension FuzzTarget {
             CostShape("list of anchors", before: "a:\n", unit: "- &a b\n"),
             CostShape("headers", before: "source:\n  url: https://a.example/\n  headers:\n    a: b\n", unit: "    #\n"),
             CostShape("a URL", before: "source: {url: 'https://a.example/", unit: "a/", after: "'}"),
-            CostShape("places", before: "source: {url: 'https://a.example/", unit: "{a}/", after: "'}"),
+            CostShape("placeholders", before: "source: {url: 'https://a.example/", unit: "{a}/", after: "'}"),
             CostShape(
                 "braces in a header", before: "source: {url: 'https://a.example/', headers: {a: '", unit: "{",
                 after: "'}}"),
@@ -33,9 +33,9 @@ extension FuzzTarget {
             let sections = sections(of: input)
             let configuration = configuration(sections)
             try hold(
-                "a file is a pipeline or has errors", configuration.pipelines.count + configuration.faulty.count == 1)
+                "a file is a pipeline or has errors", configuration.pipelines.count + configuration.invalid.count == 1)
             try hold(
-                "errors and pipelines exclude each other", configuration.pipelines.isEmpty != configuration.isSound)
+                "errors and pipelines exclude each other", configuration.pipelines.isEmpty != configuration.isValid)
             for diagnostic in configuration.diagnostics {
                 let bytes = diagnostic.file == dropIn ? sections.dropFirst().first ?? [] : sections[0]
                 guard let line = diagnostic.line, let column = diagnostic.column else { continue }

@@ -2,8 +2,8 @@
 @testable import FreshetEmitters
 
 extension FuzzTarget {
-    /// Dates, pauses and durations as text. The first eight bytes are also read as a number of seconds, which is written
-    /// as a date and read again.
+    /// Dates, pauses and durations as text. The first eight bytes are also read as a number of seconds, which is
+    /// written as a date and read again.
     static let httpDates = FuzzTarget(
         "dates", limit: 8_192,
         shapes: [
@@ -52,7 +52,7 @@ extension FuzzTarget {
             try hold("a date of HTTP is read as written: \(date)", RetryAfter.parse(date, now: now) == expected)
         })
 
-    /// As RFC 9110, 5.6.7 writes it.
+    /// The format of RFC 9110, 5.6.7.
     private static func httpDate(_ seconds: Int64) -> String {
         let days = seconds / 86_400
         let (year, month, day) = civil(days)
@@ -63,8 +63,8 @@ extension FuzzTarget {
         return "\(weekday), \(two(day)) \(names[Int(month - 1)]) \(year) \(time) GMT"
     }
 
-    /// The date of the proleptic Gregorian calendar, from days since 1970. Counted year by year and month by month, so that
-    /// nothing is shared with the code under test.
+    /// The date of the proleptic Gregorian calendar, from days since 1970. It counts year by year and month by month,
+    /// so that it shares nothing with the code under test.
     private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         func isLeap(_ year: Int64) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
         var rest = days % 146_097

@@ -1,14 +1,14 @@
 /// A reader of bytes from outside, as the fuzzer drives it.
 struct FuzzTarget: Sendable {
-    /// Also the name of its folder below `Corpus`.
+    /// The name of the target, and of its folder in `Corpus`.
     let name: String
-    /// The longest input that the reader is given, in bytes: the program rejects longer ones before it reads them.
+    /// The longest input for the reader, in bytes: the program rejects longer inputs before it reads them.
     let limit: Int
-    /// Reads the input, and nothing more: the cost of this is measured.
+    /// Only reads the input: its cost is measured.
     let read: @Sendable ([UInt8]) -> Void
-    /// Reads the input, and checks what has to hold of the outcome.
+    /// Reads the input, and checks the rules for the result.
     let check: @Sendable ([UInt8]) throws(FuzzViolation) -> Void
-    /// Inputs whose reading must cost in proportion to their length.
+    /// Inputs for which the cost must be proportional to the length.
     let shapes: [CostShape]
 
     init(
@@ -55,7 +55,7 @@ struct CostShape: Hashable, Sendable, CustomStringConvertible {
 
     var description: String { name }
 
-    /// An input of this shape, not longer than so many bytes.
+    /// An input of this shape with at most so many bytes.
     func input(ofBytes size: Int) -> [UInt8] {
         let count = max(0, size - before.count - after.count) / max(1, unit.count)
         var bytes = before
@@ -65,7 +65,7 @@ struct CostShape: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// An input that is several: what stands between lines with `%%` alone.
+/// An input of several sections, separated by lines that have only `%%`.
 func sections(of input: [UInt8]) -> [[UInt8]] {
     var sections: [[UInt8]] = [[]]
     for line in input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {

@@ -2,7 +2,7 @@
 @testable import FreshetPipelines
 
 extension FuzzTarget {
-    /// The head of a response: lines, fields, and what the program makes of each field's value.
+    /// The head of a response: lines, fields, and the parsed values of the fields.
     static let httpHead = FuzzTarget(
         "http-head",
         shapes: [
@@ -73,12 +73,12 @@ extension FuzzTarget {
             "directives of \(unit)", before: "HTTP/1.1 200 OK\r\ncache-control: ", unit: unit, after: "\r\n\r\n")
     }
 
-    /// Whether there is no interim response, and the response is of HTTP/1, which is framed by its fields.
+    /// Whether there is no interim response, and the response is HTTP/1, whose framing depends on its fields.
     private static func isOneOfHTTP1(_ input: [UInt8]) -> Bool {
         input.starts(with: "HTTP/1.".utf8) && input.dropFirst(9).first != UInt8(ascii: "1")
     }
 
-    /// Nil: it is rejected.
+    /// Nil if the head is rejected.
     private static func head(_ input: [UInt8]) -> ResponseHead? {
         var head = ResponseHead()
         var rest = input[...]
@@ -91,7 +91,7 @@ extension FuzzTarget {
             }
             rest = rest[(end + 1)...]
         }
-        // The end of a head is what its framing is checked at.
+        // The framing is checked at the end of the head.
         do throws(ResponseHead.Violation) {
             try head.take("\r\n".utf8)
         } catch {
@@ -111,12 +111,12 @@ extension FuzzTarget {
         var link: String?
     }
 
-    /// What the program asks of a head.
+    /// Reads the same values of a head as the program.
     private static func facts(of head: ResponseHead) -> Facts {
         let answer = HTTPAnswer(
             status: head.status, host: "origin", contentType: head["content-type"], entityTag: head.token("etag"),
-            lastModified: head.token("last-modified"), date: head["date"], retryAfter: head["retry-after"],
-            wasConditional: true)
+            lastModified: head.token("last-modified"), date: head["date"], received: now,
+            retryAfter: head["retry-after"], wasConditional: true)
         keep(answer.meaning(now: now))
         keep(head.isUnframed)
         return Facts(
@@ -126,7 +126,7 @@ extension FuzzTarget {
             ).remaining(after: .seconds(1), now: now),
             retryAfter: head["retry-after"].flatMap { RetryAfter.parse($0, now: now) },
             range: head["content-range"].flatMap { ContentRange($0) }, mediaType: answer.mediaType,
-            location: head["location"].flatMap { base?.resolving($0) }, validators: answer.validators(received: now),
+            location: head["location"].flatMap { base?.resolving($0) }, validators: answer.validators,
             partial: PartialBody(
                 of: answer,
                 .init(contentEncoding: head["content-encoding"], acceptRanges: head["accept-ranges"]),
@@ -138,7 +138,7 @@ extension FuzzTarget {
     /// 2026-11-23.
     static let now: Int64 = 1_795_400_000
 
-    /// The header field `Link`. One value a line.
+    /// The header field `Link`, one value on each line.
     static let linkField = FuzzTarget(
         "link",
         shapes: [

@@ -3,7 +3,7 @@ import Glibc
 @testable import FreshetCache
 
 extension FuzzTarget {
-    /// Rows of the index, as damage or another program may leave them. Each line sets a column in all rows of its table:
+    /// Rows of the index that damage or another program has changed. Each line sets a column in all rows of its table:
     /// `pipelines last_attempt 9223372036854775807`, with a value as SQL writes it.
     static let indexRows = FuzzTarget(
         "index-rows", limit: 4_096, shapes: [],
@@ -81,7 +81,7 @@ extension FuzzTarget {
             keep(try local.runs(name, limit: 10))
             keep(try local.state(name, key: "k"))
             keep(try local.validators(name, url: "u"))
-            keep(try local.refused(name, at: WallTime(nanoseconds: 3_000_000_000)))
+            keep(try local.rejected(name, at: WallTime(nanoseconds: 3_000_000_000)))
             let current = memory?.current?.number
             outcome.memories.append(
                 .init(
@@ -93,7 +93,7 @@ extension FuzzTarget {
         return outcome
     }
 
-    /// The SQL of a line; nil: it is none of ours.
+    /// The SQL of a line; nil if the line is invalid.
     private static func statement(_ line: ArraySlice<UInt8>) -> String? {
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
         guard words.count == 3, !line.contains(0) else { return nil }
@@ -104,7 +104,7 @@ extension FuzzTarget {
             return nil
         }
         let value = String(decoding: words[2], as: UTF8.self)
-        // One value, and no other statement.
+        // Only one value, without a further statement.
         guard !value.contains(";"), value.utf8.count < 1_024 else { return nil }
         return
             "UPDATE \(String(decoding: words[0], as: UTF8.self)) SET \(String(decoding: words[1], as: UTF8.self)) = (\(value))"
@@ -116,7 +116,7 @@ extension FuzzTarget {
     ]
 }
 
-/// A directory of one input, in memory if that is possible, removed when the value goes.
+/// The directory for one input, in memory if possible; it is removed with the value.
 private struct FuzzDirectory: ~Copyable {
     let path: String
 

@@ -1,7 +1,7 @@
 @testable import FreshetJQ
 
 extension FuzzTarget {
-    /// What a jq helper answers, in pieces, and what it is asked. The first byte says how long the pieces are.
+    /// Replies of a jq helper, in pieces, and requests to it. The first byte is the length of the pieces.
     static let jqReply = FuzzTarget(
         "jq-reply",
         shapes: [
@@ -43,14 +43,14 @@ extension FuzzTarget {
 
     private static let maxOutput: UInt64 = 1 << 20
 
-    /// Nil: it is none, or not whole.
+    /// Nil if it is invalid or incomplete.
     private static func reply(_ input: [UInt8]) -> JQReply? {
         var decoder = JQReply.Decoder(maxOutput: maxOutput)
         let step = Int(input.first ?? 0) % 128 + 1
         var rest = input.dropFirst()
         var reply: JQReply?
         while !rest.isEmpty {
-            do throws(JQReply.Decoder.NoReply) {
+            do throws(JQReply.Decoder.InvalidReply) {
                 reply = try decoder.take(rest.prefix(step))
             } catch {
                 return nil

@@ -1,7 +1,7 @@
 @testable import FreshetSystemSignals
 
 extension FuzzTarget {
-    /// Datagrams of netlink(7), and what the program makes of their messages.
+    /// Datagrams of netlink(7), and the parsed messages.
     static let netlink = FuzzTarget(
         "netlink",
         shapes: [

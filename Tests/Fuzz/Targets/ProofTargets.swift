@@ -29,7 +29,7 @@ extension FuzzTarget {
             }
         })
 
-    /// Lists of sums. After a line with `%%` comes the name that is looked for.
+    /// Lists of checksums. The name to find follows after a line with `%%`.
     static let checksumList = FuzzTarget(
         "checksum-list",
         shapes: [

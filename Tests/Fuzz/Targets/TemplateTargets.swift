@@ -1,17 +1,18 @@
 @testable import FreshetPipelines
 
 extension FuzzTarget {
-    /// A URL with places. After a line with `%%` comes the value for all of them.
+    /// A URL with placeholders. The value for all of them follows after a line with `%%`.
     static let urlTemplate = FuzzTarget(
         "url-template", limit: URLTemplate.maximumLength,
         shapes: [
-            CostShape("places", before: "https://a.example/", unit: "{a}/", upTo: 8_000),
-            CostShape("places in a query", before: "https://a.example/?", unit: "a={a.b}&", upTo: 8_000),
+            CostShape("placeholders", before: "https://a.example/", unit: "{a}/", upTo: 8_000),
+            CostShape("placeholders in a query", before: "https://a.example/?", unit: "a={a.b}&", upTo: 8_000),
             CostShape(
-                "places in one segment", before: "https://a.example/", unit: "{a}", after: "\n%%\nb", upTo: 8_000),
+                "placeholders in one segment", before: "https://a.example/", unit: "{a}", after: "\n%%\nb",
+                upTo: 8_000),
             CostShape("text", before: "https://a.example/", unit: "a", upTo: 8_000),
             CostShape("opening braces", before: "https://a.example/", unit: "{", upTo: 8_000),
-            CostShape("dots in a place", before: "https://a.example/{a", unit: ".a", after: "}", upTo: 8_000),
+            CostShape("dots in a placeholder", before: "https://a.example/{a", unit: ".a", after: "}", upTo: 8_000),
             CostShape("parameters", before: "https://a.example/?a", unit: "&b=c", upTo: 8_000),
             CostShape("escapes", before: "https://a.example/?", unit: "%61", upTo: 8_000),
             CostShape(
@@ -34,7 +35,7 @@ extension FuzzTarget {
             try hold("a parameter that is set twice is there once", once == twice)
             guard let template = try? URLTemplate(text), let url = try? template.url({ _ in value }) else { return }
             try hold("a URL has its longest length", url.utf8.count <= URLTemplate.maximumLength)
-            if template.places.isEmpty { try hold("without a place the URL is the text", url == text) }
+            if template.placeholders.isEmpty { try hold("without a place the URL is the text", url == text) }
             let host = text.utf8.prefix { $0 != UInt8(ascii: "{") }
             try hold("a value is behind the host", url.utf8.starts(with: host))
             func slashes(_ text: String) -> Int {
@@ -42,10 +43,10 @@ extension FuzzTarget {
             }
             try hold("no value adds a segment, a query or a fragment", slashes(url) == slashes(text))
             let again = try? URLTemplate(url)
-            try hold("a value adds no place", again?.places.isEmpty == true)
+            try hold("a value adds no place", again?.placeholders.isEmpty == true)
         })
 
-    /// Other texts with places, as each kind of text. After a line with `%%` comes the value for all of them.
+    /// Other texts with placeholders, as each kind of text. The value for all of them follows after a line with `%%`.
     static let textTemplate = FuzzTarget(
         "text-template",
         shapes: [
@@ -71,7 +72,7 @@ extension FuzzTarget {
                 let template = TextTemplate(text, as: kind)
                 let unchanged = try? template.filled { _ in nil }
                 if let unchanged { try hold("without values a text stays as it is", unchanged == text) }
-                if template.places.isEmpty { continue }
+                if template.placeholders.isEmpty { continue }
                 guard let filled = try? template.filled({ _ in value }) else { continue }
                 switch kind {
                 case .argument: break
@@ -82,7 +83,7 @@ extension FuzzTarget {
                     try hold("a value ends no header field", filled.utf8.count { $0 < 0x20 } == breaks)
                 case .json:
                     try hold("a body has its longest length", filled.utf8.count <= TextTemplate.maximumBodyLength)
-                    // With `0` at each place it is JSON: then it is with any value, if that is taken.
+                    // If the text is JSON with `0` for each placeholder, it is JSON with every accepted value.
                     guard let plain = try? template.filled({ _ in "0" }), isJSON(Array(plain.utf8)) else { continue }
                     try hold("a value leaves a JSON text one", isJSON(Array(filled.utf8)))
                 case .form:

@@ -83,7 +83,7 @@ extension FuzzTarget {
                     try hold("a call has a method", !call.method.isEmpty)
                     let again = try? VarlinkCallMessage(parsing: call.encoded.dropLast())
                     try hold("a call that is written again is the same", again == call)
-                    // Whatever is asked of the parameters, there is a value or an error.
+                    // Reading any parameter gives a value or an error.
                     keep(call.parameters.has("a"))
                     keep(try? call.parameters.decode(as: Anything.self))
                 }
@@ -94,7 +94,7 @@ extension FuzzTarget {
             }
         })
 
-    /// The first byte says how long the pieces are in which the stream comes.
+    /// The first byte is the length of the pieces of the stream.
     private static func checkFraming(_ input: [UInt8]) throws(FuzzViolation) {
         let limit = 128
         let expected = input.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)

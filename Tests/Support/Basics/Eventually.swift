@@ -1,15 +1,15 @@
 import Glibc
 
-/// The longest that a test waits for something that must happen. Only a failure waits this long: a machine that has much
-/// else to do may stop a test for many seconds between two lines.
+/// The longest time that a test waits for an expected event. Only a failure waits this long: a busy machine may stop a
+/// test for many seconds between two lines.
 package let testTimeout: Duration = .seconds(120)
 /// The same for poll(2).
 package let testTimeoutMilliseconds: Int32 = 120_000
 
 /// Polls until a condition holds, from a thread that may block (``onThread``).
 ///
-/// - Returns: whether it held within ``testTimeout``. Put the call into `#expect`, and what is known when it gives up
-///   into the comment of `#expect`.
+/// - Returns: whether it held within ``testTimeout``. Put the call into `#expect`, and the known state into the comment
+///   of `#expect`.
 package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
     let deadline = ContinuousClock.now + testTimeout
     while try !condition() {
@@ -19,8 +19,8 @@ package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
     return true
 }
 
-/// Polls until a condition holds, from a task. It blocks the task's thread for a millisecond between two looks and then
-/// lets others run: a loop without that pause would keep a processor from what is awaited.
+/// Polls until a condition holds, from a task. It blocks the task's thread for a millisecond between two checks and
+/// then lets other tasks run: a loop without that pause would keep a processor busy.
 ///
 /// - Returns: whether it held within ``testTimeout``.
 nonisolated(nonsending) package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {

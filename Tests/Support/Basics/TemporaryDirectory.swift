@@ -1,14 +1,14 @@
 import Glibc
 import Testing
 
-/// A directory of a test, removed with all that is in it when the value goes.
+/// A directory of a test, removed with its content when the value is destroyed.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
-    /// Where directories of tests are made if nothing else is said: `TMPDIR`, or `/tmp`.
+    /// Where directories of tests are made by default: `TMPDIR`, or `/tmp`.
     package static var usualParent: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
 
-    /// Where they are in memory, if that is possible: for tests that make thousands of them.
+    /// A directory in memory, if possible: for tests that make thousands of directories.
     package static var parentInMemory: String {
         access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : usualParent
     }
@@ -21,10 +21,10 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { Self.remove(path) }
 
-    /// The path of a file in it, which need not be there.
+    /// The path of a file in it, which need not exist.
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Writes a file in place, not beside and renamed, and returns its path.
+    /// Writes a file in place, not by renaming, and returns its path.
     @discardableResult
     package func write(_ text: String, to name: String) throws -> String {
         let file = path(name)
@@ -73,7 +73,7 @@ package final class TemporaryDirectory: Sendable {
         }
     }
 
-    /// Writes a file in place; one that is new is for its owner alone.
+    /// Writes a file in place; a new file is accessible only for its owner.
     package static func write(_ bytes: [UInt8], to path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         try #require(descriptor >= 0, "\(path): errno \(errno)")
@@ -95,7 +95,7 @@ package final class TemporaryDirectory: Sendable {
         return names.sorted()
     }
 
-    /// Removes a tree, or as much of it as can be removed.
+    /// Removes a tree, as far as possible.
     package static func remove(_ path: String) {
         for name in names(path) {
             let child = path + "/" + name
@@ -104,7 +104,7 @@ package final class TemporaryDirectory: Sendable {
         rmdir(path)
     }
 
-    /// Thrown, not recorded as an issue: some tests read what may be gone.
+    /// Thrown, not recorded as an issue: some tests read files that may be missing.
     package struct Unreadable: Error {
         package let path: String
         package let errno: Int32

@@ -1,23 +1,31 @@
 package import FreshetControl
 import FreshetEventLoop
-import FreshetVarlink
+package import FreshetVarlink
 import Glibc
 import TestSupport
 import ThreadTestSupport
 
-/// The rights by which this process may change everything, as the owner of its daemon.
+/// The rights with which this process may change everything, as the owner of its daemon.
 package let ownRights = ControlRights(daemonUser: geteuid(), isSystemDaemon: false, changingGroup: nil)
 
-/// The rights by which this process may only read, even if it is root.
+/// The rights with which this process may only read, even if it is root.
 package let strangerRights = ControlRights(
     daemonUser: 4_000_000_000, isSystemDaemon: true, changingGroup: nil, superuser: 4_000_000_001)
 
 /// Serves a scripted daemon on a real socket, runs `body` on a thread that may block, and stops.
 ///
-/// - Parameter silence: how long a connection may say nothing.
+/// - Parameter silence: how long a connection may be idle.
 package func withControlServer(
     _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = testTimeout,
     _ body: @escaping @Sendable (_ path: String) throws -> Void
+) async throws {
+    try await withControlServer(service, rights: rights, silence: silence) { path, _ in try body(path) }
+}
+
+/// The same function, with the server itself for `body`.
+package func withControlServer(
+    _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = testTimeout,
+    _ body: @escaping @Sendable (_ path: String, _ server: VarlinkServer) throws -> Void
 ) async throws {
     try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), silence: silence, body)
 }
@@ -37,12 +45,14 @@ package func withForeignServer(
         + replies.keys.map {
             "method \($0)(names: int, all: int, wait: int, force: int, configurationOnly: int) -> ()\n"
         }.joined()
-    try await withServer(of: [try VarlinkInterface(description: description, methods: methods)], body)
+    try await withServer(of: [try VarlinkInterface(description: description, methods: methods)]) { path, _ in
+        try body(path)
+    }
 }
 
 private func withServer(
     of interfaces: [VarlinkInterface], silence: Duration = testTimeout,
-    _ body: @escaping @Sendable (_ path: String) throws -> Void
+    _ body: @escaping @Sendable (_ path: String, _ server: VarlinkServer) throws -> Void
 ) async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path(ControlInterface.name)
@@ -57,7 +67,7 @@ private func withServer(
         interfaces: interfaces, limits: limits)
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
-        let result = await onThread { try body(path) }
+        let result = await onThread { try body(path, server) }
         group.cancelAll()
         try await group.waitForAll()
         try result.get()

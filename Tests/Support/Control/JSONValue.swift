@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Any JSON, as a test writes it down.
+/// Any JSON, as a test writes it.
 enum JSONValue: Codable {
     case null
     case bool(Bool)

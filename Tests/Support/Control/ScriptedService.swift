@@ -2,11 +2,11 @@ package import FreshetControl
 package import FreshetVarlink
 import Synchronization
 
-/// A daemon that answers what a test told it to.
+/// A daemon with scripted answers.
 package final class ScriptedService: ControlService {
     package struct Script {
         package var pipelines: [String: PipelineStatus] = [:]
-        /// Pipelines whose published files nobody but root may read.
+        /// Pipelines whose published files only root may read.
         package var unreadable: Set<String> = []
         package var refresh: [String: Result<RefreshResult, ControlError>] = [:]
         package var reload: Result<ReloadSummary, ControlError> = .success(ReloadSummary())
@@ -18,30 +18,30 @@ package final class ScriptedService: ControlService {
         package var parameters: Result<ControlMessage.ParametersSet, ControlError> = .success(
             ControlMessage.ParametersSet(changed: [], parameters: []))
         package var history: [PastGeneration] = []
-        /// Where an item's key is.
+        /// The path of an item's key.
         package var key: String?
-        /// The content of generations, by number; `readable` by anybody or by nobody.
+        /// The content of generations, by number; `readable` by everybody or only by root.
         package var contents: [Int64: [UInt8]] = [:]
         package var candidate: [UInt8]?
         package var isReadable = true
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
-        /// What is found where; elsewhere all is well.
+        /// The errors that an examination finds, by place; all other places are intact.
         package var unowned: Result<[UnownedPipeline], ControlError> = .success([])
-        /// Why something is left of a pipeline that is pruned, by names.
+        /// Why a part of a pruned pipeline stays, by name.
         package var unprunable: [String: String] = [:]
-        /// Instead of the answer to the n-th call of `Prune`, from 1.
+        /// Errors instead of the answer to the n-th call of `Prune`, from 1.
         package var pruneFailure: (call: Int, error: ControlError)?
         package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
         package var refusedReload: RefusedReload?
-        package var filesNotInForce: [String: String] = [:]
-        /// What happens before a refresh, or a further page, is answered.
+        package var inactiveFiles: [String: String] = [:]
+        /// Called before a request for a refresh or a further page is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
-        /// What was asked for, in words.
+        /// The requests, as text.
         package var asked: [String] = []
-        /// How often the names of all pipelines were asked for.
+        /// How often the names of all pipelines were requested.
         package var allNamesAsked = 0
     }
     let script: Mutex<Script>
@@ -77,7 +77,7 @@ package final class ScriptedService: ControlService {
         }
     }
 
-    package func fileNotInForce(_ name: String) async -> String? { script.withLock { $0.filesNotInForce[name] } }
+    package func inactiveFile(_ name: String) async -> String? { script.withLock { $0.inactiveFiles[name] } }
     package func hasPipeline(_ name: String) async -> Bool { script.withLock { $0.pipelines[name] != nil } }
 
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
@@ -115,9 +115,9 @@ package final class ScriptedService: ControlService {
         }
     }
 
-    package func hold(_ name: String, _ isHeld: Bool, asker: String) async throws(ControlError) -> Bool {
+    package func hold(_ name: String, _ isHeld: Bool, caller: String) async throws(ControlError) -> Bool {
         script.withLock { script in
-            script.asked.append("\(isHeld ? "hold" : "release") \(name) for \(asker)")
+            script.asked.append("\(isHeld ? "hold" : "release") \(name) for \(caller)")
             let isNew = (script.pipelines[name]?.heldSince != nil) != isHeld
             script.pipelines[name]?.heldSince = isHeld ? 1_000 : nil
             script.pipelines[name]?.state = isHeld ? .held : .loaded
@@ -137,12 +137,12 @@ package final class ScriptedService: ControlService {
     }
 
     package func setParameters(
-        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
+        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, caller: String
     ) async throws(ControlError) -> ControlMessage.ParametersSet {
         let result = script.withLock { script in
             let words = settings.map { "\($0.parameter)=\($0.value ?? "default")" }
             let rest = othersToDefault ? ["others=default"] : []
-            script.asked.append("set \(name) \((words + rest).joined(separator: " ")) for \(asker)")
+            script.asked.append("set \(name) \((words + rest).joined(separator: " ")) for \(caller)")
             return script.parameters
         }
         return try result.get()
@@ -173,36 +173,36 @@ package final class ScriptedService: ControlService {
     }
 
     package func accept(
-        _ name: String, _ digest: String?, asker: String
+        _ name: String, _ digest: String?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let result = script.withLock { script in
-            script.asked.append("accept \(name) \(digest ?? "whatever it is") for \(asker)")
+            script.asked.append("accept \(name) \(digest ?? "whatever it is") for \(caller)")
             return script.rollback
         }
         return try result.get()
     }
 
     package func rollBack(
-        _ name: String, to number: Int64?, asker: String
+        _ name: String, to number: Int64?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let result = script.withLock { script in
-            script.asked.append("rollback \(name) \(number.map(String.init) ?? "before") for \(asker)")
+            script.asked.append("rollback \(name) \(number.map(String.init) ?? "before") for \(caller)")
             return script.rollback
         }
         return try result.get()
     }
 
-    package func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
+    package func pin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         let result = script.withLock { script in
-            script.asked.append("pin \(name) for \(asker)")
+            script.asked.append("pin \(name) for \(caller)")
             return script.pin
         }
         return try result.get()
     }
 
-    package func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
+    package func unpin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         let result = script.withLock { script in
-            script.asked.append("unpin \(name) for \(asker)")
+            script.asked.append("unpin \(name) for \(caller)")
             return script.pin
         }
         return try result.get()
@@ -226,9 +226,9 @@ package final class ScriptedService: ControlService {
         try script.withLock { $0.unowned }.get()
     }
 
-    package func prune(_ names: [String], asker: String) async throws(ControlError) -> ControlMessage.Pruned {
+    package func prune(_ names: [String], caller: String) async throws(ControlError) -> ControlMessage.Pruned {
         let (unowned, unprunable) = try script.withLock { script in
-            script.asked.append("prune \(names.joined(separator: " ")) for \(asker)")
+            script.asked.append("prune \(names.joined(separator: " ")) for \(caller)")
             let calls = script.asked.count { $0.hasPrefix("prune ") }
             if let failure = script.pruneFailure, failure.call == calls {
                 return Result<([UnownedPipeline], [String: String]), ControlError>.failure(failure.error)
@@ -245,9 +245,9 @@ package final class ScriptedService: ControlService {
 
     package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }
 
-    package func fireSignal(_ name: String, asker: String) async throws(ControlError) -> Int {
+    package func fireSignal(_ name: String, caller: String) async throws(ControlError) -> Int {
         let result = script.withLock { script in
-            script.asked.append("fire \(name) for \(asker)")
+            script.asked.append("fire \(name) for \(caller)")
             return script.fired
         }
         return try result.get()
@@ -255,25 +255,25 @@ package final class ScriptedService: ControlService {
 
     package func logLevel() async -> LogLevel { script.withLock { $0.logLevel } }
 
-    package func setLogLevel(_ level: LogLevel, asker: String) async {
+    package func setLogLevel(_ level: LogLevel, caller: String) async {
         script.withLock { script in
-            script.asked.append("log level \(level) for \(asker)")
+            script.asked.append("log level \(level) for \(caller)")
             script.logLevel = level
         }
     }
 
     package func reload(
-        configurationOnly: Bool, asker: String
+        configurationOnly: Bool, caller: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         let (result, warnings) = script.withLock { script in
-            script.asked.append("\(asker)\(configurationOnly ? " configuration" : "")")
+            script.asked.append("\(caller)\(configurationOnly ? " configuration" : "")")
             return (script.reload, script.warnings)
         }
         return (try result.get(), warnings)
     }
 }
 
-/// Bytes that are read piece by piece.
+/// Bytes that are read in pieces.
 private final class ScriptedContent: ControlContent {
     private let rest: Mutex<ArraySlice<UInt8>>
 

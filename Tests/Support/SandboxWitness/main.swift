@@ -1,22 +1,22 @@
-// A process that confines itself as a jq helper does, and then tries one thing. It ends with 0 if that succeeded, with the
-// number of the error if it failed, and by SIGSYS if the sandbox ended it.
+// A process that sandboxes itself like a jq helper, and then makes one attempt. It exits with 0 if the attempt
+// succeeded, with the error number if it failed, and by SIGSYS if the sandbox ended it.
 //
 // SandboxWitness all|landlock|nothing ATTEMPT
 import CLinux
 import FreshetJQ
 import Glibc
 
-/// Does the raw call, as machine code of an attacker would.
+/// Makes a raw system call, as an attacker's machine code would.
 func call(_ number: some BinaryInteger, _ a: Int = 0, _ b: Int = 0, _ c: Int = 0, _ d: Int = 0, _ e: Int = 0) -> Int {
     freshet_system_call(Int(number), a, b, c, d, e)
 }
 
 func end(_ result: Int) -> Never { _exit(result >= 0 ? 0 : errno) }
 
-/// An address of 127.0.0.1, port 9, which nobody needs to answer.
+/// An address at 127.0.0.1, port 9, where no service needs to answer.
 func loopback() -> [UInt8] { [2, 0, 0, 9, 127, 0, 0, 1] + [UInt8](repeating: 0, count: 8) }
 
-/// A child that shows that there was a new process, and leaves nothing behind.
+/// A child process that proves that a process was created, and leaves no effects.
 func endChild(_ process: Int) -> Int {
     if process == 0 { _exit(0) }
     return process
@@ -24,7 +24,7 @@ func endChild(_ process: Int) -> Int {
 
 func attempt(_ name: String, other: pid_t, socket: Int) -> Int {
     switch name {
-    // Honest: all that a helper does.
+    // The full sandbox of a helper.
     case "work":
         guard let memory = malloc(64 << 20) else { return -1 }
         memset(memory, 1, 64 << 20)
@@ -38,7 +38,7 @@ func attempt(_ name: String, other: pid_t, socket: Int) -> Int {
     case "socket": return call(SYS_socket, 2, 1, 0)
     case "socketpair": return call(SYS_socketpair, 1, 1, 0, Int(bitPattern: malloc(8)))
     case "connect":
-        // Nothing listens: without a sandbox it is rejected by the port, which is as good as a connection here.
+        // No service listens: without a sandbox the port refuses the connection, which is as good as a connection here.
         let result = loopback().withUnsafeBytes { call(SYS_connect, socket, Int(bitPattern: $0.baseAddress), 16) }
         return result < 0 && errno == ECONNREFUSED ? 0 : result
     case "fork": return endChild(call(SYS_clone, Int(SIGCHLD)))
@@ -55,7 +55,7 @@ func attempt(_ name: String, other: pid_t, socket: Int) -> Int {
     case "ptrace": return call(SYS_ptrace, 0x4206 /* PTRACE_SEIZE: it is not stopped */, Int(other))
     case "readmemory":
         var byte: UInt64 = 0
-        // Nothing is mapped there: without a sandbox EFAULT comes after the question of rights.
+        // The address is not mapped: without a sandbox EFAULT follows the check of rights.
         var local = (UInt(bitPattern: withUnsafeMutablePointer(to: &byte) { $0 }), UInt(8))
         var remote = (UInt(0x10), UInt(8))
         let result = withUnsafeMutableBytes(of: &local) { local in
@@ -94,7 +94,7 @@ func attempt(_ name: String, other: pid_t, socket: Int) -> Int {
 }
 
 guard CommandLine.arguments.count == 3 else { exit(100) }
-// Beforehand: what is tried later must not fail for want of something to try it on.
+// Prepared before the sandbox: the attempts need these objects.
 let other = fork_and_wait()
 let socket = call(SYS_socket, 2, 1, 0)
 
@@ -103,8 +103,8 @@ func fork_and_wait() -> pid_t {
     guard pipe(&ends) == 0 else { exit(101) }
     let child = pid_t(call(SYS_clone, Int(SIGCHLD)))
     if child == 0 {
-        // Ends with its parent. A signal at the parent's death (PR_SET_PDEATHSIG) would be the parent's, to another process,
-        // and that Landlock forbids.
+        // It ends with its parent. A signal at the parent's death (PR_SET_PDEATHSIG) would be sent by the parent to
+        // another process, which Landlock forbids.
         close(ends[1])
         var byte: UInt8 = 0
         while read(ends[0], &byte, 1) < 0, errno == EINTR {}

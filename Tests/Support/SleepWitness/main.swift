@@ -5,20 +5,20 @@
 // Timers of the kernel do not jump with it, and the wall clock is not set, so nothing wakes the loop then: any other
 // byte does.
 //
-// It writes down what it hears, in order: `armed`, then `resume …` and `timer`.
+// It prints what it receives, in order: `armed`, then `resume …` and `timer`.
 import FreshetEventLoop
 import FreshetSignals
 import FreshetSystemSignals
 import Glibc
 
-func say(_ line: String) {
+func printLine(_ line: String) {
     let bytes = Array("\(line)\n".utf8)
     _ = write(1, bytes, bytes.count)
 }
 
 func check(_ result: Int32, _ call: String) {
     guard result < 0 else { return }
-    say("\(call): \(String(cString: strerror(errno)))")
+    printLine("\(call): \(String(cString: strerror(errno)))")
     exit(1)
 }
 
@@ -28,7 +28,7 @@ func enterTimeTwoHoursLater() {
     guard let unshareCall = dlsym(nil, "unshare"), let setnsCall = dlsym(nil, "setns") else { exit(1) }
     let unshare = unsafeBitCast(unshareCall, to: (@convention(c) (Int32) -> Int32).self)
     let setns = unsafeBitCast(setnsCall, to: (@convention(c) (Int32, Int32) -> Int32).self)
-    check(unshare(newTime), "unshare")  // for children; its offsets may be set until somebody enters it
+    check(unshare(newTime), "unshare")  // for children; its offsets may be set until a process enters it
     let offsets = open("/proc/self/timens_offsets", O_WRONLY)
     check(offsets, "open timens_offsets")
     let text = Array("boottime 7200 0\n".utf8)
@@ -41,10 +41,10 @@ func enterTimeTwoHoursLater() {
 }
 
 let loop = try EventLoop()
-let monitor = SleepMonitor(loop, bus: nil) { say("hook") }
-// Due in an hour, and so overdue after two.
+let monitor = SleepMonitor(loop, bus: nil) { printLine("hook") }
+// Due in an hour, so overdue after two hours.
 let timer = LoopTimer(loop) {
-    say("timer")
+    printLine("timer")
     loop.stop()
 }
 timer.arm(at: .now + .seconds(3_600))
@@ -53,12 +53,12 @@ let watch = try loop.watch(0, for: .read) { _ in
     guard read(0, &byte, 1) == 1 else { return loop.stop() }
     if byte == UInt8(ascii: "j") { enterTimeTwoHoursLater() }
 }
-let hearer = Task(executorPreference: loop) {
+let subscriber = Task(executorPreference: loop) {
     var signals = monitor.resumed.causes.makeAsyncIterator()
-    say("armed")
+    printLine("armed")
     while let cause = await signals.next(isolation: nil)?.first {
-        say("\(cause.first.signal) \(cause.first.detail ?? ""), \(cause.count)")
+        printLine("\(cause.first.signal) \(cause.first.detail ?? ""), \(cause.count)")
     }
 }
 loop.run()
-withExtendedLifetime((monitor, timer, watch, hearer)) {}
+withExtendedLifetime((monitor, timer, watch, subscriber)) {}

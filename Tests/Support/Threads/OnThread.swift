@@ -1,12 +1,12 @@
 import FreshetEventLoop
 
-/// Runs what may block on a thread of its own, so that it keeps none of the few that all tests share.
+/// Runs a blocking body on a new thread, so that it does not block one of the few threads that all tests share.
 ///
-/// It runs inside the caller's task, as it were: with its task-local values, by which the testing library knows whose an
-/// expectation is. On a thread without them a failure belongs to no test, is reported once for each that runs at the
-/// moment, and cannot be run again.
+/// The body gets the task-local values of the caller's task, by which the testing library knows the test of an
+/// expectation. Without them a failure belongs to no test, is reported once for each running test, and cannot be
+/// repeated.
 ///
-/// - Parameter body: it blocks nobody else, and awaits nothing.
+/// - Parameter body: it blocks no other task, and awaits nothing.
 package func onThread<Success: Sendable>(
     _ body: @escaping @Sendable () throws -> Success
 ) async -> Result<Success, any Error> {

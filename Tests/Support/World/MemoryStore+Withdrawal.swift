@@ -1,7 +1,7 @@
 package import FreshetPipelines
 internal import FreshetSignals
 
-/// Copies that readers do not find, since they are too old for them.
+/// Copies that are withdrawn from readers, since they are too old.
 extension MemoryStore {
     package enum Withdrawal: Hashable, Sendable {
         case withdrawn, putBack, moot, failed
@@ -23,7 +23,7 @@ extension MemoryStore {
             }
             state.withdrawals.append(.withdrawn)
             generation.withdrawnSince = generation.withdrawnSince ?? wallNow
-            generation.turn += 1
+            generation.revision += 1
             guard !state.isDamaged else {
                 (state.remembered.generation, state.bytes) = (nil, nil)
                 return .damaged(generation)
@@ -43,7 +43,7 @@ extension MemoryStore {
             }
             state.withdrawals.append(.putBack)
             generation.withdrawnSince = nil
-            generation.turn += 1
+            generation.revision += 1
             state.remembered.generation = generation
             return .done(generation)
         }

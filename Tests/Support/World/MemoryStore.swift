@@ -3,8 +3,8 @@ package import FreshetSignals
 
 /// A store in memory. It outlives runners, as the cache outlives the daemon.
 package final class MemoryStore: SnapshotStore {
-    /// Refused content is kept for so many microseconds.
-    package static let refusedAge: Int64 = 7 * 86_400 * 1_000_000
+    /// How long rejected content is kept, in microseconds.
+    package static let rejectedAge: Int64 = 7 * 86_400 * 1_000_000
 
     package struct State {
         package var remembered = PersistentState()
@@ -13,22 +13,22 @@ package final class MemoryStore: SnapshotStore {
         package var binding: String?
         package var records: [RunRecord] = []
         package var unchanged = 0
-        package var refusesCommits = false
-        /// The copy goes away while the origin is being asked.
+        package var failsCommits = false
+        /// The copy disappears while the origin answers.
         package var isRemoved = false
         package var parts: [String: StoredPart] = [:]
         /// Texts that the operator has accepted.
         package var accepted: Set<String> = []
-        /// What was set aside last; how often something was.
-        package var refused: RejectedSnapshot?
+        /// The last rejected content, and the number of rejections.
+        package var rejected: RejectedSnapshot?
         package var settingsAside = 0
-        /// Bodies that were kept aside, in their order.
+        /// Bodies that were stored, in their order.
         package var bodies: [MemoryBody] = []
-        /// Nothing can be withdrawn, or put back.
+        /// Withdrawing and publishing again fail.
         package var isReadOnly = false
-        /// What is withdrawn turns out not to be whole, and is not kept.
+        /// A withdrawn copy turns out to be damaged, and is not kept.
         package var isDamaged = false
-        /// What was done of that, in its order.
+        /// The withdrawals and publications, in their order.
         package var withdrawals: [Withdrawal] = []
     }
 
@@ -52,12 +52,12 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.binding == binding && !$0.validators.isEmpty ? $0.validators : nil }
     }
 
-    package func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? { self }
+    package func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? { self }
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { bytes }
 
-    /// What a check refused is kept with its text as its digest.
-    package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+    /// The digest of rejected content is its text.
+    package func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
         -> RejectionResult
     {
         let bytes = snapshot.body.takeBytes()
@@ -69,18 +69,18 @@ package final class MemoryStore: SnapshotStore {
             return .committed(result)
         }
         if self.bytes == bytes { return .isCopy(digest: text) }
-        let refused = RejectedSnapshot(
-            digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
-            keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason)
+        let rejected = RejectedSnapshot(
+            digest: text, size: UInt64(bytes.count), rejectedAt: clock.wallNow,
+            keptUntil: clock.wallNow + MemoryStore.rejectedAge, reason: reason)
         state.withLock { state in
-            state.refused = refused
+            state.rejected = rejected
             state.settingsAside += 1
         }
-        return .kept(refused)
+        return .kept(rejected)
     }
 
-    package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
-        state.withLock { $0.refused?.digest == digest }
+    package func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool {
+        state.withLock { $0.rejected?.digest == digest }
     }
 
     package func isCopy(_ pipeline: String, _ digest: String) async -> Bool { text == digest }
@@ -95,7 +95,7 @@ package final class MemoryStore: SnapshotStore {
         let wallNow = clock.wallNow
         let bytes = snapshot.body.takeBytes()
         let result = state.withLock { state -> CommitResult? in
-            if state.refusesCommits { return nil }
+            if state.failsCommits { return nil }
             let old = state.bytes == bytes ? state.remembered.generation : nil
             var generation =
                 old
@@ -103,7 +103,7 @@ package final class MemoryStore: SnapshotStore {
                     number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
             generation.contentExpires = snapshot.contentExpires
-            generation.turn = state.remembered.generation?.turn ?? 0
+            generation.revision = state.remembered.generation?.revision ?? 0
             if generation.withdrawnSince != nil {
                 generation.withdrawnSince = nil
                 generation.writtenAt = wallNow
@@ -116,7 +116,7 @@ package final class MemoryStore: SnapshotStore {
             if snapshot.isCheck {
                 state.remembered.lastCheck = wallNow
                 state.remembered.expires = snapshot.expires
-                // As the index does: a success ends what the origin asked for.
+                // As in the index: a success clears `Retry-After`.
                 state.remembered.retryAfter = nil
             }
             return old == nil ? .changed(generation) : .unchanged(generation)
@@ -184,9 +184,9 @@ extension MemoryStore: BodyStoring {
     }
 }
 
-/// A body that is kept aside, in memory all the same.
+/// A stored body, which is kept in memory here.
 package final class MemoryBody: PendingBody {
-    /// Nil when it has ended.
+    /// Nil when the body has ended.
     private let pending = Lock<[UInt8]?>([])
 
     package var hasEnded: Bool { pending.withLock { $0 == nil } }
@@ -197,7 +197,7 @@ package final class MemoryBody: PendingBody {
 
     package func discard() async { _ = take() }
 
-    package func digest() async throws(RunFailure) -> String { ScriptedProver.sum(of: pending.withLock { $0 ?? [] }) }
+    package func digest() async throws(RunFailure) -> String { ScriptedVerifier.sum(of: pending.withLock { $0 ?? [] }) }
 
     package func reduce<Result: Sendable>(
         into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
@@ -220,7 +220,7 @@ package final class MemoryBody: PendingBody {
 }
 
 extension FetchedBody {
-    /// All of it; one that was kept aside ends.
+    /// The whole body; a stored body ends.
     fileprivate func takeBytes() -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes
@@ -229,14 +229,14 @@ extension FetchedBody {
     }
 }
 
-/// A cache directory in memory: a store for each pipeline.
+/// A cache directory in memory: one store for each pipeline.
 package final class MemoryDisk: SnapshotStore {
     private let stores = Lock<[String: MemoryStore]>([:])
     private let clock: ScriptedClock
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
-    /// What is kept of a pipeline.
+    /// The stored state of a pipeline.
     package subscript(pipeline: String) -> MemoryStore {
         stores.withLock { stores in
             if let store = stores[pipeline] { return store }
@@ -246,14 +246,14 @@ package final class MemoryDisk: SnapshotStore {
         }
     }
 
-    /// All is lost.
+    /// All state is lost.
     package func format() {
         for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0 = MemoryStore.State() } }
     }
 
-    /// From now on commits succeed, or none does.
+    /// From now on all commits succeed, or all fail.
     package func isFull(_ full: Bool) {
-        for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0.refusesCommits = full } }
+        for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0.failsCommits = full } }
     }
 
     package func part(_ pipeline: String, _ name: String) async -> StoredPart? {
@@ -274,22 +274,22 @@ package final class MemoryDisk: SnapshotStore {
         await self[pipeline].validators(pipeline, binding: binding)
     }
 
-    package func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? {
-        self[definition.name].keeper(of: definition)
+    package func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? {
+        self[definition.name].bodyStore(of: definition)
     }
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
         try await self[definition.name].copy(of: definition)
     }
 
-    package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+    package func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
         -> RejectionResult
     {
-        await self[definition.name].setAside(snapshot, of: definition, because: reason)
+        await self[definition.name].storeRejected(snapshot, of: definition, because: reason)
     }
 
-    package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
-        await self[pipeline].keepsRefused(pipeline, digest)
+    package func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool {
+        await self[pipeline].keepsRejected(pipeline, digest)
     }
 
     package func isCopy(_ pipeline: String, _ digest: String) async -> Bool {

@@ -2,16 +2,16 @@ package import FreshetPipelines
 import FreshetSignals
 package import FreshetTestKit
 
-/// The engine's clock on a manual one: its timers are tasks of the test's executor.
+/// The engine's clock on a manual clock: its timers are tasks of the test's executor.
 package final class ScriptedClock: EngineClock {
     package let manual = ManualClock()
     package let executor: SerialTestExecutor
     /// The wall clock at the manual clock's start: microseconds since 1970.
     package let wallStart: Int64
-    /// By how much it was set since, in microseconds.
+    /// How far it was set since then, in microseconds.
     private let wallSteps = Lock<Int64>(0)
-    /// By how much each look at the wall clock is later than the one before, in microseconds: on a busy machine a thread
-    /// may stand still between two looks.
+    /// How much later each reading of the wall clock is than the previous one, in microseconds: on a busy machine a
+    /// thread may pause between two readings.
     package var lookTakes: Int64 {
         get { wallLook.withLock { $0 } }
         set { wallLook.withLock { $0 = newValue } }
@@ -58,7 +58,7 @@ package final class ScriptedClock: EngineClock {
                     try await manual.sleep(until: instant)
                     handler()
                 } catch {
-                    // Taken back.
+                    // Withdrawn.
                 }
             }
             replace(sleep)

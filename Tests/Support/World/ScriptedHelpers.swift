@@ -1,14 +1,14 @@
 package import FreshetPipelines
 package import FreshetSignals
 
-/// Cryptography that a test can do by itself: digests and signatures are numbers, each the same for the same bytes.
-package struct ScriptedProver: ContentVerifying {
-    /// By their paths.
+/// Cryptography for tests: digests and signatures are numbers, equal for equal bytes.
+package struct ScriptedVerifier: ContentVerifying {
+    /// Keys by path.
     package var keys: [String: MinisignKey]
 
     package init(keys: [String: MinisignKey] = [:]) { self.keys = keys }
 
-    /// In place of SHA-256, of the same form.
+    /// Instead of SHA-256, in the same format.
     package static func sum(of text: String) -> String { sum(of: Array(text.utf8)) }
 
     static func sum(of bytes: [UInt8]) -> String {
@@ -18,7 +18,7 @@ package struct ScriptedProver: ContentVerifying {
         }.joined()
     }
 
-    /// In place of BLAKE2b.
+    /// Instead of BLAKE2b.
     package static func digest(of text: String) -> [UInt8] { number(Array(text.utf8), count: 64) }
 
     package static func signature(of message: [UInt8], by key: [UInt8]) -> [UInt8] { number(message + key, count: 64) }
@@ -63,10 +63,10 @@ package struct ScriptedProver: ContentVerifying {
     }
 }
 
-/// Looks at candidates as it was told to, and remembers them.
+/// An inspector with scripted results, which records the candidates.
 package final class ScriptedInspector: CandidateInspecting {
     package struct State {
-        /// Nil: it passes.
+        /// Nil: the candidate passes.
         package var failure: RunFailure?
         package var looked: [String] = []
     }

@@ -2,13 +2,13 @@ package import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit
 
-/// The network and what is on it: an origin for each URL, behind a link that comes and goes. Commands and files have
-/// an origin each, too, and need no link.
+/// The network and its services: an origin for each URL, behind a link that comes and goes. Commands and files have an
+/// origin each too, and need no link.
 package final class ScriptedInternet: Fetching {
     private struct State {
         var origins: [String: ScriptedOrigin] = [:]
         var isUp = true
-        /// Begins anew each time that the link goes.
+        /// Grows each time that the link is lost.
         var breaks = 0
         var open = 0
         var openByLabel: [String: Int] = [:]
@@ -17,7 +17,7 @@ package final class ScriptedInternet: Fetching {
 
     private let state = Lock(State())
     private let clock: ScriptedClock
-    /// What probes meet.
+    /// The portal for probes.
     package let portal: ScriptedPortal
 
     package init(clock: ScriptedClock) {
@@ -35,7 +35,7 @@ package final class ScriptedInternet: Fetching {
         }
     }
 
-    /// Without the link no connection is made, and those that were made are dead: they hang until they are cancelled.
+    /// Without the link no connection is made, and existing connections are dead: they hang until they are cancelled.
     package var isUp: Bool {
         get { state.withLock { $0.isUp } }
         set {
@@ -46,15 +46,15 @@ package final class ScriptedInternet: Fetching {
         }
     }
 
-    /// The connections that were made are dead, as after a sleep; new ones can be made.
+    /// The existing connections are dead, as after a sleep; new ones can be made.
     package func breakConnections() {
         state.withLock { $0.breaks += 1 }
     }
 
-    /// How many requests have not returned yet to URLs whose host begins with this label.
+    /// The number of requests in progress to URLs whose host begins with this label.
     package func requests(of label: String) -> Int { state.withLock { $0.openByLabel[label] ?? 0 } }
 
-    /// How many requests have not returned yet, and the most that there were at once.
+    /// The number of requests in progress, and its maximum.
     package var open: Int { state.withLock { $0.open } }
     package var mostOpen: Int { state.withLock { $0.mostOpen } }
 

@@ -2,28 +2,28 @@ package import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit
 
-/// A source that answers as it was told to.
+/// A source with scripted answers.
 package final class ScriptedOrigin: Fetching {
     package enum Answer: Sendable {
         case content(String, type: String? = nil, tag: String? = nil)
-        /// Content that is kept aside if the request says where.
+        /// Content that is stored if the request has a store.
         case long(String, type: String? = nil, tag: String? = nil)
         case notModified
-        /// The answer, and for how much longer it is fresh.
+        /// The answer, and its remaining freshness.
         indirect case fresh(Duration, Answer)
         /// 304 if the request knows this version, else its content.
         case version(String, type: String? = nil, tag: String)
         case fails(RunFailure)
-        /// Until it is cancelled; then it takes so long to clean up.
+        /// It hangs until it is cancelled; then it takes this time to clean up.
         case hangs(cleanUp: Duration = .zero)
         indirect case after(Duration, Answer)
-        /// After so long, cancelled or not.
+        /// It answers after this time, cancelled or not.
         indirect case stubborn(Duration, Answer)
     }
 
-    package struct Asked: Sendable {
+    package struct RecordedRequest: Sendable {
         package var at: Double
-        /// With its places filled.
+        /// With its placeholders filled.
         package var source: SourceDefinition
         package var validators: Validators?
         package var epoch: UInt64
@@ -32,10 +32,10 @@ package final class ScriptedOrigin: Fetching {
     private struct State {
         var answers: [Answer] = []
         var last = Answer.content("data")
-        var asked: [Asked] = []
+        var asked: [RecordedRequest] = []
         var open = 0
-        var sayings: [(at: ContinuousClock.Instant, text: String)] = []
-        /// What it gave under each tag.
+        var sentContents: [(at: ContinuousClock.Instant, text: String)] = []
+        /// The content under each tag.
         var versions: [String: String] = [:]
     }
 
@@ -44,7 +44,7 @@ package final class ScriptedOrigin: Fetching {
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
-    /// The answers to the next requests; the last one is given for ever.
+    /// The answers to the next requests; the last one is repeated forever.
     package func answers(_ answers: Answer...) {
         state.withLock { state in
             state.answers = answers
@@ -52,9 +52,9 @@ package final class ScriptedOrigin: Fetching {
         }
     }
 
-    /// One answer more, after those that were told; the last one is given for ever.
+    /// Appends one answer; the last one is repeated forever.
     ///
-    /// - Parameter first: those from before are forgotten.
+    /// - Parameter first: earlier answers are dropped.
     package func add(_ answer: Answer, first: Bool = false) {
         state.withLock { state in
             if first { state.answers = [] }
@@ -63,29 +63,29 @@ package final class ScriptedOrigin: Fetching {
         }
     }
 
-    package var asked: [Asked] { state.withLock { $0.asked } }
-    /// When it was asked, in seconds since the beginning.
+    package var asked: [RecordedRequest] { state.withLock { $0.asked } }
+    /// When it got requests, in seconds since the beginning.
     package var times: [Double] { asked.map(\.at) }
-    /// The last contents that it gave or confirmed since an instant. There may be several: whoever is cancelled, or is
-    /// no more, is given one too.
-    package func said(since instant: ContinuousClock.Instant) -> [String] {
-        state.withLock { $0.sayings.filter { $0.at >= instant }.map(\.text) }
+    /// The contents that it sent or confirmed last since an instant. There may be several: a cancelled client, or one
+    /// that has ended, gets one too.
+    package func sent(since instant: ContinuousClock.Instant) -> [String] {
+        state.withLock { $0.sentContents.filter { $0.at >= instant }.map(\.text) }
     }
 
-    private func says(_ text: String, as tag: String? = nil) {
+    private func send(_ text: String, as tag: String? = nil) {
         let now = clock.now
         state.withLock { state in
-            if state.sayings.count >= 16 { state.sayings.removeFirst() }
-            state.sayings.append((now, text))
+            if state.sentContents.count >= 16 { state.sentContents.removeFirst() }
+            state.sentContents.append((now, text))
             if let tag { state.versions[tag] = text }
         }
     }
-    /// How many requests have not returned yet.
+    /// The number of requests in progress.
     package var open: Int { state.withLock { $0.open } }
 
     package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
         request.asked()
-        let asked = Asked(
+        let asked = RecordedRequest(
             at: seconds(clock.manual.elapsed), source: request.source, validators: request.validators,
             epoch: request.epoch)
         let answer = state.withLock { state in
@@ -104,17 +104,17 @@ package final class ScriptedOrigin: Fetching {
     private func give(_ answer: Answer, _ request: FetchRequest) async throws(FetchError) -> FetchResult {
         switch answer {
         case .content(let text, let type, let tag):
-            says(text, as: tag)
+            send(text, as: tag)
             request.progress(UInt64(text.utf8.count))
             return .content(
                 FetchedContent(bytes: Array(text.utf8), mediaType: type, validators: Validators(entityTag: tag)))
         case .long(let text, let type, let tag):
-            guard let keeper = request.keeper else {
+            guard let bodyStore = request.bodyStore else {
                 return try await give(.content(text, type: type, tag: tag), request)
             }
-            says(text, as: tag)
+            send(text, as: tag)
             do throws(RunFailure) {
-                let body = try await keeper.begin(expecting: nil)
+                let body = try await bodyStore.begin(expecting: nil)
                 try await body.append(Array(text.utf8))
                 return .content(
                     FetchedContent(
@@ -124,15 +124,16 @@ package final class ScriptedOrigin: Fetching {
                 throw .failed(error)
             }
         case .notModified:
-            // What the client has is confirmed, be it older than what was given last: that need not have reached its disk.
+            // The client's version is confirmed even if it is older than the last one sent, which need not have reached
+            // its disk.
             let tag = request.validators?.entityTag
-            if let text = state.withLock({ state in tag.flatMap { state.versions[$0] } }) { says(text) }
+            if let text = state.withLock({ state in tag.flatMap { state.versions[$0] } }) { send(text) }
             return .notModified(nil)
         case .version(let text, let type, let tag):
             guard request.validators?.entityTag == tag else {
                 return try await give(.content(text, type: type, tag: tag), request)
             }
-            says(text)
+            send(text)
             return .notModified(nil)
         case .fresh(let freshFor, let answer):
             switch try await give(answer, request) {
@@ -156,7 +157,7 @@ package final class ScriptedOrigin: Fetching {
         }
     }
 
-    /// Not to be cancelled, for it is a task of its own.
+    /// Not cancellable, since it is a separate task.
     private func sleepOn(_ wait: Duration) async {
         let sleep = Task(executorPreference: clock.executor) { [clock] in
             try? await clock.manual.sleep(for: wait)

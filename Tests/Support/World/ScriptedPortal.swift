@@ -2,18 +2,18 @@ package import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit
 
-/// What stands before the internet: it lets probes through, answers them itself, or says nothing.
+/// A portal before the internet: it lets probes through, answers them itself, or does not answer.
 package final class ScriptedPortal: Probing {
     package enum Answer: Sendable {
         case lets
         case redirects
         case fails(RunFailure)
-        /// Until it is cancelled.
+        /// It hangs until it is cancelled.
         case hangs
         indirect case after(Duration, Answer)
     }
 
-    package struct Asked: Hashable, Sendable {
+    package struct RecordedRequest: Hashable, Sendable {
         package var at: Double
         package var url: String
         package var epoch: UInt64
@@ -27,7 +27,7 @@ package final class ScriptedPortal: Probing {
 
     private struct State {
         var answer = Answer.lets
-        var asked: [Asked] = []
+        var asked: [RecordedRequest] = []
         var proofs: [Double] = []
         var open = 0
         var mostOpen = 0
@@ -38,20 +38,20 @@ package final class ScriptedPortal: Probing {
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
-    /// What it answers from now on.
+    /// Its answer from now on.
     package func answers(_ answer: Answer) { state.withLock { $0.answer = answer } }
 
-    package var asked: [Asked] { state.withLock { $0.asked } }
-    /// When it was asked, in seconds since the beginning.
+    package var asked: [RecordedRequest] { state.withLock { $0.asked } }
+    /// When it got requests, in seconds since the beginning.
     package var times: [Double] { asked.map(\.at) }
-    /// When it let somebody through.
+    /// When it let a probe through.
     package var proofs: [Double] { state.withLock { $0.proofs } }
-    /// How many requests have not returned yet, and the most that there were at once.
+    /// The number of requests in progress, and its maximum.
     package var open: Int { state.withLock { $0.open } }
     package var mostOpen: Int { state.withLock { $0.mostOpen } }
 
     package func probe(_ probe: NetworkProbe, epoch: UInt64) async throws(FetchError) {
-        let asked = Asked(at: seconds(clock.manual.elapsed), url: probe.url, epoch: epoch)
+        let asked = RecordedRequest(at: seconds(clock.manual.elapsed), url: probe.url, epoch: epoch)
         let answer = state.withLock { state in
             state.asked.append(asked)
             state.open += 1
@@ -80,7 +80,7 @@ package final class ScriptedPortal: Probing {
 }
 
 extension NetworkProbe {
-    /// The probe of tests, and what people are told of it.
+    /// The probe of tests, and its log messages.
     package static let scripted = NetworkProbe(url: "http://probe.example/204", host: "probe.example")
     package static let scriptedRefusal =
         "the network does not reach http://probe.example/204: answered 302 to http://portal.example/login"

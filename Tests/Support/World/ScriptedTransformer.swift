@@ -1,7 +1,7 @@
 package import FreshetPipelines
 
-/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates. Of a text nothing is encoded. One
-/// that makes an object gives one for each line, with that line as the value of `all`.
+/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates. Texts are not encoded. A
+/// program that makes an object gives one for each line, with that line as the value of `all`.
 package struct ScriptedTransformer: Transforming {
     package init() {}
 

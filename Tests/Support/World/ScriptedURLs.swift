@@ -1,6 +1,6 @@
 package import FreshetPipelines
 
-/// References as scripts use them: absolute ones, paths from the root, and `?query`. The real thing is libcurl.
+/// References as scripts use them: absolute URLs, paths from the root, and `?query`. The real resolver is libcurl.
 package enum ScriptedURLs {
     package static func resolve(_ reference: String, against base: String) -> WebAddress? {
         let url: String

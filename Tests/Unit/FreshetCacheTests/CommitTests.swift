@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A commit")
 struct CommitTests {
-    @Test("makes the reader's file and the generation one inode, with the modes of the design")
+    @Test("makes the published file and the generation one inode, with the documented modes")
     func first() throws {
         let fixture = try CacheFixture(TemporaryDirectory())
         #expect(fixture.report == RecoveryReport(index: .made))
@@ -21,7 +21,7 @@ struct CommitTests {
         #expect(generation.committedAt == WallTime(seconds: 1000))
         #expect(
             generation.digest.description == "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed")
-        #expect(try fixture.cache.current("jwks") == generation.atAnyTurn)
+        #expect(try fixture.cache.current("jwks") == generation.withoutRevision)
         #expect(try fixture.reader() == "one")
         #expect(try fixture.names("current") == ["jwks.json"])
         #expect(try fixture.names("generations/jwks") == ["1-\(generation.digest)"])
@@ -41,7 +41,7 @@ struct CommitTests {
         }
     }
 
-    @Test("of the same content makes no generation and touches no inode, but counts as a check")
+    @Test("of the same content makes no generation and changes no inode, but counts as a check")
     func unchanged() throws {
         let fixture = try CacheFixture()
         let first = try fixture.commit("one", validators: [.tag("\"a\"")]).generation
@@ -51,14 +51,14 @@ struct CommitTests {
             Issue.record("\(outcome)")
             return
         }
-        #expect(generation.atAnyTurn == first.atAnyTurn)
+        #expect(generation.withoutRevision == first.withoutRevision)
         #expect(try LinuxFileSystem().status(first.path) == before)
         #expect(try fixture.names("generations/jwks").count == 1)
         #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("\"b\""))
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
     }
 
-    @Test("remembers whether the source had more; the same content, whole now, is no longer truncated")
+    @Test("stores whether the source had more content; the same complete content is no longer truncated")
     func truncated() throws {
         let fixture = try CacheFixture()
         #expect(try fixture.commit("one", truncated: true).generation.truncated)
@@ -77,7 +77,7 @@ struct CommitTests {
         #expect(try !fixture.commit("three").generation.truncated)
     }
 
-    @Test("remembers when the content of each generation expires, and what the same content states now")
+    @Test("stores when the content of each generation expires, and updates the time for the same content")
     func contentExpires() throws {
         let fixture = try CacheFixture()
         func expires() throws -> [WallTime?] {
@@ -97,7 +97,7 @@ struct CommitTests {
         #expect(Set(try expires()) == [WallTime(seconds: 6_000)])
     }
 
-    @Test("sets the mode that it is told, whatever the umask is")
+    @Test("sets the configured mode, whatever the umask is")
     func mode() throws {
         let fixture = try CacheFixture()
         var destination = CacheDestination.jwks
@@ -108,7 +108,7 @@ struct CommitTests {
         }
     }
 
-    @Test("need not come for a new mode: the copy at hand is closed at once, and stays the same generation")
+    @Test("is not necessary for a new mode: the copy is restricted immediately, and stays the same generation")
     func access() throws {
         let fixture = try CacheFixture()
         let generation = try fixture.commit("one", validators: [.tag("\"a\"")]).generation
@@ -117,9 +117,9 @@ struct CommitTests {
         destination.group = getegid()
         try fixture.cache.setAccess(destination)
         #expect(try TemporaryDirectory.mode(generation.path) == 0o640)
-        #expect(try fixture.cache.current("jwks") == generation.atAnyTurn)
+        #expect(try fixture.cache.current("jwks") == generation.withoutRevision)
         #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("\"a\""))
-        // Not another's file, and nothing where there is nothing.
+        // The file of another pipeline does not change, and a missing file is not made.
         destination.file = "other.json"
         destination.mode = 0o600
         try fixture.cache.setAccess(destination)
@@ -128,7 +128,7 @@ struct CommitTests {
         #expect(try TemporaryDirectory.mode(generation.path) == 0o640)
     }
 
-    @Test("of the same content gives the file a mode that was configured anew")
+    @Test("of the same content sets a mode that was changed in the configuration")
     func newMode() throws {
         let fixture = try CacheFixture()
         try fixture.commit("one")
@@ -139,7 +139,7 @@ struct CommitTests {
         #expect(try fixture.cache.current("jwks")?.number == 1)
     }
 
-    @Test("gives the file its group")
+    @Test("sets the group of the file")
     func group() throws {
         let fixture = try CacheFixture()
         var destination = CacheDestination.jwks
@@ -149,7 +149,7 @@ struct CommitTests {
         #expect(try LinuxFileSystem().status(path)?.group == getegid())
     }
 
-    @Test("leaves an open reader its old content")
+    @Test("does not change the content for a reader that has the file open")
     func openReader() throws {
         let fixture = try CacheFixture()
         let path = try fixture.commit("one").generation.path
@@ -162,7 +162,7 @@ struct CommitTests {
         #expect(try fixture.reader() == "another")
     }
 
-    @Test("keeps as many generations as it is told")
+    @Test("keeps as many generations as the destination says")
     func keep() throws {
         let fixture = try CacheFixture()
         for number in 1...5 { try fixture.commit("content \(number)") }
@@ -175,7 +175,7 @@ struct CommitTests {
         #expect(try fixture.cache.current("jwks")?.number == 6)
     }
 
-    @Test("is refused by name: empty, too small, too large, no room")
+    @Test("fails with a specific error for content that is empty, too small, too large, or does not fit")
     func refusals() throws {
         let fixture = try CacheFixture()
         let good = try fixture.commit("good").generation
@@ -195,7 +195,7 @@ struct CommitTests {
         #expect(try fixture.commit("", to: lax).generation.size == 0)
     }
 
-    @Test("is refused when less would be free than must stay free")
+    @Test("fails if less space would be free than must stay free")
     func reserve() throws {
         let directory = try TemporaryDirectory.forCache()
         let (cache, _) = try LocalCache.open(
@@ -210,8 +210,8 @@ struct CommitTests {
         #expect(try LinuxFileSystem().list(directory.cache + "/generations/jwks").isEmpty)
     }
 
-    @Test("of what is expected to leave too little room is not even begun, and nothing is left of it")
-    func noRoomFor() throws {
+    @Test("is not begun if the expected content leaves too little free space, and leaves no file")
+    func noSpaceFor() throws {
         let directory = try TemporaryDirectory.forCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
@@ -226,9 +226,9 @@ struct CommitTests {
         try cache.begin(.jwks, expecting: 1).discard()
     }
 
-    @Test("looks at the room again while it is long in coming")
-    func roomOnTheWay() throws {
-        let files = FaultyFileSystem()
+    @Test("checks the free space again while the content is written")
+    func spaceOnTheWay() throws {
+        let files = FailingFileSystem()
         let directory = try TemporaryDirectory.forCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
@@ -246,7 +246,7 @@ struct CommitTests {
         #expect(files.calls.count { $0 == "statvfs" } == 1)
     }
 
-    @Test("ends its writer: nothing can be written or committed afterwards")
+    @Test("ends its writer: writing or committing afterwards fails")
     func finished() throws {
         let fixture = try CacheFixture()
         let pending = try fixture.cache.begin(.jwks)
@@ -260,7 +260,7 @@ struct CommitTests {
         #expect(try fixture.reader() == "one")
     }
 
-    @Test("that is given up or dropped leaves nothing")
+    @Test("leaves no file if it is discarded or released")
     func discarded() throws {
         let fixture = try CacheFixture()
         let pending = try fixture.cache.begin(.jwks)
@@ -275,7 +275,7 @@ struct CommitTests {
         #expect(try fixture.cache.current("jwks") == nil)
     }
 
-    @Test("of several pipelines at once, and several of one, keeps each file and its generation together")
+    @Test("keeps each file and its generation together, with concurrent commits of several pipelines and of one")
     func concurrent() async throws {
         let fixture = try CacheFixture(TemporaryDirectory())
         let cache = fixture.cache
@@ -307,26 +307,26 @@ struct CommitTests {
 
 @Suite("Names and owners of files")
 struct CacheNameTests {
-    @Test("that are no single visible component are refused")
-    func faults() throws {
+    @Test("that are not a single visible path component are rejected")
+    func errors() throws {
         let fixture = try CacheFixture()
         let cases: [(String, CacheName.ValidationError)] = [
             ("", .empty), (".hidden", .leadingDot), ("..", .leadingDot), ("a/b", .slash),
             ("a\0b", .controlCharacter), ("a\nb", .controlCharacter),
             (String(repeating: "n", count: CacheLimits.nameBytes + 1), .tooLong),
         ]
-        for (name, fault) in cases {
-            #expect(CacheName.fault(in: name) == fault)
-            let error = CacheError.invalidName(name, reason: fault)
+        for (name, error) in cases {
+            #expect(CacheName.error(in: name) == error)
+            let error = CacheError.invalidName(name, reason: error)
             #expect(throws: error) { try fixture.cache.begin(CacheDestination(pipeline: "p", file: name)) }
             #expect(throws: error) { try fixture.cache.begin(CacheDestination(pipeline: name, file: "f")) }
         }
     }
 
-    @Test("of the longest length work")
+    @Test("of the greatest length work")
     func longest() throws {
         let name = String(repeating: "n", count: CacheLimits.nameBytes)
-        #expect(CacheName.fault(in: name) == nil)
+        #expect(CacheName.error(in: name) == nil)
         let fixture = try CacheFixture()
         try fixture.commit("one", to: CacheDestination(pipeline: name, file: name))
         #expect(try fixture.reader(name) == "one")
@@ -346,7 +346,7 @@ struct CacheNameTests {
         #expect(try fixture.cache.current("jwks")?.number == 1)
     }
 
-    @Test("can be exchanged by a new configuration; until the next commit nothing foreign is offered")
+    @Test("can be exchanged by a new configuration; until the next commit no foreign content is published")
     func exchanged() throws {
         let fixture = try CacheFixture()
         try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
@@ -365,7 +365,7 @@ struct CacheNameTests {
         #expect(try fixture.reader("x") == "of b")
     }
 
-    @Test("that a removed pipeline had are free for another; its content stays until then")
+    @Test("of a removed pipeline are free for another one; the content stays until the next commit")
     func takenOver() throws {
         let fixture = try CacheFixture()
         try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
@@ -378,7 +378,7 @@ struct CacheNameTests {
         #expect(try fixture.reader("x") == "of b")
     }
 
-    @Test("move with a pipeline: the same content is put under the new name and keeps its number")
+    @Test("move with a pipeline: the same content gets the new name and keeps its number")
     func moved() throws {
         let fixture = try CacheFixture()
         try fixture.commit("one", to: CacheDestination(pipeline: "a", file: "x"))

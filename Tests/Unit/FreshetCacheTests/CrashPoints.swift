@@ -5,23 +5,24 @@ import Testing
 
 @testable import FreshetCache
 
-/// A copy of both directories, as a crash at this point of something would leave them.
+/// A copy of both directories, as a crash at this point of an operation would leave them.
 struct CrashPoint: Sendable {
     var directory: TemporaryDirectory
     var number: Int
     var situation: Comment { "point \(number)" }
 
-    /// Everything before and after each system call of a deed that changed something, and after its last transaction.
+    /// The points before and after each system call of an operation that changed a file, and after its last
+    /// transaction.
     static func all(
-        of deed: (CacheFixture) throws -> Void, on make: (FaultyFileSystem) throws -> CacheFixture
+        of deed: (CacheFixture) throws -> Void, on make: (FailingFileSystem) throws -> CacheFixture
     ) throws -> [CrashPoint] {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let fixture = try make(files)
         let taken = Mutex<(points: [Result<CrashPoint, any Error>], state: [String])>(([], []))
         let source = fixture.directory
         let take: @Sendable () -> Void = {
             taken.withLock { taken in
-                // Many calls only look, and after one is before the next.
+                // Many calls only read, and the point after one call is the point before the next.
                 let state = Self.state(of: source.path)
                 if state == taken.state { return }
                 taken.state = state
@@ -36,7 +37,7 @@ struct CrashPoint: Sendable {
         return try taken.withLock { try $0.points.map { try $0.get() } }
     }
 
-    /// What differs where something has been done in a directory.
+    /// The state of a directory, which differs after each change.
     private static func state(of path: String) -> [String] {
         var status = stat()
         guard lstat(path, &status) == 0 else { return [] }
@@ -45,8 +46,8 @@ struct CrashPoint: Sendable {
         return ((try? LinuxFileSystem().list(path)) ?? []).reduce(into: [own]) { $0 += state(of: path + "/" + $1.name) }
     }
 
-    /// Each state of the files with each earlier state of the index: with synchronous=NORMAL any suffix of its transactions
-    /// may be lost. Points that lie between the same two transactions have the same index.
+    /// Combines each state of the files with each earlier state of the index: with synchronous=NORMAL any suffix of its
+    /// transactions may be lost. Points that are between the same two transactions have the same index.
     static func eachPowerCut(
         _ points: [CrashPoint], _ check: (TemporaryDirectory, Comment) throws -> Void
     ) throws {
@@ -62,17 +63,17 @@ struct CrashPoint: Sendable {
         }
     }
 
-    /// Does a deed once for each of its system calls, with a plan for that one.
+    /// Runs an operation once for each of its system calls, with a plan for that call.
     ///
-    /// - Parameter check: what is to hold afterwards.
+    /// - Parameter check: checks the state afterwards.
     static func eachCall(
-        of deed: (CacheFixture) throws -> Void, on make: (FaultyFileSystem) throws -> CacheFixture,
-        _ plan: (Int) -> FaultyFileSystem.Plan, _ check: (CacheFixture, Comment) throws -> Void
+        of deed: (CacheFixture) throws -> Void, on make: (FailingFileSystem) throws -> CacheFixture,
+        _ plan: (Int) -> FailingFileSystem.Plan, _ check: (CacheFixture, Comment) throws -> Void
     ) throws {
         var number = 1
         var failures = 0
         while true {
-            let files = FaultyFileSystem()
+            let files = FailingFileSystem()
             let fixture = try make(files)
             files.arm(plan(number))
             do {

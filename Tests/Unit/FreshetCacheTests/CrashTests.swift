@@ -5,23 +5,23 @@ import Testing
 
 @testable import FreshetCache
 
-/// One kind of commit, seen from just before it.
+/// One kind of commit, with the state before it.
 struct CommitScene: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// What was committed before, in this order.
+    /// The earlier commits, in this order.
     var before: [String]
     /// The content of the commit under test.
     var new: String
-    /// Done to the directories before the commit under test.
+    /// Changes of the directories before the commit under test.
     var prepare: @Sendable (CacheFixture) throws -> Void = { _ in }
-    /// What happens then.
-    var deed = Permission.commit
+    /// The operation under test.
+    var kind = CommitKind.commit
 
-    enum Permission {
+    enum CommitKind {
         case commit
-        /// The generation before becomes the current one: `new` is its content.
+        /// The previous generation becomes the current one: `new` is its content.
         case rollback
-        /// What a check refused becomes the current one: `new` is its content.
+        /// The rejected content becomes the current generation: `new` is its content.
         case acceptance
     }
 
@@ -30,36 +30,36 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         CommitScene(testDescription: "a changed one", before: ["old"], new: "new"),
         CommitScene(testDescription: "one that prunes", before: ["older", "old"], new: "new"),
         CommitScene(
-            testDescription: "one that makes room", before: ["older", "old"], new: "new",
+            testDescription: "a commit that frees space", before: ["older", "old"], new: "new",
             prepare: { fixture in
-                try refuse("bad")(fixture)
-                // For the copy and the new content alone.
-                fixture.cache.room.withLock { $0.limit = 6 }
+                try reject("bad")(fixture)
+                // Enough for the copy and the new content only.
+                fixture.cache.quota.withLock { $0.limit = 6 }
             }),
         CommitScene(testDescription: "an unchanged one", before: ["older", "old"], new: "old"),
         CommitScene(testDescription: "one that returns to earlier content", before: ["new", "old"], new: "new"),
-        CommitScene(testDescription: "one after the reader's file was removed", before: ["older", "old"], new: "old") {
+        CommitScene(testDescription: "one after the published file was removed", before: ["older", "old"], new: "old") {
             #expect(unlink($0.directory.cache + "/current/jwks.json") == 0)
         },
         CommitScene(testDescription: "one after the cache directory was removed", before: ["old"], new: "new") {
             TemporaryDirectory.remove($0.directory.cache)
         },
-        CommitScene(testDescription: "a rollback", before: ["older", "old"], new: "older", deed: .rollback),
+        CommitScene(testDescription: "a rollback", before: ["older", "old"], new: "older", kind: .rollback),
         CommitScene(
-            testDescription: "an acceptance", before: ["older", "old"], new: "new", prepare: refuse("new"),
-            deed: .acceptance),
+            testDescription: "an acceptance", before: ["older", "old"], new: "new", prepare: reject("new"),
+            kind: .acceptance),
     ]
 
-    private static func refuse(_ text: String) -> @Sendable (CacheFixture) throws -> Void {
+    private static func reject(_ text: String) -> @Sendable (CacheFixture) throws -> Void {
         { fixture in
             let pending = try fixture.cache.begin(.jwks)
             try pending.write(Array(text.utf8))
-            _ = try pending.setAside(because: "a check", validators: [.tag(text)], at: WallTime(seconds: 50))
+            _ = try pending.reject(because: "a check", validators: [.tag(text)], at: WallTime(seconds: 50))
         }
     }
 
-    /// A cache that has had the commits before.
-    func fixture(_ fileSystem: FaultyFileSystem) throws -> CacheFixture {
+    /// A cache with the earlier commits.
+    func fixture(_ fileSystem: FailingFileSystem) throws -> CacheFixture {
         let fixture = try CacheFixture(fileSystem: fileSystem)
         for (offset, text) in before.enumerated() {
             try fixture.commit(text, validators: [.tag(text)], at: Int64(offset))
@@ -69,17 +69,17 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     }
 
     func commit(_ fixture: CacheFixture) throws {
-        switch deed {
+        switch kind {
         case .commit: try fixture.commit(new, validators: [.tag(new)], at: 100)
         case .rollback: _ = try fixture.cache.rollBack(.jwks, to: nil)
         case .acceptance: _ = try fixture.cache.accept(.jwks, at: WallTime(seconds: 100))
         }
     }
 
-    /// The tag with which the origin is asked while this is what readers see: that of what it had last.
-    func tag(_ text: String) -> String { deed == .rollback ? before.last ?? text : text }
+    /// The tag in requests while readers see this content: the tag of the last content of the origin.
+    func tag(_ text: String) -> String { kind == .rollback ? before.last ?? text : text }
 
-    /// Readers and index agree on a whole generation, old or new, and nothing unfinished lies about.
+    /// Checks that readers and index agree on a complete generation, old or new, and that no unfinished file is left.
     func checkAgreement(_ fixture: CacheFixture, _ situation: Comment) throws {
         let system = LinuxFileSystem()
         let path = fixture.directory.cache + "/current/jwks.json"
@@ -92,8 +92,8 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
             #expect(current.size == Int64(text.utf8.count), situation)
         }
         #expect(try fixture.names("current") == (text == nil ? [] : ["jwks.json"]), situation)
-        // What was refused stays aside until it is the copy.
-        let names = try fixture.names("generations/jwks").filter { CacheLayout.refusedDigest($0) == nil }
+        // Rejected content is kept until it is the copy.
+        let names = try fixture.names("generations/jwks").filter { CacheLayout.rejectedDigest($0) == nil }
         #expect(names.allSatisfy { StoredContent(name: $0) != nil }, situation)
         for name in names {
             let stored = try #require(StoredContent(name: name))
@@ -102,14 +102,14 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// The cache can be used as if nothing had happened.
+    /// Checks that the cache works as if nothing had happened.
     func checkUse(_ fixture: CacheFixture, _ situation: Comment) throws {
         let number = try fixture.cache.current("jwks")?.number ?? 0
         let next = try fixture.commit("next", validators: [.tag("next")], at: 200).generation
         #expect(next.number > number, situation)
         #expect(try fixture.reader() == "next", situation)
         #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("next"), situation)
-        let names = try fixture.names("generations/jwks").filter { CacheLayout.refusedDigest($0) == nil }
+        let names = try fixture.names("generations/jwks").filter { CacheLayout.rejectedDigest($0) == nil }
         #expect(names.count <= CacheDestination.jwks.keep, situation)
     }
 }
@@ -120,7 +120,7 @@ struct CrashTests {
         try CrashPoint.all(of: scene.commit, on: scene.fixture)
     }
 
-    /// What readers see before anything is mended.
+    /// The content that readers see before any repair.
     private func readers(_ point: CrashPoint) throws -> String? {
         let path = point.directory.cache + "/current/jwks.json"
         guard try LinuxFileSystem().status(path) != nil else { return nil }
@@ -151,7 +151,7 @@ struct CrashTests {
                     #expect(
                         try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag(scene.tag(text)),
                         situation)
-                    #expect(current.isBehind == ((scene.deed == .rollback) && text == scene.new), situation)
+                    #expect(current.isBehind == ((scene.kind == .rollback) && text == scene.new), situation)
                 } else {
                     text = ""
                 }
@@ -167,7 +167,7 @@ struct CrashTests {
     }
 
     @Test(
-        "of the machine, which also loses the index's newest transactions, they agree as well",
+        "of the machine, which also loses the newest transactions, readers and index agree",
         arguments: CommitScene.all)
     func powerCut(scene: CommitScene) throws {
         try CrashPoint.eachPowerCut(try points(scene)) { directory, situation in
@@ -181,7 +181,7 @@ struct CrashTests {
         }
     }
 
-    @Test("and without any index, content and its owner are found again", arguments: CommitScene.all)
+    @Test("that loses the index, content and its owner are found again", arguments: CommitScene.all)
     func lostIndex(scene: CommitScene) throws {
         for point in try points(scene) {
             TemporaryDirectory.remove(point.directory.state)
@@ -196,9 +196,10 @@ struct CrashTests {
 
 @Suite("When a system call fails")
 struct ValidationErrorTests {
-    @Test("during a commit, readers and index agree at once, and after a start", arguments: CommitScene.all)
+    @Test("during a commit, readers and index agree immediately and after a start", arguments: CommitScene.all)
     func anyCall(scene: CommitScene) throws {
-        // Each call with two errors, and over the scenes with all: each with all would take three times as long.
+        // Each call fails with two errors; all scenes together use all errors: each call with all errors would take
+        // three times as long.
         let errors = [EIO, ENOSPC, EDQUOT, EMFILE, EROFS, ENOENT]
         let first = try #require(CommitScene.all.firstIndex { $0.testDescription == scene.testDescription })
         for shift in [0, errors.count / 2] {
@@ -208,15 +209,15 @@ struct ValidationErrorTests {
         }
     }
 
-    @Test("and all after it, a start mends what is left", arguments: CommitScene.all)
+    @Test("and all later calls fail too, a start repairs the remains", arguments: CommitScene.all)
     func allCalls(scene: CommitScene) throws {
-        try enumerate(scene) { FaultyFileSystem.Plan.stop(at: $0) }
+        try enumerate(scene) { FailingFileSystem.Plan.stop(at: $0) }
     }
 
-    /// One run for each call of the commit.
-    private func enumerate(_ scene: CommitScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
+    /// Runs the commit once for each of its calls.
+    private func enumerate(_ scene: CommitScene, _ plan: (Int) -> FailingFileSystem.Plan) throws {
         try CrashPoint.eachCall(of: scene.commit, on: scene.fixture, plan) { fixture, situation in
-            // Asking first: a pipeline that could not be mended at once is mended by the next who asks.
+            // Read first: the next access repairs a pipeline that could not be repaired immediately.
             let current = try fixture.cache.current("jwks")
             let text = try fixture.readerIfAny()
             #expect((text == nil) == (current == nil), situation)
@@ -232,9 +233,9 @@ struct ValidationErrorTests {
         }
     }
 
-    @Test("in one commit, another candidate of the same pipeline is not hurt")
+    @Test("in one commit, another candidate of the same pipeline is not affected")
     func otherCandidate() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("old")
         let other = try fixture.cache.begin(.jwks)
@@ -250,9 +251,9 @@ struct ValidationErrorTests {
         #expect(try fixture.reader() == "other")
     }
 
-    @Test("for want of room, the error says so and the copy stays")
-    func noRoom() throws {
-        let files = FaultyFileSystem()
+    @Test("because the disk is full, the error says so and the copy stays")
+    func noSpace() throws {
+        let files = FailingFileSystem()
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("old")
         let pending = try fixture.cache.begin(.jwks)
@@ -268,9 +269,9 @@ struct ValidationErrorTests {
         #expect(try fixture.names("generations/jwks").count == 1)
     }
 
-    @Test("a commit asks for no more calls than it needs")
+    @Test("a commit makes only the necessary system calls")
     func calls() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("old")
         files.arm(.nothing)

@@ -4,22 +4,22 @@ import Testing
 
 @testable import FreshetCache
 
-/// A cache with a row in each table of its index, to be damaged.
+/// A cache with a row in each table of its index, which a test damages.
 struct DamagedIndex {
     let directory: TemporaryDirectory
-    /// When the first commit was, in seconds since 1970: in 2023.
+    /// The time of the first commit, in seconds since 1970: in 2023.
     static let time: Int64 = 1_700_000_000
 
     var path: String { directory.state + "/index.sqlite" }
 
-    /// Two pipelines, one of them of several files, that have all that the index remembers.
+    /// Two pipelines, one of them with several files, that use all tables of the index.
     static func pristine() throws -> DamagedIndex {
         let fixture = try CacheFixture()
         let (cache, now) = (fixture.cache, WallTime(seconds: Self.time + 3))
         try fixture.commit("older", validators: [.tag("older")], at: time)
         try fixture.commit("current", validators: [.tag("current")], at: time + 1, contentExpires: time + 90)
         try fixture.commitSet("set", at: time + 1)
-        try fixture.refuse("bad", at: time + 2)
+        try fixture.reject("bad", at: time + 2)
         try cache.record(
             RunRecord(
                 number: 7, pipeline: "jwks", causes: "start", started: WallTime(seconds: time), finished: now,
@@ -31,13 +31,14 @@ struct DamagedIndex {
         try cache.keepParts(
             of: "jwks", new: ["": SnapshotPart(binding: "b", entityTag: "e", value: [1], pages: pages)]
         ) { _ in true }
-        _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["tell"], told: nil)])
-        let told = HookContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
+        _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
+        let notified = HookContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
         try cache.record(
-            HookRecord(told: told, tried: told, attempts: 2, failingSince: now, error: "e"), of: "tell", of: "jwks")
+            HookRecord(notified: notified, tried: notified, attempts: 2, failingSince: now, error: "e"), of: "a",
+            of: "jwks")
         try cache.transaction { (index) throws(SQLiteError) in
             let id = try index.ensurePipeline("jwks").id
-            try index.accept(told.content.digest, of: id)
+            try index.accept(notified.content.digest, of: id)
         }
         return DamagedIndex(directory: fixture.directory)
     }
@@ -55,13 +56,13 @@ struct DamagedIndex {
         ) { (table: $0.text(0), column: $0.text(1), type: $0.text(2)) }
     }
 
-    /// Gives a column of all rows a value, as an expression of SQL. Where rows would be the same then, one has it.
+    /// Sets a column of all rows to an SQL expression. If the rows would then be equal, only one row gets it.
     func set(_ column: String, of table: String, to expression: String) throws {
         var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
         try database.run("UPDATE OR IGNORE \(table) SET \(column) = \(expression)")
     }
 
-    /// The same, whatever type the table says that the column has.
+    /// The same, regardless of the declared type of the column.
     func force(_ column: String, of table: String, to expression: String) throws {
         let texts: [(row: Int64, text: String)]
         do {
@@ -73,7 +74,7 @@ struct DamagedIndex {
         }
         do {
             var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
-            // A row's own number is an integer on any disk.
+            // A rowid is always an integer.
             try? database.run("UPDATE OR IGNORE \(table) SET \(column) = \(expression)")
             try rewrite(texts, &database)
         }
@@ -97,18 +98,18 @@ struct DamagedIndex {
         return result
     }
 
-    /// Starts on it, and looks at what a user must have: what was published, an answer to each question, the next content, one
-    /// report of what was wrong, and nothing to report at the next start.
+    /// Starts with the index, and checks the guarantees for a user: the published files, a result for each query, the
+    /// next commit, one report of the errors, and no report at the next start.
     ///
-    /// - Parameter isNamed: the names of pipelines are those that are configured.
-    /// - Returns: what the start reported.
+    /// - Parameter isNamed: whether the names of pipelines are the configured ones.
+    /// - Returns: the report of the start.
     @discardableResult
     func check(_ situation: Comment, isThorough: Bool = true, isNamed: Bool = true) throws -> RecoveryReport {
         let report: RecoveryReport
         do {
             let fixture = try CacheFixture(directory, limit: 1 << 20)
             report = fixture.report
-            // As the daemon does.
+            // This is what the daemon does.
             try fixture.cache.assign([("jwks", "jwks.json"), ("shop", "catalogue.stamp")], sets: ["shop"])
             #expect(try fixture.reader() == "current", situation)
             #expect(try fixture.seen == .of("set"), situation)
@@ -129,27 +130,27 @@ struct DamagedIndex {
         return report
     }
 
-    /// Asks everything, and adds to all that can be added to.
+    /// Calls all queries, and writes to all tables.
     private func use(_ fixture: CacheFixture, _ situation: Comment, isNamed: Bool) throws {
         let cache = fixture.cache
         for (name, memory) in try cache.memories(key: "binding") {
-            #expect(CacheName.fault(in: name) == nil, situation)
+            #expect(CacheName.error(in: name) == nil, situation)
             #expect(memory.lastRun <= IndexBounds.numbers.upperBound, situation)
             #expect(memory.requests.allSatisfy { IndexBounds.counts.contains($0.count) }, situation)
             #expect(memory.pages.allSatisfy { IndexBounds.counts.contains($0.count) }, situation)
-            if let refused = memory.refused { #expect(refused.keptUntil >= refused.refusedAt, situation) }
+            if let rejected = memory.rejected { #expect(rejected.keptUntil >= rejected.rejectedAt, situation) }
             _ = try cache.memory(name, key: "binding")
         }
         let usage = cache.usage.bytes
         #expect((0...10_000).contains(usage), "\(situation): \(usage) bytes")
         _ = try (cache.history("jwks"), cache.runs("jwks"), cache.part("", of: "jwks"), cache.holdings(besides: []))
-        let findings = try cache.examine("jwks").findings.filter { ![.refusedDamaged, .unfinished].contains($0.kind) }
+        let findings = try cache.examine("jwks").findings.filter { ![.rejectedDamaged, .unfinished].contains($0.kind) }
         #expect(findings == [] || !isNamed, situation)
-        let hooks = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["tell"], told: nil)])
-        var record = try #require(hooks["jwks"]?["tell"])
+        let hooks = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
+        var record = try #require(hooks["jwks"]?["a"])
         #expect(IndexBounds.counts.contains(record.attempts), situation)
         record.attempts += 1
-        try cache.record(record, of: "tell", of: "jwks")
+        try cache.record(record, of: "a", of: "jwks")
         if try cache.current("jwks")?.pinnedAt != nil { _ = try cache.unpin("jwks") }
         let made = try fixture.commit("next", at: Self.time + 1000)
         #expect(made.generation.number > 0, situation)
@@ -164,9 +165,9 @@ struct DamagedIndex {
 }
 
 extension IndexBounds {
-    /// The extremes of an integer.
+    /// The greatest and smallest integers.
     static let extremes = ["-9223372036854775808", "-1", "0", "1", "2147483647", "9223372036854775807"]
-    /// Values that are no such number, or no such text.
+    /// Values of a wrong type, for numbers and for texts.
     static let others = [
         "NULL", "9e999", "-9e999", "1e300", "0.5", "'text'", "x'ff00'", "''", "x''", "hex(zeroblob(50000))",
         "zeroblob(100000)", "'../../etc' || char(13, 10) || 'a: b' || char(769, 769, 769)",

@@ -5,9 +5,9 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("With a damaged index, what was published stays, and the cache starts and works", .serialized)
+@Suite("With a damaged index, published files stay, and the cache starts and works", .serialized)
 struct DamagedIndexTests {
-    // Those that are long give way: other tests need the thread too.
+    // Long tests yield: other tests need the thread too.
 
     @Test("each integer column at its extremes")
     func extremes() async throws {
@@ -26,12 +26,12 @@ struct DamagedIndexTests {
     func types() async throws {
         let pristine = try DamagedIndex.pristine()
         for (offset, (table, column, _)) in try pristine.columns().enumerated() {
-            // A third of them each, others for the next column.
+            // A third of the values for each column, other values for the next column.
             for (number, value) in IndexBounds.others.enumerated() where (offset + number) % 3 == 0 {
                 await Task.yield()
                 let damaged = try pristine.copied()
                 try damaged.force(column, of: table, to: value)
-                // Another name is as good as any: what belongs to it is not asked for.
+                // Any name is valid for a pipeline: rows that belong to another name are not queried.
                 let isNamed = column != "name" || value != "'text'"
                 try damaged.check("\(table).\(column) is \(value)", isNamed: isNamed)
             }
@@ -48,7 +48,7 @@ struct DamagedIndexTests {
         }
         #expect(pages.count > 1)
         for offset in pages.flatMap({ $0..<$0 + 4096 }) where offset < 128 || bytes[offset] != 0 {
-            // The header with all masks; of the rest each byte with one of them.
+            // The bytes of the header with all masks; the other bytes with one mask each.
             let masks: [UInt8] = [0x01, 0x80, 0xff]
             for mask in offset < 128 ? masks : offset % 10 == 0 ? [masks[offset / 10 % 3]] : [] {
                 await Task.yield()
@@ -72,7 +72,7 @@ struct DamagedIndexTests {
             let damaged = try pristine.copied()
             try TemporaryDirectory.write(Array(bytes[..<length]), to: damaged.path)
             let report = try damaged.check("\(length) bytes", isThorough: length % 16 == 0)
-            // The last byte may be one of a value.
+            // The last byte may belong to a value.
             if length > 0, length < bytes.count - 1 { #expect(report.isRebuilt, "\(length) bytes") }
         }
     }
@@ -93,7 +93,7 @@ struct DamagedIndexTests {
         }
     }
 
-    @Test("a log and a shared memory that are none", arguments: ["-wal", "-shm"])
+    @Test("a log or shared memory with invalid content", arguments: ["-wal", "-shm"])
     func log(suffix: String) throws {
         let pristine = try DamagedIndex.pristine()
         for length in [0, 1, 31, 32, 33, 4096, 70_000] {
@@ -104,7 +104,7 @@ struct DamagedIndexTests {
         }
     }
 
-    @Test("a table that is gone, an additional one, and a trigger")
+    @Test("a missing table, an additional table, and a trigger")
     func otherSchema() throws {
         let pristine = try DamagedIndex.pristine()
         for statement in [
@@ -119,7 +119,7 @@ struct DamagedIndexTests {
             let report = try damaged.check("\(statement)")
             #expect(report.isRebuilt, "\(statement)")
         }
-        // What ANALYZE makes is nothing of the format.
+        // The tables of ANALYZE are not part of the format.
         let analyzed = try pristine.copied()
         do {
             var database = try SQLiteDatabase(path: analyzed.path, busyTimeout: 1000)
@@ -128,7 +128,7 @@ struct DamagedIndexTests {
         #expect(try analyzed.check("ANALYZE").index == .opened)
     }
 
-    @Test("a wrong number of the format beside the right tables is put right, and nothing is lost")
+    @Test("a wrong format number with the right tables is repaired, and no data is lost")
     func formatNumber() throws {
         for number in [0, 1, CacheIndex.knownVersion - 1, CacheIndex.knownVersion + 1, 1 << 30, -5] {
             let damaged = try DamagedIndex.pristine()
@@ -142,9 +142,9 @@ struct DamagedIndexTests {
         }
     }
 
-    @Test("an index of a format that has the tables of the next one is brought up to date")
+    @Test("an index of a format with the same tables as the next format is migrated")
     func sameTables() throws {
-        // The step to format 15 changes rows alone.
+        // The step to format 15 only changes rows.
         for (stated, repairs) in [(14, []), (3, ["the number of the format"])] {
             let damaged = try DamagedIndex.pristine()
             do {
@@ -164,7 +164,7 @@ struct DamagedIndexTests {
         }
     }
 
-    @Test("an expiry of content that is lost has the next answer be whole, which states it again")
+    @Test("a lost expiry time makes the next response complete, which states the time again")
     func contentExpiry() throws {
         let damaged = try DamagedIndex.pristine()
         try damaged.set("content_expires", of: "generations", to: "-1")
@@ -177,7 +177,7 @@ struct DamagedIndexTests {
         #expect(try fixture.cache.current("jwks")?.contentExpires == nil)
     }
 
-    @Test("what is kept stays in the history, whose rows are lost")
+    @Test("kept generations stay in the history after its rows are lost")
     func history() throws {
         let damaged = try DamagedIndex.pristine()
         let kept = try CacheFixture(damaged.copied().directory).cache.history("jwks").filter(\.isKept).map(\.digest)
@@ -193,21 +193,21 @@ struct DamagedIndexTests {
         let ruled = IndexValidation.tables.flatMap { table, rules in rules.map { "\(table).\($0.column)" } }
         #expect(Set(ruled) == columns && ruled.count == columns.count)
         #expect(columns.count > 80)
-        // And a row, or nothing of it was tried above.
+        // The table also has a row; otherwise the tests above did not damage it.
         var database = try SQLiteDatabase(path: pristine.path, busyTimeout: 1000)
         for (table, _) in IndexValidation.tables {
             #expect(try database.row("SELECT count(*) FROM \(table)", read: { $0.integer(0) }) ?? 0 > 0, "\(table)")
         }
     }
 
-    @Test("what an undamaged index has is in its range, and nothing is reported")
+    @Test("all values of an undamaged index are in range, and nothing is reported")
     func undamaged() throws {
         let report = try DamagedIndex.pristine().check("undamaged")
         #expect(report == RecoveryReport(index: .opened))
     }
 
     @Test("a few damaged indexes are kept, the newest first")
-    func setAside() throws {
+    func movedAside() throws {
         let damaged = try DamagedIndex.pristine()
         for number in 0..<CacheLimits.damagedIndexes + 2 {
             try TemporaryDirectory.write(Array("damaged \(number)".utf8), to: damaged.path)
@@ -220,37 +220,37 @@ struct DamagedIndexTests {
         #expect(try TemporaryDirectory.read(damaged.path + ".damaged.2") == Array("damaged 2".utf8))
     }
 
-    @Test("and damage that comes while it runs has a new index made, once, without a stop")
+    @Test("damage during use makes the cache replace the index once, without a stop")
     func whileItRuns() throws {
         let damaged = try DamagedIndex.pristine()
-        let told = Told()
-        let fixture = try CacheFixture(damaged.directory, rebuilt: { told.note($0, $1) })
+        let notified = Told()
+        let fixture = try CacheFixture(damaged.directory, rebuilt: { notified.note($0, $1) })
         fixture.cache.flush()
         var bytes = try TemporaryDirectory.read(damaged.path)
         for offset in 4096..<bytes.count { bytes[offset] = 0x5a }
         try TemporaryDirectory.write(bytes, to: damaged.path)
         fixture.cache.index.withLock { index in
-            // Its pages are read again.
+            // The pages of the index are read again.
             try? index.database.execute("PRAGMA shrink_memory")
         }
         #expect(throws: CacheError.self) { try fixture.cache.memories(key: "binding") }
-        #expect(told.reports.count == 1 && told.reports.first?.hasPrefix(damaged.path) == true)
+        #expect(notified.reports.count == 1 && notified.reports.first?.hasPrefix(damaged.path) == true)
         #expect(try fixture.cache.current("jwks")?.number == 2)
         #expect(try fixture.cache.current("shop") != nil)
         #expect(try fixture.reader() == "current")
         #expect(try fixture.seen == .of("set"))
         #expect(try fixture.commit("next", at: DamagedIndex.time + 1000).generation.number == 3)
         #expect(try fixture.commitSet("two", at: DamagedIndex.time + 1000).generation.number == 2)
-        #expect(told.reports.count == 1)
+        #expect(notified.reports.count == 1)
         #expect(try LinuxFileSystem().status(damaged.path + ".damaged") != nil)
-        // What a check had rejected belongs to nobody now, and the next start removes it.
+        // The rejected content is not in the new index, and the next start removes it.
         #expect(try fixture.cache.examine("jwks").findings.filter { $0.kind != .unfinished } == [])
     }
 }
 
-@Suite("Leftovers of a process that was killed")
+@Suite("Leftovers of a killed process")
 struct ManyLeftoversTests {
-    @Test("are removed later if they are many, and what is there beside them works meanwhile")
+    @Test("are removed later if there are many, and the files next to them work meanwhile")
     func many() throws {
         let directory = try TemporaryDirectory.forCache()
         do {
@@ -270,9 +270,9 @@ struct ManyLeftoversTests {
                 }
             }
         }
-        let refused = try ContentDigest(of: Array("bad".utf8)).description
+        let rejected = try ContentDigest(of: Array("bad".utf8)).description
         let digests = try (0..<count).map { try ContentDigest(of: [UInt8(truncatingIfNeeded: $0), UInt8($0 / 256)]) }
-        for digest in digests.map(\.description) + [refused] {
+        for digest in digests.map(\.description) + [rejected] {
             try TemporaryDirectory.write(Array("bad".utf8), to: directory.cache + "/generations/jwks/refused-\(digest)")
         }
         func left(_ fixture: CacheFixture) throws -> Int {
@@ -281,26 +281,26 @@ struct ManyLeftoversTests {
             }
         }
         let fixture = try CacheFixture(directory)
-        // The start has removed few of them.
+        // The start has removed a few of them.
         #expect(try left(fixture) == 4 * count + 1 - Leftovers.atStart)
         #expect(try fixture.cache.current("jwks")?.number == 1)
         #expect(try fixture.commit("two").generation.number == 2)
         #expect(try fixture.commitSet("other").generation.number == 2)
-        // What is kept aside by now stays, although a leftover has its name; and so does what is being written.
-        try fixture.refuse("bad")
+        // Rejected content stays although a leftover has the same name; content that is being written stays too.
+        try fixture.reject("bad")
         let pending = try fixture.cache.begin(.jwks)
         try pending.write([1, 2, 3])
         var batches = 0
         while fixture.cache.removeLeftovers(atMost: 100) { batches += 1 }
         #expect(batches >= 10)
         #expect(try left(fixture) == 2)
-        #expect(try fixture.names("generations/jwks").contains("refused-" + refused))
+        #expect(try fixture.names("generations/jwks").contains("refused-" + rejected))
         _ = try pending.commit(at: WallTime(seconds: 3000))
         #expect(try fixture.reader() == "\u{1}\u{2}\u{3}")
         #expect(try fixture.seen == .of("other"))
     }
 
-    @Test("that have the name of a lost copy are counted right while they go")
+    @Test("with the name of a lost copy are counted correctly while they are removed")
     func lost() throws {
         let directory = try TemporaryDirectory.forCache()
         do { try CacheFixture(directory).commit("one") }
@@ -323,7 +323,7 @@ extension RecoveryReport {
     fileprivate var isRebuilt: Bool { if case .rebuilt = index { true } else { false } }
 }
 
-/// What was told of new indexes.
+/// The reports about replaced indexes.
 private final class Told: Sendable {
     private let stored = Mutex<[String]>([])
 

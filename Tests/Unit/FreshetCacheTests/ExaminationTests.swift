@@ -28,20 +28,20 @@ private struct Examined {
         return generations + "/" + name
     }
 
-    /// Everything, as the daemon does it.
-    func examine(mends: Bool = false) throws -> [CacheFinding] {
-        try cache.examineIndex().findings + cache.examineStrays(mends: mends).findings
-            + cache.examinable().flatMap { try cache.examine($0, mends: mends).findings }
+    /// Examines the whole cache, as the daemon does.
+    func examine(repairs: Bool = false) throws -> [CacheFinding] {
+        try cache.examineIndex().findings + cache.examineStrays(repairs: repairs).findings
+            + cache.examinable().flatMap { try cache.examine($0, repairs: repairs).findings }
     }
 
-    /// Finds exactly these, mends them all, and finds nothing more.
+    /// Checks that an examination finds exactly these errors, repairs them all, and finds no more.
     func expect(_ kinds: [CacheFinding.Kind], left: [CacheFinding.Kind] = []) throws {
         let found = try examine()
         #expect(found.map(\.kind) == kinds)
-        #expect(found.allSatisfy { !$0.isMended })
-        let mended = try examine(mends: true)
-        #expect(mended.filter { !$0.isMended }.map(\.kind) == left)
-        #expect(mended.filter(\.isMended).map(\.kind) == kinds.filter { !left.contains($0) })
+        #expect(found.allSatisfy { !$0.isRepaired })
+        let repaired = try examine(repairs: true)
+        #expect(repaired.filter { !$0.isRepaired }.map(\.kind) == left)
+        #expect(repaired.filter(\.isRepaired).map(\.kind) == kinds.filter { !left.contains($0) })
         #expect(try examine().map(\.kind) == left)
     }
 
@@ -50,7 +50,7 @@ private struct Examined {
     }
 }
 
-/// Writes over a file without making another of it.
+/// Overwrites a file in place.
 private func damage(_ path: String) throws {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)
@@ -60,18 +60,18 @@ private func damage(_ path: String) throws {
 
 @Suite("An examination of the cache")
 struct ExaminationTests {
-    @Test("finds nothing where all is as it was committed, and counts what it has read")
+    @Test("finds no error in an undamaged cache, and counts the content that it has read")
     func sound() throws {
         let scene = try Examined()
         try scene.expect([])
         let examination = try scene.cache.examine("jwks")
-        #expect(examination.generations == 2 && examination.bytes == 6 && examination.offered == nil)
+        #expect(examination.generations == 2 && examination.bytes == 6 && examination.published == nil)
         #expect(try scene.cache.examine("unknown") == CacheExamination())
         #expect(try scene.cache.examinable() == ["jwks"])
         #expect(try scene.fixture.names("") == ["current", "generations"])
     }
 
-    @Test("finds an older generation that is damaged, which a repair removes")
+    @Test("finds a damaged older generation, which a repair removes")
     func olderGeneration() throws {
         let scene = try Examined()
         try damage(try scene.path(1))
@@ -82,14 +82,14 @@ struct ExaminationTests {
         #expect(try scene.cache.validators("jwks", url: "https://example.com/jwks") == .tag("two"))
     }
 
-    @Test("finds a copy that is damaged: a repair puts the newest whole generation there, and the next request is new")
+    @Test("finds a damaged copy: a repair restores the newest undamaged generation; the next request is unconditional")
     func copy() throws {
         let scene = try Examined()
         try damage(scene.copy)
         #expect(try scene.examine().map(\.kind) == [.contentDamaged, .copyDamaged])
-        let mended = try scene.cache.examine("jwks", mends: true)
-        #expect(mended.findings.allSatisfy { $0.isMended })
-        #expect(mended.offered?.number == 1 && (mended.offered?.turn ?? 0) > 0)
+        let repaired = try scene.cache.examine("jwks", repairs: true)
+        #expect(repaired.findings.allSatisfy { $0.isRepaired })
+        #expect(repaired.published?.number == 1 && (repaired.published?.revision ?? 0) > 0)
         #expect(try scene.fixture.reader() == "one")
         #expect(try scene.cache.validators("jwks", url: "https://example.com/jwks") == nil)
         #expect(try scene.examine().isEmpty)
@@ -97,12 +97,12 @@ struct ExaminationTests {
         #expect(try scene.fixture.commit("two", to: scene.destination).generation.number == 3)
     }
 
-    @Test("that finds nothing whole has a repair take it all away, so that it is fetched anew")
+    @Test("that finds only damaged content removes it all in a repair, so that it is fetched again")
     func allDamaged() throws {
         let scene = try Examined()
         try damage(try scene.path(1))
         try damage(scene.copy)
-        #expect(try scene.examine(mends: true).allSatisfy { $0.isMended })
+        #expect(try scene.examine(repairs: true).allSatisfy { $0.isRepaired })
         #expect(try scene.fixture.readerIfAny() == nil)
         #expect(try scene.cache.current("jwks") == nil)
         #expect(try scene.fixture.names("generations/jwks").isEmpty)
@@ -110,7 +110,7 @@ struct ExaminationTests {
         #expect(try scene.fixture.commit("two", to: scene.destination).generation.number == 3)
     }
 
-    @Test("finds a copy that is gone, and another file in its place, which a repair moves aside as it is")
+    @Test("finds a missing copy, and another file in its place, which a repair moves aside unchanged")
     func foreignCopy() throws {
         let scene = try Examined()
         #expect(unlink(scene.copy) == 0)
@@ -126,7 +126,7 @@ struct ExaminationTests {
         #expect(try TemporaryDirectory.mode(scene.fixture.directory.cache + "/strays") == 0o700)
     }
 
-    @Test("follows no link, wherever it stands, and writes through none")
+    @Test("does not follow symbolic links, and does not write through them")
     func links() throws {
         let scene = try Examined()
         let elsewhere = scene.fixture.directory.path + "/elsewhere"
@@ -138,12 +138,12 @@ struct ExaminationTests {
         #expect(symlink(elsewhere, one) == 0)
         try scene.expect([.contentDamaged, .copyDamaged])
         #expect(try scene.fixture.reader() == "two")
-        // A whole directory of the same content behind a link is not ours either.
+        // An undamaged directory with the same content behind a link is foreign too.
         let moved = scene.fixture.directory.path + "/moved"
         #expect(rename(scene.generations, moved) == 0)
         #expect(symlink(moved, scene.generations) == 0)
         #expect(try scene.examine().map(\.kind) == [.stray, .contentMissing])
-        #expect(try scene.examine(mends: true).allSatisfy { $0.isMended })
+        #expect(try scene.examine(repairs: true).allSatisfy { $0.isRepaired })
         #expect(try scene.examine().isEmpty)
         #expect(
             try LinuxFileSystem().list(moved).map(\.name) == [
@@ -153,12 +153,12 @@ struct ExaminationTests {
         #expect(try scene.fixture.commit("three", to: scene.destination).generation.number == 3)
     }
 
-    @Test("finds a copy that is no link to its generation, and a generation that is gone while readers have it")
+    @Test("finds a copy that is not a link to its generation, and a missing generation that readers still have")
     func hardLinks() throws {
         let scene = try Examined()
         #expect(unlink(scene.copy) == 0)
         try TemporaryDirectory.write(Array("two".utf8), to: scene.copy)
-        try scene.expect([.copyApart])
+        try scene.expect([.copyDuplicated])
         #expect(try LinuxFileSystem().status(scene.copy)?.links == 2)
         let two = try scene.path(2)
         #expect(unlink(two) == 0)
@@ -167,11 +167,11 @@ struct ExaminationTests {
         #expect(unlink(try scene.path(1)) == 0)
         try scene.expect([.contentMissing])
         #expect(try scene.cache.history("jwks").map(\.isKept) == [true, false])
-        // A start finds nothing to be mended.
+        // A start finds nothing to repair.
         #expect(try scene.cache.current("jwks")?.number == 2)
     }
 
-    @Test("finds what does not belong there, and spares what a commit is at work with")
+    @Test("finds foreign files, but not the files of a commit in progress")
     func strays() throws {
         let scene = try Examined()
         let directory = scene.fixture.directory.cache
@@ -185,12 +185,12 @@ struct ExaminationTests {
         try TemporaryDirectory.write([1], to: directory + "/generations/jwks/9-\(digest)")
         #expect(mkdir(directory + "/current/directory", 0o755) == 0)
         try TemporaryDirectory.write([1], to: directory + "/generations/file")
-        // An old name of the copy, as a changed cache.file leaves one.
+        // An old name of the copy, as a changed `cache.file` leaves it.
         #expect(link(scene.copy, directory + "/current/old.json") == 0)
         let found = try scene.examine()
         let counts = Dictionary(grouping: found, by: \.kind).mapValues(\.count)
         #expect(counts == [.unfinished: 2, .stray: 5, .contentUnknown: 1])
-        #expect(try scene.examine(mends: true).allSatisfy { $0.isMended })
+        #expect(try scene.examine(repairs: true).allSatisfy { $0.isRepaired })
         #expect(try scene.examine().isEmpty)
         #expect(try scene.fixture.names("current") == ["jwks.json"])
         #expect(try scene.fixture.names("strays").count == 4)
@@ -198,48 +198,48 @@ struct ExaminationTests {
         #expect(try scene.fixture.reader() == "three")
     }
 
-    @Test("finds what a check refused, if it is damaged, and what was refused before it")
-    func refusedContent() throws {
+    @Test("finds damaged rejected content, and earlier rejected content")
+    func rejectedContent() throws {
         let scene = try Examined()
         let pending = try scene.cache.begin(scene.destination)
         try pending.write(Array("bad".utf8))
-        guard case .kept(let refused) = try pending.setAside(because: "shrunken", at: WallTime(seconds: 5)) else {
-            Issue.record("not kept aside")
+        guard case .kept(let rejected) = try pending.reject(because: "shrunken", at: WallTime(seconds: 5)) else {
+            Issue.record("the content was not kept")
             return
         }
         try scene.expect([])
         try TemporaryDirectory.write([], to: scene.generations + "/refused-\(try ContentDigest(of: [1]))")
         try scene.expect([.unfinished])
-        try damage(scene.generations + "/refused-\(refused.digest)")
-        try scene.expect([.refusedDamaged])
-        #expect(try scene.cache.refused("jwks", at: WallTime(seconds: 6)) == nil)
+        try damage(scene.generations + "/refused-\(rejected.digest)")
+        try scene.expect([.rejectedDamaged])
+        #expect(try scene.cache.rejected("jwks", at: WallTime(seconds: 6)) == nil)
         #expect(try scene.fixture.names("generations/jwks").count == 2)
     }
 
-    @Test("of a pinned generation that is damaged says that nothing takes its place")
+    @Test("reports a damaged pinned generation, which no other content replaces")
     func pinned() throws {
         let scene = try Examined()
         _ = try scene.cache.pin("jwks", at: WallTime(seconds: 5))
         try damage(scene.copy)
         #expect(try scene.examine().map(\.kind) == [.contentDamaged, .copyDamaged])
-        let mended = try scene.examine(mends: true)
-        #expect(mended.filter { !$0.isMended }.map(\.kind) == [.pinLost])
+        let repaired = try scene.examine(repairs: true)
+        #expect(repaired.filter { !$0.isRepaired }.map(\.kind) == [.pinLost])
         #expect(try scene.fixture.readerIfAny() == nil)
         #expect(try scene.examine().map(\.kind) == [.pinLost])
         _ = try scene.cache.unpin("jwks")
         #expect(try scene.examine().isEmpty)
     }
 
-    @Test("takes nothing for a fault that a commit changes meanwhile")
+    @Test("does not report files that a commit changes meanwhile")
     func beside() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let scene = try Examined(fileSystem: files)
         defer { files.disarm() }
         let commits = Mutex(0)
         var narrow = scene.destination
         narrow.keep = 1
         let (fixture, destination) = (scene.fixture, narrow)
-        // One before each call of the examination but the commits' own.
+        // One commit before each call of the examination, but not before calls of the commits.
         files.arm(.nothing) {
             let number = commits.withLock { commits -> Int? in
                 guard commits < 3, commits % 2 == 0 else { return nil }
@@ -254,9 +254,9 @@ struct ExaminationTests {
         #expect(commits.withLock { $0 } == 4)
     }
 
-    @Test("is not ended by a generation that goes between the look at its file and the opening of it")
+    @Test("continues if a generation is removed between the check of its file and the opening of it")
     func goneBeforeOpened() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let scene = try Examined(fileSystem: files)
         defer { files.disarm() }
         var narrow = scene.destination
@@ -272,16 +272,16 @@ struct ExaminationTests {
         #expect(commits.withLock { $0 } == 1)
     }
 
-    @Test("ends between two generations when it is told to")
+    @Test("ends between two generations if the caller requests it")
     func ended() throws {
         let scene = try Examined()
         try damage(scene.copy)
-        let examination = try scene.cache.examine("jwks", mends: true) { true }
+        let examination = try scene.cache.examine("jwks", repairs: true) { true }
         #expect(examination == CacheExamination())
         #expect(try scene.fixture.reader() == "?wo")
     }
 
-    @Test("names so many faults of a pipeline and counts the others")
+    @Test("lists a limited number of errors of a pipeline and counts the others")
     func limit() throws {
         let scene = try Examined()
         for number in 1...CacheLimits.findings + 2 {
@@ -289,36 +289,36 @@ struct ExaminationTests {
         }
         let examination = try scene.cache.examine("jwks")
         #expect(examination.findings.count == CacheLimits.findings && examination.unnamed == 2)
-        // A repair names those that it has mended; the next one mends the others.
-        let mended = try scene.cache.examine("jwks", mends: true)
-        #expect(mended.findings.count == CacheLimits.findings && mended.unnamed == 2)
-        #expect(try scene.cache.examine("jwks", mends: true).unnamed == 0)
+        // A repair lists the errors that it has repaired; the next one repairs the others.
+        let repaired = try scene.cache.examine("jwks", repairs: true)
+        #expect(repaired.findings.count == CacheLimits.findings && repaired.unnamed == 2)
+        #expect(try scene.cache.examine("jwks", repairs: true).unnamed == 0)
     }
 
-    @Test("where the system refuses a repair says why, and goes on")
-    func refused() throws {
-        let files = FaultyFileSystem()
+    @Test("reports why a repair failed, and continues")
+    func rejected() throws {
+        let files = FailingFileSystem()
         let scene = try Examined(fileSystem: files)
         try damage(try scene.path(1))
         #expect(unlink(scene.copy) == 0)
         var refusals = 0
         for call in 1... {
             files.arm(.fail(at: call, errno: EIO))
-            let examination = try? scene.cache.examine("jwks", mends: true)
+            let examination = try? scene.cache.examine("jwks", repairs: true)
             if files.calls.count < call { break }
             files.arm(.nothing)
-            for finding in examination?.findings ?? [] where !finding.isMended && finding.detail != nil {
+            for finding in examination?.findings ?? [] where !finding.isRepaired && finding.detail != nil {
                 refusals += 1
             }
-            // Whatever came of it, all is whole after the next.
-            _ = try scene.cache.examine("jwks", mends: true)
+            // In any case the next examination finds no error.
+            _ = try scene.cache.examine("jwks", repairs: true)
             #expect(try scene.examine().isEmpty, "call \(call)")
             try fixtureAgain(scene)
         }
         #expect(refusals > 0)
     }
 
-    /// Damages it anew.
+    /// Damages the cache again.
     private func fixtureAgain(_ scene: Examined) throws {
         try scene.fixture.commit("one \(try scene.cache.history("jwks").count)", to: scene.destination)
         try scene.fixture.commit("two \(try scene.cache.history("jwks").count)", to: scene.destination)
@@ -331,30 +331,30 @@ struct ExaminationTests {
 
 @Suite("An examination of the index")
 struct IndexExaminationTests {
-    /// A closed cache.
+    /// A cache that no process has open.
     private func closed() throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory.forCache()
         _ = try Examined(directory)
         return directory
     }
 
-    private func open(_ directory: TemporaryDirectory, mends: Bool = false) throws -> (
+    private func open(_ directory: TemporaryDirectory, repairs: Bool = false) throws -> (
         cache: LocalCache?, examination: CacheExamination
     ) {
         try LocalCache.openToExamine(
-            cacheDirectory: directory.cache, stateDirectory: directory.state, mends: mends)
+            cacheDirectory: directory.cache, stateDirectory: directory.state, repairs: repairs)
     }
 
-    /// Takes rows away from under an index of SQLite's.
+    /// Removes rows below an index of SQLite.
     private func damageIndex(_ directory: TemporaryDirectory) throws {
         let path = directory.state + "/index.sqlite"
         var bytes = try TemporaryDirectory.read(path)
-        // The pages after the schema's.
+        // The pages after that of the schema.
         for offset in 8192..<bytes.count { bytes[offset] = 0xAA }
         try TemporaryDirectory.write(bytes, to: path)
     }
 
-    @Test("of a daemon that does not run changes nothing, and needs its lock")
+    @Test("without a running daemon changes nothing, and takes the daemon's lock")
     func closedCache() throws {
         let directory = try closed()
         do {
@@ -365,7 +365,7 @@ struct IndexExaminationTests {
                 try open(directory)
             }
         }
-        // What a start would mend stays as it is.
+        // Errors that a start would repair are not repaired.
         try TemporaryDirectory.write([], to: directory.cache + "/generations/jwks/.new-1")
         #expect(unlink(directory.cache + "/current/jwks.json") == 0)
         let (cache, _) = try open(directory)
@@ -373,7 +373,7 @@ struct IndexExaminationTests {
         #expect(try LinuxFileSystem().status(directory.cache + "/current/jwks.json") == nil)
     }
 
-    @Test("finds damage, and a repair makes it anew from the files")
+    @Test("finds damage, and a repair makes the index again from the files")
     func damagedIndex() throws {
         let directory = try closed()
         try damageIndex(directory)
@@ -382,18 +382,18 @@ struct IndexExaminationTests {
             let (cache, examination) = try open(directory)
             #expect(cache == nil)
             #expect(examination.findings.map(\.kind) == [.indexDamaged])
-            #expect(examination.findings.first?.isMended == false)
+            #expect(examination.findings.first?.isRepaired == false)
             #expect(try TemporaryDirectory.read(directory.state + "/index.sqlite") == before)
         }
-        let (cache, examination) = try open(directory, mends: true)
-        #expect(examination.findings.map(\.isMended) == [true])
+        let (cache, examination) = try open(directory, repairs: true)
+        #expect(examination.findings.map(\.isRepaired) == [true])
         #expect(try cache?.current("jwks")?.number == 2)
         #expect(try cache?.examineIndex().findings.isEmpty == true)
         #expect(try cache?.examine("jwks").findings.isEmpty == true)
         #expect(try LinuxFileSystem().status(directory.state + "/index.sqlite.damaged") != nil)
     }
 
-    @Test("finds damage beside a daemon that runs, and leaves it to a start")
+    @Test("finds damage while the daemon runs, and leaves the repair to a start")
     func living() throws {
         let scene = try Examined()
         #expect(try scene.cache.examineIndex().findings.isEmpty)
@@ -407,10 +407,10 @@ struct IndexExaminationTests {
         }
         let findings = try scene.cache.examineIndex().findings
         #expect(findings.map(\.kind) == [.indexDamaged])
-        #expect(findings.first?.detail == "a row of requests belongs to one of pipelines that is not there")
+        #expect(findings.first?.detail == "a row of requests refers to a missing row of pipelines")
     }
 
-    @Test("says where there is none, and of another program's that it is that")
+    @Test("reports a missing index, and the database of another program")
     func none() throws {
         let directory = try TemporaryDirectory.forCache()
         let path = directory.state + "/index.sqlite"
@@ -425,9 +425,9 @@ struct IndexExaminationTests {
     }
 }
 
-@Suite("What an examination says of files whose pipeline has others by now")
+@Suite("An examination of a pipeline that was assigned another file")
 struct FormerFilesTests {
-    @Test("readers keep them until the next commit", arguments: [true, false])
+    @Test("accepts the old files, which readers see until the next commit", arguments: [true, false])
     func kept(becomesOne: Bool) throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("old")
@@ -437,7 +437,7 @@ struct FormerFilesTests {
             try fixture.cache.assign([("shop", "other.stamp")], sets: ["shop"])
         }
         let cache = fixture.cache
-        let found = try cache.examineStrays(mends: true).findings + cache.examine("shop", mends: true).findings
+        let found = try cache.examineStrays(repairs: true).findings + cache.examine("shop", repairs: true).findings
         #expect(found.map(\.kind) == [])
         #expect(try fixture.seen == .of("old"))
         #expect(try fixture.reader("catalogue.stamp") == SeenSet.bundle("old"))

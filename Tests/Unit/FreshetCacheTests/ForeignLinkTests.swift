@@ -4,10 +4,10 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("A symbolic link where the cache has a directory")
+@Suite("A symbolic link in the place of a directory of the cache")
 struct ForeignLinkTests {
     private let directory: TemporaryDirectory
-    /// Somebody's directory elsewhere, with a file in it.
+    /// A foreign directory elsewhere, with a file in it.
     private let outside: String
 
     init() throws {
@@ -26,12 +26,12 @@ struct ForeignLinkTests {
         #expect(try TemporaryDirectory.read(outside + "/theirs") == Array("mine".utf8))
     }
 
-    /// The names of what was moved aside, without the inodes before them.
+    /// The names of the objects that were moved aside, without the inodes before them.
     private func strays(_ fixture: CacheFixture) throws -> [String] {
         try fixture.names("strays").map { String($0.drop { $0 != "-" }.dropFirst()) }.sorted()
     }
 
-    @Test("is not listed: there is no directory")
+    @Test("is not listed as a directory")
     func listed() throws {
         let link = directory.path + "/link"
         #expect(symlink(outside, link) == 0)
@@ -39,7 +39,7 @@ struct ForeignLinkTests {
         #expect(try LinuxFileSystem().list(outside).count == 1)
     }
 
-    @Test("named as one being written, or as that of a generation, is moved aside, and what it leads to stays")
+    @Test("named like an unfinished directory or that of a generation is moved aside; its target stays")
     func unfinished() throws {
         let generation = StoredContent(
             number: 77, digest: try #require(ContentDigest(hexadecimal: String(repeating: "a", count: 64))))
@@ -50,7 +50,7 @@ struct ForeignLinkTests {
             try fixture.commitSet("two", at: 2)
             try expectUntouched()
             #expect(try strays(fixture) == [generation.name])
-            // The temporary name that the next process takes first.
+            // The temporary name that the next process uses first.
             for token in 1...9 { try lead("sets/shop/.new-\(token)") }
         }
         let fixture = try CacheFixture(directory)
@@ -62,7 +62,7 @@ struct ForeignLinkTests {
     }
 
     @Test(
-        "in the place of the directory of the generation to come, or to be repaired, is moved aside", arguments: [1, 2])
+        "in the place of the directory of the next generation, or of one to repair, is moved aside", arguments: [1, 2])
     func ofGeneration(commits: Int) throws {
         let fixture = try CacheFixture(directory)
         try fixture.commitSet("one", at: 1)
@@ -77,13 +77,13 @@ struct ForeignLinkTests {
         #expect(try strays(fixture) == [name])
     }
 
-    @Test("in the place of a pipeline's directories is found, and moved aside by a repair, a commit and whoever asks")
+    @Test("in the place of a pipeline's directories is found; a repair, a commit and a query move it aside")
     func ofPipeline() throws {
         let fixture = try CacheFixture(directory)
         let sets = directory.cache + "/sets/shop"
         try fixture.commitSet("one", at: 1)
         func replace() throws {
-            // What it leads to looks like the pipeline's own.
+            // The target looks like the pipeline's own directory.
             TemporaryDirectory.remove(outside)
             #expect(rename(sets, outside) == 0)
             try TemporaryDirectory.write(Array("mine".utf8), to: outside + "/theirs")
@@ -97,8 +97,8 @@ struct ForeignLinkTests {
         try replace()
         #expect(try fixture.cache.examineStrays().findings.map(\.path) == [sets])
         #expect(!(try fixture.cache.examine("shop").findings.contains { $0.path.hasSuffix("theirs") }))
-        #expect(try fixture.cache.examineStrays(mends: true).findings.map(\.isMended) == [true])
-        #expect(!(try fixture.cache.examine("shop", mends: true).findings.contains { !$0.isMended }))
+        #expect(try fixture.cache.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
+        #expect(!(try fixture.cache.examine("shop", repairs: true).findings.contains { !$0.isRepaired }))
         try expectLeft()
         try fixture.checkSet(["one"], "")
         try replace()
@@ -113,18 +113,18 @@ struct ForeignLinkTests {
         #expect(try LinuxFileSystem().list(outside).contains { $0.name == "theirs" })
     }
 
-    @Test("in the place of a pipeline's generations lets nothing be written there, and is named")
+    @Test("in the place of a pipeline's generations prevents writing there, and the error names it")
     func ofGenerations() throws {
         let fixture = try CacheFixture(directory)
         try lead("generations/jwks")
         let error = #expect(throws: CacheError.self) { try fixture.commit("one") }
-        #expect("\(try #require(error))".contains("a symbolic link stands where the cache has a directory"))
+        #expect("\(try #require(error))".contains("a symbolic link is in the place of a directory"))
         try expectUntouched()
-        #expect(!(try fixture.cache.examineStrays(mends: true).findings.contains { !$0.isMended }))
+        #expect(!(try fixture.cache.examineStrays(repairs: true).findings.contains { !$0.isRepaired }))
         try fixture.commit("one")
         #expect(try fixture.reader() == "one")
         try expectUntouched()
-        // Nor is anything read there.
+        // The content there is not read either.
         let generations = directory.cache + "/generations/jwks"
         let name = try #require(try fixture.names("generations/jwks").first)
         TemporaryDirectory.remove(generations)

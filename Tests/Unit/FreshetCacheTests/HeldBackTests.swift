@@ -17,9 +17,9 @@ private func twoGenerations() throws -> (fixture: CacheFixture, destination: Cac
     return (fixture, destination)
 }
 
-@Suite("What comes of no check")
+@Suite("Content that is not from a check")
 struct HeldBackTests {
-    @Test("and was begun before a rollback does not undo it")
+    @Test("does not undo a rollback that came after its begin")
     func afterRollback() throws {
         let (fixture, destination) = try twoGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
@@ -27,23 +27,23 @@ struct HeldBackTests {
             case .unchanged(let generation) = try fixture.commit(
                 "two and more", to: destination, isCheck: false)
         else {
-            Issue.record("published")
+            Issue.record("the content was published")
             return
         }
-        #expect(generation.number == 1 && generation.isBehind && generation.turn > 0)
+        #expect(generation.number == 1 && generation.isBehind && generation.revision > 0)
         #expect(try fixture.reader() == "one")
         #expect(try fixture.names("generations/jwks").count == 2)
-        // What the origin had is held back as before, and other content comes in.
+        // The origin's old content is still held back, and other content is published.
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("two"))
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2))
-        guard case .declined(_, isNews: false) = try fixture.commit("two", to: destination) else {
+        guard case .declined(_, isNew: false) = try fixture.commit("two", to: destination) else {
             Issue.record("the rollback was undone")
             return
         }
         #expect(try fixture.commit("three", to: destination).generation.number == 3)
     }
 
-    @Test("and has the content that was rolled back to does not make it the origin's")
+    @Test("with the content of a rollback does not count as the origin's content")
     func sameContent() throws {
         let (fixture, destination) = try twoGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
@@ -59,7 +59,7 @@ struct HeldBackTests {
         }
     }
 
-    @Test("and finds a pinned copy says nothing of the origin")
+    @Test("does not change the state of the origin if the copy is pinned")
     func pinned() throws {
         let (fixture, destination) = try twoGenerations()
         _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
@@ -67,18 +67,18 @@ struct HeldBackTests {
             case .unchanged(let generation) = try fixture.commit(
                 "two and more", to: destination, isCheck: false)
         else {
-            Issue.record("not dropped")
+            Issue.record("the candidate was not dropped")
             return
         }
         #expect(generation.number == 2 && !generation.isBehind && generation.pinnedAt != nil)
         #expect(try fixture.cache.current("jwks")?.isBehind == false)
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("two"))
-        // It is news once the origin has it.
-        guard case .declined(_, isNews: true) = try fixture.commit("three", to: destination) else {
-            Issue.record("not news")
+        // It is new once the origin has it.
+        guard case .declined(_, isNew: true) = try fixture.commit("three", to: destination) else {
+            Issue.record("the content is not new")
             return
         }
-        // The content of the copy, put together anew, is no word of the origin's either.
+        // The content of the copy, composed again, does not count as the origin's content either.
         #expect(try fixture.commit("two", to: destination, isCheck: false).generation.isBehind)
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         #expect(try fixture.commit("two", to: destination, isCheck: false).generation.isBehind)
@@ -86,7 +86,7 @@ struct HeldBackTests {
         #expect(try fixture.commit("two", to: destination).generation.isBehind == false)
     }
 
-    @Test("puts a copy back that was removed since it was rolled back to")
+    @Test("restores a copy that was removed since the rollback")
     func putBack() throws {
         let (fixture, destination) = try twoGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
@@ -96,14 +96,14 @@ struct HeldBackTests {
         #expect(try fixture.reader() == "one")
     }
 
-    @Test("is published where nothing is held back, and leaves what the last check brought")
+    @Test("is published if no content is held back, and keeps the digest of the last check")
     func loadMore() throws {
         let (fixture, destination) = try twoGenerations()
         let more = try fixture.commit("two and more", to: destination, isCheck: false).generation
         #expect(more.number == 3 && !more.isBehind)
-        // A rollback past it: the origin still has what the check brought, and that does not undo it.
+        // After a rollback the origin still has the content of the last check, which does not undo the rollback.
         #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)
-        guard case .declined(let generation, isNews: false) = try fixture.commit("two", to: destination) else {
+        guard case .declined(let generation, isNew: false) = try fixture.commit("two", to: destination) else {
             Issue.record("the rollback was undone")
             return
         }
@@ -112,7 +112,7 @@ struct HeldBackTests {
         #expect(try fixture.commit("three", to: destination).generation.number == 4)
     }
 
-    @Test("and is rolled back to what the last check brought leaves a copy that is not behind")
+    @Test("can be rolled back to the content of the last check: the copy is then up to date")
     func rollbackToCheck() throws {
         let (fixture, destination) = try twoGenerations()
         try fixture.commit("two and more", to: destination, isCheck: false)
@@ -122,20 +122,20 @@ struct HeldBackTests {
     }
 }
 
-@Suite("What readers see")
+@Suite("The generation that readers see")
 struct SettledTests {
-    @Test("is told after what the operator chose even if the rest of it failed, and is the newest that is told")
+    @Test("is reported after a rollback or acceptance that failed later, with the highest revision")
     func failedLater() throws {
         for isRollback in [true, false] {
             var calls = 0
             var hasSwitched = false
-            // One call after the other fails, up to the one that there is not.
+            // Each call fails in turn, until there are no more calls.
             while true {
                 calls += 1
-                let files = FaultyFileSystem()
+                let files = FailingFileSystem()
                 let fixture = try CacheFixture(fileSystem: files)
-                let before = [try fixture.commit("one"), try fixture.commit("two")].map(\.generation.turn)
-                try fixture.refuse("three")
+                let before = [try fixture.commit("one"), try fixture.commit("two")].map(\.generation.revision)
+                try fixture.reject("three")
                 let chosen = isRollback ? "one" : "three"
                 files.arm(.fail(at: calls, errno: EIO))
                 do {
@@ -146,7 +146,7 @@ struct SettledTests {
                     if files.calls.count < calls { break }
                     files.arm(.nothing)
                     #expect(try fixture.reader() == chosen, "call \(calls)")
-                    #expect(before.allSatisfy { $0 < outcome.generation.turn } && outcome.replaced == 2)
+                    #expect(before.allSatisfy { $0 < outcome.generation.revision } && outcome.replaced == 2)
                     #expect(outcome.generation.isBehind == isRollback)
                     if outcome.failure != nil { hasSwitched = true }
                 } catch {
@@ -154,7 +154,7 @@ struct SettledTests {
                     #expect(try fixture.cache.current("jwks")?.number == 2, "call \(calls)")
                     #expect(try fixture.reader() == "two")
                 }
-                // Nothing that was kept aside is lost before it is the copy.
+                // Rejected content is not lost before it is the copy.
                 if !isRollback, try fixture.reader() != chosen {
                     #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 1003)).generation.number == 3)
                 }
@@ -164,7 +164,7 @@ struct SettledTests {
     }
 }
 
-@Suite("What the index knows of the origin")
+@Suite("The digest of the origin's content in the index")
 struct OriginTests {
     /// The files of one instant with the index of another, as a power cut may leave them.
     private func combined(cache: String, state: String) throws -> CacheFixture {
@@ -175,7 +175,7 @@ struct OriginTests {
         return try CacheFixture(directory)
     }
 
-    @Test("is forgotten with a power cut after new content took the place of a copy that was rolled back to")
+    @Test("is forgotten by a power cut after new content replaced a copy that was rolled back to")
     func powerCut() throws {
         let (fixture, destination) = try twoGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
@@ -186,19 +186,19 @@ struct OriginTests {
         let restarted = try combined(cache: fixture.directory.cache, state: before.state)
         let current = try #require(try restarted.cache.current("jwks"))
         #expect(current.number == 3 && !current.isBehind)
-        // Else a 304 would say that the copy is what the origin has, which it had before.
+        // Otherwise a 304 would mean that the origin still has the copy's content, although it had that before.
         #expect(try restarted.cache.validators("jwks", url: url) == nil)
-        // What it has is this, as far as is known: a rollback holds it back.
+        // This is the newest known content of the origin: a rollback holds it back.
         _ = try restarted.cache.rollBack(destination, to: 1)
-        guard case .declined(_, isNews: false) = try restarted.commit("three", to: destination) else {
+        guard case .declined(_, isNew: false) = try restarted.commit("three", to: destination) else {
             Issue.record("the rollback was undone")
             return
         }
     }
 
-    @Test("stays with a power cut in a rollback")
+    @Test("survives a power cut during a rollback")
     func powerCutInRollback() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         var destination = CacheDestination.jwks
         destination.keep = 5
         let fixture = try CacheFixture(fileSystem: files)
@@ -207,7 +207,7 @@ struct OriginTests {
         let before = try TemporaryDirectory.forCache()
         let source = fixture.directory.state
         let isTaken = Mutex(false)
-        // The first call after the index was told.
+        // The first call after the transaction of the index.
         files.arm(.nothing) {
             isTaken.withLock { isTaken in
                 guard !isTaken, files.calls.last == "create" else { return }
@@ -226,7 +226,7 @@ struct OriginTests {
         #expect(try restarted.cache.validators("jwks", url: url) == .tag("two"))
     }
 
-    @Test("is, in an index of the format before, what is held back, or else the copy")
+    @Test("is migrated from the previous format: the held-back content, or else the copy")
     func migration() throws {
         let step = try #require(CacheIndex.migrations.firstIndex { $0.contains("check_digest") })
         let digests = try ["one", "two"].map { try ContentDigest(of: Array($0.utf8)) }

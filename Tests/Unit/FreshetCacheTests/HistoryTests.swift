@@ -13,7 +13,7 @@ struct HistoryTests {
             finished: WallTime(seconds: 2 * number), outcome: outcome, generation: generation)
     }
 
-    @Test("has what is kept and what was, newest first, with the causes of the runs that made it")
+    @Test("lists kept and removed generations, newest first, with the causes of their runs")
     func entries() throws {
         let fixture = try CacheFixture()
         #expect(try fixture.cache.history("jwks").isEmpty)
@@ -34,7 +34,7 @@ struct HistoryTests {
         #expect(try fixture.cache.history("unknown").isEmpty)
     }
 
-    @Test("goes back as far as its limit, and farther for what is kept")
+    @Test("has a limit, beyond which only kept generations are listed")
     func limit() throws {
         let fixture = try CacheFixture()
         for number in 1...Int(CacheLimits.historyPerPipeline) + 3 { try fixture.commit("content \(number)") }
@@ -44,7 +44,7 @@ struct HistoryTests {
         #expect(history.last?.number == 4)
     }
 
-    @Test("is begun with what an index of the format before has")
+    @Test("is migrated from the generations and runs of the previous format")
     func migration() throws {
         let step = try #require(CacheIndex.migrations.firstIndex { $0.contains("CREATE TABLE history") })
         let digest = try ContentDigest(of: Array("one".utf8))
@@ -82,7 +82,7 @@ struct StoredGenerationTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("gives the content of any that is kept, whole whatever is committed meanwhile")
+    @Test("returns the complete content of any kept generation, whatever is committed meanwhile")
     func content() throws {
         let fixture = try CacheFixture()
         try fixture.commit("first")
@@ -95,7 +95,7 @@ struct StoredGenerationTests {
         #expect(throws: CacheError.notKept(1, kept: [])) { try fixture.cache.open(1, of: "unknown", for: root) }
     }
 
-    @Test("is refused where the file is damaged, gone or a link")
+    @Test("fails if the file is damaged, missing or a symbolic link")
     func damaged() throws {
         let fixture = try CacheFixture()
         try fixture.commit("first")
@@ -109,15 +109,15 @@ struct StoredGenerationTests {
         #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
     }
 
-    @Test("that is removed meanwhile, as one too many, is not kept, and no damage")
+    @Test("that a commit removes meanwhile fails as not kept, and not as damaged")
     func pruned() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let fixture = try CacheFixture(fileSystem: files)
         defer { files.disarm() }
         try fixture.commit("first")
         try fixture.commit("second")
         let isCommitted = Mutex(false)
-        // Between the look into the index and the one at the file.
+        // Between the query of the index and the status of the file.
         files.arm(.nothing) {
             let isFirst = isCommitted.withLock { isCommitted in
                 defer { isCommitted = true }
@@ -129,7 +129,7 @@ struct StoredGenerationTests {
         #expect(isCommitted.withLock { $0 })
     }
 
-    @Test("is for whoever may read both that file and the copy, through the directories above")
+    @Test("is allowed for users who may read both that file and the copy, through the directories above")
     func rights() throws {
         let fixture = try CacheFixture(TemporaryDirectory())
         #expect(chmod(fixture.directory.path, 0o755) == 0)
@@ -152,7 +152,7 @@ struct StoredGenerationTests {
         #expect(try mayRead(1, stranger))
         #expect(try !mayRead(2, stranger))
         #expect(try mayRead(3, stranger))
-        // Closed from now on: so are those that were written open.
+        // The copy is restricted from now on, and so are generations that were written with a wider mode.
         try fixture.cache.setAccess(closed)
         #expect(try !mayRead(1, stranger))
         #expect(try mayRead(1, member))
@@ -163,14 +163,14 @@ struct StoredGenerationTests {
         #expect(chmod(fixture.directory.path, 0o700) == 0)
         #expect(try !mayRead(1, stranger))
         #expect(try mayRead(1, root))
-        // Without a copy nobody knows for whom it is now.
+        // Without a copy it is not known who may read the content now.
         #expect(chmod(fixture.directory.path, 0o755) == 0)
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         #expect(try !mayRead(1, stranger))
         #expect(try mayRead(1, owner))
     }
 
-    @Test("goes by the first of owner, group and others that fits, as the kernel does")
+    @Test("depends on the first of owner, group and others that applies, as in the kernel")
     func classes() {
         func status(_ mode: UInt32) -> FileStatus {
             FileStatus(identity: .none, mode: mode, group: 20, owner: 10, links: 1, isRegularFile: true)

@@ -3,68 +3,68 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("The index remembers hooks")
+@Suite("The index stores hooks")
 struct HookRecordTests {
     private func content(_ number: Int64, _ text: String = "x") throws -> HookContent {
         HookContent(StoredContent(number: number, digest: try ContentDigest(of: Array(text.utf8))))
     }
 
     private func assign(
-        _ fixture: CacheFixture, _ hooks: [String], told: HookContent? = nil, of pipeline: String = "jwks"
+        _ fixture: CacheFixture, _ hooks: [String], notified: HookContent? = nil, of pipeline: String = "jwks"
     ) throws -> [String: HookRecord]? {
-        try fixture.cache.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, told: told)])[pipeline]
+        try fixture.cache.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, notified: notified)])[pipeline]
     }
 
-    @Test("a new one with what it need not be told, a known one as it was, across restarts")
+    @Test("a new hook gets the notified content, and a known hook keeps its record, across restarts")
     func assigned() throws {
         let directory = try TemporaryDirectory.forCache()
         let record = HookRecord(
-            told: try content(1), tried: try content(2, "y"), attempts: 3, failingSince: WallTime(seconds: 9),
+            notified: try content(1), tried: try content(2, "y"), attempts: 3, failingSince: WallTime(seconds: 9),
             error: "broken")
         do {
             let fixture = try CacheFixture(directory)
-            #expect(try assign(fixture, ["a"], told: content(1)) == ["a": HookRecord(told: content(1))])
-            #expect(try assign(fixture, ["a"], told: content(7)) == ["a": HookRecord(told: content(1))])
+            #expect(try assign(fixture, ["a"], notified: content(1)) == ["a": HookRecord(notified: content(1))])
+            #expect(try assign(fixture, ["a"], notified: content(7)) == ["a": HookRecord(notified: content(1))])
             try fixture.cache.record(record, of: "a", of: "jwks")
         }
         let fixture = try CacheFixture(directory)
-        #expect(try assign(fixture, ["a", "b"], told: nil) == ["a": record, "b": HookRecord()])
+        #expect(try assign(fixture, ["a", "b"], notified: nil) == ["a": record, "b": HookRecord()])
     }
 
-    @Test("one that is not configured any more is forgotten, and what still runs of it brings nothing back")
+    @Test("a hook that is no longer configured is deleted, and its last run does not restore it")
     func forgotten() throws {
         let fixture = try CacheFixture()
-        _ = try assign(fixture, ["a", "b"], told: content(1))
-        #expect(try assign(fixture, ["b"], told: content(2)) == ["b": HookRecord(told: content(1))])
-        try fixture.cache.record(HookRecord(told: content(1), tried: content(1)), of: "a", of: "jwks")
-        #expect(try assign(fixture, ["a"], told: content(3)) == ["a": HookRecord(told: content(3))])
+        _ = try assign(fixture, ["a", "b"], notified: content(1))
+        #expect(try assign(fixture, ["b"], notified: content(2)) == ["b": HookRecord(notified: content(1))])
+        try fixture.cache.record(HookRecord(notified: content(1), tried: content(1)), of: "a", of: "jwks")
+        #expect(try assign(fixture, ["a"], notified: content(3)) == ["a": HookRecord(notified: content(3))])
         #expect(try assign(fixture, []) == nil)
-        #expect(try assign(fixture, ["a"], told: content(4)) == ["a": HookRecord(told: content(4))])
+        #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": HookRecord(notified: content(4))])
     }
 
-    @Test("those of pipelines that are not spoken of stay")
+    @Test("hooks of pipelines that are not listed stay")
     func others() throws {
         let fixture = try CacheFixture()
-        _ = try assign(fixture, ["a"], told: content(1), of: "faulty")
-        _ = try assign(fixture, ["a"], told: content(2))
-        #expect(try assign(fixture, ["a"], of: "faulty") == ["a": HookRecord(told: content(1))])
+        _ = try assign(fixture, ["a"], notified: content(1), of: "faulty")
+        _ = try assign(fixture, ["a"], notified: content(2))
+        #expect(try assign(fixture, ["a"], of: "faulty") == ["a": HookRecord(notified: content(1))])
     }
 
-    @Test("that it was told of a copy that is withdrawn")
+    @Test("whether the notified copy was withdrawn")
     func withdrawn() throws {
         let directory = try TemporaryDirectory.forCache()
         var gone = try content(2)
         gone.isWithdrawn = true
         do {
             let fixture = try CacheFixture(directory)
-            #expect(try assign(fixture, ["a"], told: gone) == ["a": HookRecord(told: gone)])
-            try fixture.cache.record(HookRecord(told: content(2), tried: gone, attempts: 1), of: "a", of: "jwks")
+            #expect(try assign(fixture, ["a"], notified: gone) == ["a": HookRecord(notified: gone)])
+            try fixture.cache.record(HookRecord(notified: content(2), tried: gone, attempts: 1), of: "a", of: "jwks")
         }
         let fixture = try CacheFixture(directory)
-        #expect(try assign(fixture, ["a"]) == ["a": HookRecord(told: content(2), tried: gone, attempts: 1)])
+        #expect(try assign(fixture, ["a"]) == ["a": HookRecord(notified: content(2), tried: gone, attempts: 1)])
     }
 
-    @Test("errors up to a limit")
+    @Test("errors are cut at a limit")
     func limit() throws {
         let fixture = try CacheFixture()
         _ = try assign(fixture, ["a"])
@@ -73,7 +73,7 @@ struct HookRecordTests {
         #expect(try assign(fixture, ["a"])?["a"]?.error?.utf8.count == CacheLimits.runTextBytes)
     }
 
-    @Test("where a generation's content is, as long as it is kept, and what is known of it beyond that")
+    @Test("a generation is found with its path as long as its content is kept, and without it afterwards")
     func found() throws {
         let fixture = try CacheFixture()
         for text in ["one", "two"] { try fixture.commit(text) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("What several files leave behind")
+@Suite("The old files of a pipeline with several files")
 struct LeftoverTests {
     private func destination(_ link: String, of pipeline: String = "shop") -> CacheDestination {
         var destination = CacheDestination(pipeline: pipeline, file: link + ".stamp", keep: 2)
@@ -17,7 +17,7 @@ struct LeftoverTests {
         #expect(try fixture.cache.examineStrays().findings == [], situation)
     }
 
-    @Test("goes with the next commit, however often they had another name meanwhile", arguments: [false, true])
+    @Test("are removed by the next commit, however often the pipeline was renamed meanwhile", arguments: [false, true])
     func renamedAgain(restarts: Bool) throws {
         let directory = try TemporaryDirectory.forCache()
         do {
@@ -35,7 +35,7 @@ struct LeftoverTests {
         try expectNothingElse(fixture, ["goods", "goods.stamp"])
     }
 
-    @Test("goes with the next commit too where they came back to the name from before, or became one file")
+    @Test("are removed by the next commit if the pipeline got its old name again, or keeps one file now")
     func renamedBack() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -49,7 +49,7 @@ struct LeftoverTests {
         #expect(try fixture.names("sets").isEmpty)
     }
 
-    @Test("is remembered of so many names, the oldest of them, and what stays then is found by an examination")
+    @Test("are stored for a limited number of names, the oldest; an examination finds the others")
     func limit() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -62,7 +62,7 @@ struct LeftoverTests {
         #expect(try fixture.names("current").count == 2)
     }
 
-    @Test("of a pipeline whose name another one was given goes when it has another, or with it")
+    @Test("are removed after another pipeline got the name, with the next commit or with the pipeline")
     func lost() throws {
         for isPruned in [true, false] {
             let fixture = try CacheFixture()
@@ -84,7 +84,7 @@ struct LeftoverTests {
         }
     }
 
-    @Test("does not go with what somebody else has put in its place")
+    @Test("are not removed if a foreign file is in their place")
     func theirs() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -97,8 +97,8 @@ struct LeftoverTests {
         #expect(try fixture.cache.examineStrays().findings.map(\.path) == [link])
     }
 
-    @Test("and what a check refused of them, goes with the change to one file")
-    func refused() throws {
+    @Test("and their rejected content are removed when the pipeline changes to one file")
+    func rejected() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
         try fixture.refuseSet("bad")
@@ -108,14 +108,14 @@ struct LeftoverTests {
         #expect(fixture.cache.usage.bytes == 0)
     }
 
-    @Test("by a removal that was stopped or failed at any call is all there or nobody's, and goes the next time")
+    @Test("survive an interrupted removal completely or belong to no pipeline, and are removed the next time")
     func pruned() throws {
         var number = 1
-        // What is found where: nothing has gone, or the directories have and the generations have not.
+        // Which files remain: all of them, or only the generations without the directories.
         var pictures: Set<[Bool]> = []
         while true {
             for isCrash in [true, false] {
-                let files = FaultyFileSystem()
+                let files = FailingFileSystem()
                 let fixture = try CacheFixture(fileSystem: files)
                 for (offset, text) in ["one", "two"].enumerated() { try fixture.commitSet(text, at: Int64(offset)) }
                 files.arm(isCrash ? .stop(at: number) : .fail(at: number, errno: EIO))
@@ -130,7 +130,7 @@ struct LeftoverTests {
                 let hasSets = !(try fixture.names("sets").isEmpty)
                 let hasGenerations = !(try fixture.names("generations").isEmpty)
                 pictures.insert([hasSets, hasGenerations])
-                // By the generations alone it is found again.
+                // The pipeline is found again by its generations alone.
                 #expect(hasGenerations || !hasSets, situation)
                 let again = try CacheFixture(try fixture.directory.copied())
                 if try again.cache.current("shop") != nil { try again.checkSet(["two"], situation) }

@@ -4,16 +4,16 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("What no pipeline owns")
+@Suite("Content of a pipeline that is not configured")
 struct PruneTests {
     private static let other = CacheDestination(pipeline: "other", file: "other.json")
 
-    /// A pipeline with two generations and something refused, and one more.
+    /// A pipeline with two generations and rejected content, and a second pipeline.
     private func makeFixture(_ files: any FileSystem = LinuxFileSystem()) throws -> CacheFixture {
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("one", validators: [.tag("1")], at: 1)
         try fixture.commit("three", validators: [.tag("2")], at: 2)
-        try fixture.refuse("bad", at: 3)
+        try fixture.reject("bad", at: 3)
         try fixture.commit("other", to: Self.other, at: 4)
         return fixture
     }
@@ -21,13 +21,13 @@ struct PruneTests {
     private let holding = CacheUsage(
         pipeline: "jwks", file: "jwks.json", generations: 2, bytes: 11, committedAt: WallTime(seconds: 2))
 
-    @Test("is what is not configured, and is named with what there is of it")
+    @Test("is listed with its size")
     func holdings() throws {
         let fixture = try makeFixture()
         #expect(try fixture.cache.holdings(besides: ["jwks", "other"]) == [])
         #expect(try fixture.cache.holdings(besides: ["other"]) == [holding])
         #expect(try fixture.cache.holdings(besides: []).map(\.pipeline) == ["jwks", "other"])
-        // Without an index it is the directory's name alone.
+        // Without an index only the name of the directory is known.
         #expect(mkdir(fixture.directory.cache + "/generations/lost", 0o700) == 0)
         #expect(
             try fixture.cache.holdings(besides: ["jwks", "other"])
@@ -36,7 +36,7 @@ struct PruneTests {
         #expect(try fixture.cache.prune("lost") == nil)
     }
 
-    @Test("goes as a whole, and leaves no trace and all others as they are")
+    @Test("is removed completely, and other pipelines do not change")
     func removed() throws {
         let fixture = try makeFixture()
         _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
@@ -51,12 +51,12 @@ struct PruneTests {
         #expect(try fixture.reader("other.json") == "other")
         #expect(fixture.cache.usage.bytes == 5)
         let again = try CacheFixture(try fixture.directory.copied())
-        // Of the other one a copy of the directory has another file.
+        // In a copy of the directory, the other pipeline has another file.
         #expect(again.report.pipelines.map(\.pipeline) == ["other"])
         #expect(try again.cache.examine("jwks").findings == [])
     }
 
-    @Test("begins anew, if it is configured again; its file may be another's meanwhile")
+    @Test("starts again if the pipeline is configured again; another pipeline may own its file meanwhile")
     func again() throws {
         let fixture = try makeFixture()
         _ = try fixture.cache.prune("jwks")
@@ -69,7 +69,7 @@ struct PruneTests {
         #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("3"))
     }
 
-    @Test("spares what is being written under its name")
+    @Test("is removed, but not files that are being written under its name")
     func living() throws {
         let fixture = try makeFixture()
         let pending = try fixture.cache.begin(.jwks)
@@ -80,7 +80,7 @@ struct PruneTests {
         #expect(try fixture.cache.current("jwks")?.number == 1)
     }
 
-    @Test("is not taken for what somebody else has put in its place, which is moved aside")
+    @Test("is removed, but foreign files in its place are moved aside")
     func strays() throws {
         let fixture = try makeFixture()
         let directory = fixture.directory
@@ -96,12 +96,12 @@ struct PruneTests {
         #expect(try TemporaryDirectory.read(directory.path + "/outside") == Array("mine".utf8))
     }
 
-    @Test("after a crash or a failure at any call, is all there or nobody's, and goes the next time")
+    @Test("after a crash or failure is complete or belongs to no pipeline, and is removed the next time")
     func crashes() throws {
         var number = 1
         while true {
             for isCrash in [true, false] {
-                let files = FaultyFileSystem()
+                let files = FailingFileSystem()
                 let fixture = try makeFixture(files)
                 files.arm(isCrash ? .stop(at: number) : .fail(at: number, errno: EIO))
                 _ = try? fixture.cache.prune("jwks")

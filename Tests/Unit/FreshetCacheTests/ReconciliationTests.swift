@@ -19,7 +19,7 @@ struct ReconciliationTests {
         new = try Self.content(3, 3)
     }
 
-    /// Each content has its number as inode.
+    /// The inode of each content is its number.
     private func status(_ inode: Int64, changed: Int64 = 0) -> FileStatus {
         FileStatus(
             identity: FileIdentity(inode: UInt64(inode), size: 1, modified: 0, changed: changed), mode: 0o644, group: 0,
@@ -46,7 +46,7 @@ struct ReconciliationTests {
             canRestore: { (content) throws(CacheError) in intact.contains(content) })
     }
 
-    @Test("nothing, if the file is the one that was committed: no digest is asked for")
+    @Test("nothing, if the file is the committed one: no digest is computed")
     func agreement() throws {
         let plan = try decide(current: 2, known: [older, old], stored: [older, old], reader: status(2))
         #expect(plan.isEmpty)
@@ -61,7 +61,7 @@ struct ReconciliationTests {
         #expect(plan.adopted.isEmpty && plan.unpublished.isEmpty && plan.forgotten.isEmpty)
     }
 
-    @Test("that content which readers never saw goes, and what they saw before is known again")
+    @Test("that content which readers never saw is removed, and content they saw is added to the index again")
     func unknownContent() throws {
         let unseen = try decide(current: 2, known: [old], stored: [older, old, new], reader: status(2))
         #expect(unseen.current == .asIndexed)
@@ -71,14 +71,14 @@ struct ReconciliationTests {
         #expect(try decide(current: 2, known: [old], stored: [old, twin], reader: status(2)).unpublished == [twin])
     }
 
-    @Test("that rows without content go, but never the current one")
+    @Test("that rows without content are deleted, but never the current one")
     func forget() throws {
         let plan = try decide(current: 2, known: [older, old], stored: [], reader: status(2))
         #expect(plan.current == .asIndexed)
         #expect(plan.forgotten == [1])
     }
 
-    @Test("for the index's generation first when the file must be made anew, then for the newest")
+    @Test("to restore the index's generation first, then the newest one")
     func restore() throws {
         let all = [older, old, new]
         #expect(try decide(current: 2, known: all, stored: all, reader: nil, intact: all).current == .restored(old))
@@ -90,7 +90,7 @@ struct ReconciliationTests {
         #expect(damaged.current == .restored(older))
     }
 
-    @Test("to begin anew when nothing whole is left")
+    @Test("to start again if there is no undamaged content")
     func lost() throws {
         let plan = try decide(current: 2, known: [older, old], stored: [older], reader: nil)
         #expect(plan.current == .lost)

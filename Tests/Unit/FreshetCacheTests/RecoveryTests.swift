@@ -6,7 +6,7 @@ import Testing
 
 @Suite("At the start")
 struct RecoveryTests {
-    /// A cache with two generations, closed.
+    /// A closed cache with two generations.
     private func closed() throws -> TemporaryDirectory {
         let fixture = try CacheFixture()
         try fixture.commit("older", validators: [.tag("older")])
@@ -18,7 +18,7 @@ struct RecoveryTests {
         try fixture.cache.validators("jwks", url: "https://example.com/jwks")
     }
 
-    @Test("after an orderly end nothing is mended and all is remembered")
+    @Test("after an orderly end nothing is repaired and all state is kept")
     func orderly() throws {
         let fixture = try CacheFixture(try closed())
         #expect(fixture.report == RecoveryReport(index: .opened))
@@ -39,7 +39,7 @@ struct RecoveryTests {
         #expect(try fixture.commit("current").generation.number == 3)
     }
 
-    @Test("a removed reader's file is put back")
+    @Test("a removed published file is restored")
     func removedReader() throws {
         let directory = try closed()
         try #require(unlink(directory.cache + "/current/jwks.json") == 0)
@@ -50,7 +50,7 @@ struct RecoveryTests {
     }
 
     @Test(
-        "a copy that was given another name, and not fetched since, is not there by that: not by older content either",
+        "a copy with a new name, and not fetched since, is not published under it, nor is older content",
         arguments: [false, true])
     func renamed(isPinned: Bool) throws {
         let directory = try TemporaryDirectory.forCache()
@@ -72,7 +72,7 @@ struct RecoveryTests {
         #expect(try fixture.names("generations/jwks").count == 2)
         #expect(try fixture.cache.examine("jwks").findings == [])
         guard case .restored(let generation) = try fixture.commit("current", to: renamed, at: 3) else {
-            Issue.record("not what it was")
+            Issue.record("the content changed")
             return
         }
         #expect(generation.number == 2)
@@ -81,20 +81,20 @@ struct RecoveryTests {
     }
 
     @Test(
-        "a copy that was given another name, and not fetched since, is given it by a repair, which takes the former away"
+        "a copy with a new name, and not fetched since, gets it by a repair, which removes the former name"
     )
     func renamedAndRepaired() throws {
         let fixture = try CacheFixture()
         try fixture.commit("older", at: 1)
         try fixture.commit("current", at: 2)
         try fixture.cache.assign([("jwks", "keys.json")])
-        #expect(try fixture.cache.examineStrays(mends: true).findings.map(\.isMended) == [true])
-        #expect(try fixture.cache.examine("jwks", mends: true).findings.map(\.isMended) == [true])
+        #expect(try fixture.cache.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
+        #expect(try fixture.cache.examine("jwks", repairs: true).findings.map(\.isRepaired) == [true])
         #expect(try fixture.names("current") == ["keys.json"])
         #expect(try fixture.reader("keys.json") == "current")
     }
 
-    @Test("what takes the place of a damaged copy has not the mode that was taken from that")
+    @Test("the replacement of a damaged copy does not have permissions that were removed from the copy")
     func narrowed() throws {
         let directory = try TemporaryDirectory.forCache()
         do {
@@ -111,7 +111,7 @@ struct RecoveryTests {
         #expect(try TemporaryDirectory.mode(directory.cache + "/current/jwks.json") == 0o600)
     }
 
-    @Test("content that was edited in place gives way to the newest whole generation")
+    @Test("content that was edited in place is replaced by the newest undamaged generation")
     func editedInPlace() throws {
         let directory = try closed()
         try TemporaryDirectory.write(Array("EDITED!".utf8), to: directory.cache + "/current/jwks.json")
@@ -123,7 +123,7 @@ struct RecoveryTests {
         #expect(try fixture.commit("newest").generation.number == 3)
     }
 
-    @Test("with nothing whole left, the damaged file stays and is not offered")
+    @Test("without undamaged content, the damaged file stays and does not count as published")
     func allDamaged() throws {
         let fixture = try CacheFixture()
         var destination = CacheDestination.jwks
@@ -141,14 +141,14 @@ struct RecoveryTests {
         #expect(try again.cache.current("jwks") == nil)
         #expect(try again.reader() == "torn")
         guard case .changed(let generation) = try again.commit("only", to: destination) else {
-            Issue.record("not a new generation")
+            Issue.record("the commit made no new generation")
             return
         }
         #expect(generation.number == 2)
         #expect(try again.reader() == "only")
     }
 
-    @Test("a file that was restored from a backup is accepted by its content")
+    @Test("a file restored from a backup is accepted if its content is right")
     func fromBackup() throws {
         let directory = try closed()
         let path = directory.cache + "/current/jwks.json"
@@ -159,10 +159,10 @@ struct RecoveryTests {
         #expect(try validators(fixture) == .tag("current"))
     }
 
-    @Test("damage that kept size and times is found when all is verified")
+    @Test("damage that kept size and times is found if all content is verified")
     func silentDamage() throws {
         let directory = try closed()
-        // Silent damage moves no time stamp: here the index is told that the damaged file is the committed one.
+        // Silent damage changes no timestamp: here the index gets the identity of the damaged file.
         let path = directory.cache + "/current/jwks.json"
         try TemporaryDirectory.write(Array("CURRENT".utf8), to: path)
         let identity = try #require(try LinuxFileSystem().status(path)).identity
@@ -181,10 +181,11 @@ struct RecoveryTests {
         #expect(try thorough.reader() == "older")
     }
 
-    @Test("a candidate that readers see already becomes a generation")
+    @Test("a candidate that is published already becomes a generation")
     func promoted() throws {
         let directory = try closed()
-        // What a power cut may leave where directories are not written in order: the rename in generations/ is lost.
+        // The state that a power cut may leave if directories are not written in order: the rename in generations/ is
+        // lost.
         let candidate = directory.cache + "/generations/jwks/.new-9"
         let reader = directory.cache + "/current/jwks.json"
         try TemporaryDirectory.write(Array("newest".utf8), to: candidate)
@@ -197,7 +198,7 @@ struct RecoveryTests {
         #expect(try fixture.names("generations/jwks").count == 3)
     }
 
-    @Test("what an earlier process left unfinished is removed, and nothing else")
+    @Test("unfinished files of an earlier process are removed, and no other files")
     func leftovers() throws {
         let directory = try closed()
         for name in ["current/.new-7", "generations/jwks/.new-8", "generations/jwks/.new-9", "current/foreign"] {
@@ -236,7 +237,7 @@ struct RecoveryTests {
         #expect(try again.commit("next").generation.number == 3)
     }
 
-    @Test("damage within the index's pages is found too")
+    @Test("damage in the pages of the index is found too")
     func damagedPage() throws {
         let directory = try closed()
         let index = directory.state + "/index.sqlite"
@@ -272,7 +273,7 @@ struct RecoveryTests {
         #expect(try database.row("SELECT count(*) FROM theirs") { $0.integer(0) } == 0)
     }
 
-    @Test("a newer index is refused, with the remedy, and left as it is")
+    @Test("a newer index fails the start with a remedy, and does not change")
     func newerIndex() throws {
         let newer = CacheIndex.knownVersion + 1
         let directory = try closed()
@@ -288,7 +289,7 @@ struct RecoveryTests {
         #expect(try database.row("PRAGMA user_version") { $0.integer(0) } == newer)
     }
 
-    @Test("an index of each earlier format is brought to this one, and keeps what it knew")
+    @Test("an index of each earlier format is migrated, and keeps its data")
     func earlierFormats() throws {
         for version in 1..<CacheIndex.migrations.count {
             let directory = try TemporaryDirectory.index(ofVersion: version) { database throws(SQLiteError) in
@@ -301,7 +302,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test("validators with a date from before dates were judged are forgotten, and others are kept")
+    @Test("dates that earlier versions stored as validators are deleted, and other validators are kept")
     func youngValidators() throws {
         let directory = try TemporaryDirectory.index(ofVersion: 14) { database throws(SQLiteError) in
             try database.execute(
@@ -322,12 +323,12 @@ struct RecoveryTests {
         #expect(tags == ["\"v1\"", nil])
     }
 
-    @Test("a migration that fails leaves nothing of itself")
+    @Test("a failed migration is rolled back")
     func migrationIsOneTransaction() throws {
         let directory = try TemporaryDirectory.forCache()
         let path = directory.path + "/index.sqlite"
         do {
-            // One table of the first step exists already, so that the step fails half-way.
+            // One table of the first step exists already, so the step fails half-way.
             var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
             try database.execute("PRAGMA application_id = \(CacheIndex.applicationID); CREATE TABLE runs (x)")
         }
@@ -337,7 +338,7 @@ struct RecoveryTests {
         #expect(try database.row("PRAGMA user_version") { $0.integer(0) } == 0)
     }
 
-    @Test("a state directory has one user at a time, and the refusal names it")
+    @Test("a state directory has one process at a time, and the error names it")
     func locked() throws {
         let fixture = try CacheFixture()
         #expect(throws: CacheError.stateLocked(directory: fixture.directory.state, holder: getpid())) {
@@ -346,17 +347,17 @@ struct RecoveryTests {
         try fixture.commit("one")
     }
 
-    @Test("one pipeline that cannot be compared keeps no other from starting, and is mended by the next who asks")
+    @Test("a pipeline that cannot be reconciled does not stop others, and the next access repairs it")
     func oneFails() throws {
         let directory = try closed()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commit("other", to: CacheDestination(pipeline: "other", file: "other"))
-            // Both need mending.
+            // Both need a repair.
             try #require(unlink(directory.cache + "/current/jwks.json") == 0)
             try #require(unlink(directory.cache + "/current/other") == 0)
         }
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         var failed = 0
         for number in 1...40 {
             let copy = try TemporaryDirectory.forCache()
@@ -379,9 +380,9 @@ struct RecoveryTests {
     }
 }
 
-@Suite("While it runs")
+@Suite("While the cache is open")
 struct VanishingTests {
-    @Test("what is gone is not offered, has no validators, and a 304 does not count for it")
+    @Test("missing content is not published, has no validators, and a 304 does not count for it")
     func vanished() throws {
         let fixture = try CacheFixture()
         try fixture.commit("one", validators: [.tag("one")])
@@ -391,7 +392,7 @@ struct VanishingTests {
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == nil)
         #expect(try fixture.cache.recordUnchanged("jwks", at: WallTime(seconds: 5)) == nil)
         guard case .restored(let generation) = try fixture.commit("one") else {
-            Issue.record("not restored")
+            Issue.record("the copy was not restored")
             return
         }
         #expect(generation.number == 1)
@@ -399,7 +400,7 @@ struct VanishingTests {
         #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/generations") == 0o700)
     }
 
-    @Test("a candidate whose directory vanished is refused, and the next one works")
+    @Test("a candidate whose directory vanished fails, and the next one works")
     func vanishedUnderCandidate() throws {
         let fixture = try CacheFixture()
         let pending = try fixture.cache.begin(.jwks)
@@ -410,7 +411,7 @@ struct VanishingTests {
         #expect(try fixture.commit("one").generation.number == 1)
     }
 
-    @Test("the readers' directory alone is made again by the next commit")
+    @Test("a removed directory of published files is made again by the next commit")
     func vanishedReaders() throws {
         let fixture = try CacheFixture()
         try fixture.commit("one")
@@ -420,7 +421,7 @@ struct VanishingTests {
         #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current") == 0o755)
     }
 
-    @Test("damage is noticed before validators are handed out; a touched file is not damage")
+    @Test("damage is found before validators are returned; a touched file is not damage")
     func damage() throws {
         let fixture = try CacheFixture()
         let path = try fixture.commit("one", validators: [.tag("one")]).generation.path

@@ -6,7 +6,7 @@ import Testing
 
 private let url = "https://example.com/jwks"
 
-/// Three generations, all kept.
+/// A cache with three kept generations.
 private func threeGenerations() throws -> (fixture: CacheFixture, destination: CacheDestination) {
     var destination = CacheDestination.jwks
     destination.keep = 5
@@ -17,7 +17,7 @@ private func threeGenerations() throws -> (fixture: CacheFixture, destination: C
     return (fixture, destination)
 }
 
-/// Writes over a file without making another of it.
+/// Overwrites a file in place.
 private func damage(_ path: String) throws {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)
@@ -27,7 +27,7 @@ private func damage(_ path: String) throws {
 
 @Suite("A rollback")
 struct RollbackTests {
-    @Test("makes the generation before the current one again, under its number, in a file of now")
+    @Test("publishes the previous generation again, under its number, in a new file")
     func before() throws {
         let (fixture, base) = try threeGenerations()
         var destination = base
@@ -45,7 +45,7 @@ struct RollbackTests {
         #expect(try fixture.names("current") == ["jwks.json"])
         let status = try #require(try LinuxFileSystem().status(outcome.generation.path))
         #expect(status.links == 2)
-        // A start finds nothing to mend.
+        // A start finds nothing to repair.
         let directory = fixture.directory
         let restarted = try reopened(directory, fixture)
         #expect(restarted.report == RecoveryReport(index: .opened))
@@ -55,19 +55,19 @@ struct RollbackTests {
     private func reopened(_ directory: TemporaryDirectory, _ old: consuming CacheFixture) throws -> CacheFixture {
         _ = consume old
         let copy = try directory.copied()
-        // The times of the copies are others: the first start notes that.
+        // The copies have other times: the first start records them.
         _ = try CacheFixture(copy)
         return try CacheFixture(copy)
     }
 
-    @Test("takes any generation that is kept, a newer one too, and is refused by name for another")
+    @Test("accepts any kept generation, also a newer one, and fails with a specific error for others")
     func numbers() throws {
         let (fixture, destination) = try threeGenerations()
         #expect(try fixture.cache.rollBack(destination, to: 1).generation.number == 1)
         #expect(throws: CacheError.notKept(nil, kept: [1, 2, 3])) { try fixture.cache.rollBack(destination, to: nil) }
         #expect(throws: CacheError.notKept(9, kept: [1, 2, 3])) { try fixture.cache.rollBack(destination, to: 9) }
         let same = try fixture.cache.rollBack(destination, to: 1)
-        #expect(same.replaced == nil && same.generation.turn == 0)
+        #expect(same.replaced == nil && same.generation.revision == 0)
         let newest = try fixture.cache.rollBack(destination, to: 3)
         #expect(newest.replaced == 1 && !newest.generation.isBehind)
         #expect(try fixture.reader() == "three")
@@ -77,18 +77,18 @@ struct RollbackTests {
         }
     }
 
-    @Test("is not undone by what the origin had, whether it says so or sends it again; other content replaces it")
+    @Test("is not undone by the origin's old content, confirmed or sent again; other content replaces it")
     func stays() throws {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
-        // The request is conditional with what the origin had, and its 304 says nothing new.
+        // The request has the validators of the origin's content, and its 304 changes nothing.
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("three"))
         let confirmed = try fixture.cache.recordUnchanged(
             "jwks", asked: .tag("three"), validators: [.tag("three again")], at: WallTime(seconds: 10))
         #expect(confirmed?.number == 1 && confirmed?.isBehind == true)
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("three again"))
         let declined = try fixture.commit("three", to: destination, validators: [.tag("c")], at: 20)
-        guard case .declined(let generation, isNews: false) = declined else {
+        guard case .declined(let generation, isNew: false) = declined else {
             Issue.record("\(declined)")
             return
         }
@@ -100,11 +100,11 @@ struct RollbackTests {
         let changed = try fixture.commit("four", to: destination, validators: [.tag("d")], at: 30).generation
         #expect(changed.number == 4 && !changed.isBehind)
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("d"))
-        // What it had before is other content again.
+        // The origin's earlier content counts as other content again.
         #expect(try fixture.commit("three", to: destination, at: 40).generation.number == 5)
     }
 
-    @Test("to what the origin has by now is none any more")
+    @Test("to the present content of the origin does not hold back anything")
     func caughtUp() throws {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 2)
@@ -118,7 +118,7 @@ struct RollbackTests {
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("b"))
     }
 
-    @Test("does not believe an answer to a request that was made for other content")
+    @Test("ignores a response to a request that was made for other content")
     func crossedAnswer() throws {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 2)
@@ -129,7 +129,7 @@ struct RollbackTests {
         #expect(try fixture.cache.validators("jwks", url: url) == nil)
     }
 
-    @Test("to damaged content is refused, and the copy stays")
+    @Test("to damaged content fails, and the copy stays")
     func damaged() throws {
         let (fixture, destination) = try threeGenerations()
         let names = try fixture.names("generations/jwks")
@@ -144,25 +144,25 @@ struct RollbackTests {
         #expect(try fixture.commit("three", to: destination).generation.number == 3)
     }
 
-    @Test("goes over a copy that is gone")
-    func nothingOffered() throws {
+    @Test("works although the copy is missing")
+    func nothingPublished() throws {
         let (fixture, destination) = try threeGenerations()
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
-        // The one before it, though there is no file to be seen of it.
+        // The generation before it, although the published file is missing.
         let outcome = try fixture.cache.rollBack(destination, to: nil)
         #expect(outcome.generation.number == 2)
-        #expect(outcome.replaced == nil && outcome.generation.turn > 0 && outcome.generation.isBehind)
+        #expect(outcome.replaced == nil && outcome.generation.revision > 0 && outcome.generation.isBehind)
         #expect(try fixture.reader() == "two")
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         let newest = try fixture.cache.rollBack(destination, to: 3)
-        #expect(newest.replaced == nil && newest.generation.turn > 0 && !newest.generation.isBehind)
+        #expect(newest.replaced == nil && newest.generation.revision > 0 && !newest.generation.isBehind)
         #expect(try fixture.reader() == "three")
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)
-        // Removed again, it is put back by the check that finds what the origin had.
+        // Removed again, the copy is restored by the check that finds the origin's old content.
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
-        guard case .declined(let generation, isNews: false) = try fixture.commit("three", to: destination) else {
-            Issue.record("not declined")
+        guard case .declined(let generation, isNew: false) = try fixture.commit("three", to: destination) else {
+            Issue.record("the content was not declined")
             return
         }
         #expect(generation.number == 1 && generation.isBehind)
@@ -173,20 +173,20 @@ struct RollbackTests {
 @Suite("A pin")
 struct PinTests {
     @Test(
-        "keeps the copy from being replaced, across restarts, until it is taken out; what the origin has is told once")
+        "keeps the copy from being replaced, across restarts, until unpinned; new content is reported once")
     func stays() throws {
         let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
-            #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }
+            #expect(throws: CacheError.nothingPublished) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }
             try fixture.commit("one", validators: [.tag("a")])
             let (generation, wasPinned) = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
             #expect(generation.pinnedAt == WallTime(seconds: 5) && !wasPinned && !generation.isBehind)
             #expect(try fixture.cache.pin("jwks", at: WallTime(seconds: 6)).wasPinned)
             #expect(try fixture.commit("one").generation.pinnedAt == WallTime(seconds: 5))
-            for (tag, isNews) in [("b", true), ("c", false)] {
+            for (tag, isNew) in [("b", true), ("c", false)] {
                 let outcome = try fixture.commit("two", validators: [.tag(tag)], at: 2000)
-                guard case .declined(let kept, isNews) = outcome else {
+                guard case .declined(let kept, isNew) = outcome else {
                     Issue.record("\(outcome)")
                     return
                 }
@@ -205,20 +205,20 @@ struct PinTests {
         let (generation, wasPinned) = try fixture.cache.unpin("jwks")
         #expect(wasPinned && generation?.pinnedAt == nil && generation?.isBehind == false)
         #expect(try !fixture.cache.unpin("jwks").wasPinned)
-        // With those of what the origin has, it would say that nothing has changed.
+        // With the validators of its newest content, the origin would answer that nothing has changed.
         #expect(try fixture.cache.validators("jwks", url: url) == .tag("a"))
         #expect(try fixture.commit("two").generation.number == 2)
         #expect(try fixture.reader() == "two")
     }
 
-    @Test("puts the copy back where it was removed, and never another generation")
+    @Test("restores the copy if it was removed, and never another generation")
     func putBack() throws {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 2)
         _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         let outcome = try fixture.commit("four", to: destination, validators: [.tag("d")])
-        guard case .declined(let kept, isNews: true) = outcome else {
+        guard case .declined(let kept, isNew: true) = outcome else {
             Issue.record("\(outcome)")
             return
         }
@@ -237,7 +237,7 @@ struct PinTests {
         return try CacheFixture(copy)
     }
 
-    @Test("at content that is gone lets nothing else take its place, and the same content come back")
+    @Test("at missing content prevents other content from taking its place, but not the same content")
     func gone() throws {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 2)
@@ -262,7 +262,7 @@ struct PinTests {
         #expect(try restarted.commit("four", to: destination).generation.number == 4)
     }
 
-    @Test("ends with the content when all is removed, for whoever unpins")
+    @Test("ends with the content when all content is removed, also for 'unpin'")
     func cleaned() throws {
         let fixture = try CacheFixture()
         try fixture.commit("one")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FreshetCache
 
-/// One kind of commit of several files, seen from just before it.
+/// One kind of commit of several files, with the state before it.
 struct SetScene: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var before: [String]
@@ -36,12 +36,12 @@ struct SetScene: Sendable, CustomTestStringConvertible {
             deed: { fixture, _ in _ = try fixture.cache.accept(.catalogue, at: WallTime(seconds: 100)) }),
     ]
 
-    /// Those that differ by what they leave to be read: each earlier index with each state of the files is many starts.
+    /// The scenes with different remains: each earlier index with each state of the files needs many starts.
     static let some = all.filter {
         ["the first", "one that prunes", "one after the link was removed", "a rollback"].contains($0.testDescription)
     }
 
-    func fixture(_ fileSystem: FaultyFileSystem) throws -> CacheFixture {
+    func fixture(_ fileSystem: FailingFileSystem) throws -> CacheFixture {
         let fixture = try CacheFixture(fileSystem: fileSystem)
         for (offset, text) in before.enumerated() { try fixture.commitSet(text, at: Int64(offset)) }
         try prepare(fixture)
@@ -52,7 +52,7 @@ struct SetScene: Sendable, CustomTestStringConvertible {
         try fixture.checkSet([before.last, new, nil], situation)
     }
 
-    /// The cache can be used as if nothing had happened.
+    /// Checks that the cache works as if nothing had happened.
     func checkUse(_ fixture: CacheFixture, _ situation: Comment) throws {
         try fixture.commitSet("next", at: 200)
         try fixture.checkSet(["next"], situation)
@@ -67,7 +67,7 @@ struct SetCrashTests {
     }
 
     @Test(
-        "of the process at any point, readers had and have a whole set, and link, stamp and index agree",
+        "of the process at any point, readers see a complete set, and link, stamp and index agree",
         arguments: SetScene.all)
     func processCrash(scene: SetScene) throws {
         let points = try points(scene)
@@ -98,7 +98,7 @@ struct SetCrashTests {
     }
 
     @Test(
-        "of the machine, which also loses the index's newest transactions, they agree as well",
+        "of the machine, which also loses the newest transactions, link, stamp and index agree",
         arguments: SetScene.some)
     func powerCut(scene: SetScene) throws {
         try CrashPoint.eachPowerCut(try points(scene)) { directory, situation in
@@ -109,7 +109,7 @@ struct SetCrashTests {
         }
     }
 
-    @Test("and without any index, they are found again", arguments: SetScene.all)
+    @Test("that loses the index, are found again", arguments: SetScene.all)
     func lostIndex(scene: SetScene) throws {
         for point in try points(scene) {
             TemporaryDirectory.remove(point.directory.state)
@@ -123,29 +123,29 @@ struct SetCrashTests {
         }
     }
 
-    @Test("of which any one call fails, they agree at once, and after a start", arguments: SetScene.all)
+    @Test("with a failure of any one call, agree immediately and after a start", arguments: SetScene.all)
     func anyCall(scene: SetScene) throws {
-        try enumerate(scene) { FaultyFileSystem.Plan.fail(at: $0, errno: EIO) }
+        try enumerate(scene) { FailingFileSystem.Plan.fail(at: $0, errno: EIO) }
     }
 
-    @Test("of which any one call finds no room, no descriptor or nothing at its path, they agree too")
-    func otherFaults() throws {
+    @Test("with no space, no descriptor or a missing path at any one call, agree too")
+    func otherErrors() throws {
         let scene = try #require(SetScene.some.first { $0.testDescription == "one that prunes" })
         for errno in [ENOSPC, EMFILE, ENOENT] {
-            try enumerate(scene) { FaultyFileSystem.Plan.fail(at: $0, errno: errno) }
+            try enumerate(scene) { FailingFileSystem.Plan.fail(at: $0, errno: errno) }
         }
     }
 
-    @Test("of which one call and all after it fail, a start mends what is left", arguments: SetScene.all)
+    @Test("with a failure of one call and all later calls, are repaired by a start", arguments: SetScene.all)
     func allCalls(scene: SetScene) throws {
-        try enumerate(scene) { FaultyFileSystem.Plan.stop(at: $0) }
+        try enumerate(scene) { FailingFileSystem.Plan.stop(at: $0) }
     }
 
-    /// One run for each call of the commit.
-    private func enumerate(_ scene: SetScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
+    /// Runs the commit once for each of its calls.
+    private func enumerate(_ scene: SetScene, _ plan: (Int) -> FailingFileSystem.Plan) throws {
         let deed = { (fixture: CacheFixture) in try scene.deed(fixture, scene.new) }
         try CrashPoint.eachCall(of: deed, on: scene.fixture, plan) { fixture, situation in
-            // Asking first: a pipeline that could not be mended at once is mended by the next who asks.
+            // Read first: the next access repairs a pipeline that could not be repaired immediately.
             let current = try fixture.cache.current("shop")
             let seen = try fixture.seen
             if current != nil {

@@ -16,7 +16,7 @@ extension CacheDestination {
     static let single = CacheDestination(pipeline: "shop", file: "catalogue", keep: 2)
 }
 
-/// A set as a reader finds it who went to its directory.
+/// A set as a reader in its directory finds it.
 struct SeenSet: Hashable, CustomStringConvertible {
     var files: [String: String]
 
@@ -24,12 +24,12 @@ struct SeenSet: Hashable, CustomStringConvertible {
         SeenSet(files: ["a.txt": "\(text) \"a\"\n", "b.json": "{\"v\":\"\(text)\",\"l\":[1,2]}\n"])
     }
 
-    /// The content that is committed for it.
+    /// The content that is committed for this set.
     static func bundle(_ text: String) -> String {
         #"{"a.txt":"\#(text) \"a\"\n","b.json":{"v":"\#(text)","l":[1,2]}}"# + "\n"
     }
 
-    /// What is in a directory, whatever led there; nil: there is none.
+    /// The files in a directory; nil if it does not exist.
     init?(at path: String) throws {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -53,21 +53,23 @@ extension CacheFixture {
     func refuseSet(_ text: String) throws {
         let pending = try cache.begin(.catalogue)
         try pending.write(Array(SeenSet.bundle(text).utf8))
-        _ = try pending.setAside(because: "a check", validators: [.tag(text)], at: WallTime(seconds: 50))
+        _ = try pending.reject(because: "a check", validators: [.tag(text)], at: WallTime(seconds: 50))
     }
 
     var seen: SeenSet? { get throws { try SeenSet(at: directory.cache + "/current/catalogue") } }
 
     var target: String? { get throws { try LinuxFileSystem().linkTarget(directory.cache + "/current/catalogue") } }
 
-    /// Link, stamp and index agree, the directory is whole, and nothing unfinished lies about.
+    /// Checks that link, stamp and index agree, that the directory is complete, and that no unfinished file is left.
     func checkSet(_ allowed: [String?], _ situation: Comment) throws {
         let current = try cache.current("shop")
         let seen = try seen
         #expect((seen == nil) == (current == nil), situation)
         #expect(allowed.map { $0.map(SeenSet.of) }.contains(seen), "\(String(describing: seen)), \(situation)")
         if let current {
-            #expect(try target == "../sets/shop/\(current.number)-\(current.digest)", situation)
+            let content = StoredContent(number: current.number, digest: current.digest)
+            let set = try cache.setName(of: content, in: "shop")
+            #expect(try target == "../sets/shop/\(set.name)", situation)
             #expect(try LinuxFileSystem().digest(of: current.path) == current.digest, situation)
             #expect(current.directory == directory.cache + "/current/catalogue", situation)
             let text = try reader("catalogue.stamp")

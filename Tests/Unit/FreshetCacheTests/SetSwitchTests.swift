@@ -4,10 +4,10 @@ import Testing
 
 @testable import FreshetCache
 
-/// A pipeline that is given one file instead of several, or several instead of one, while it is at work.
+/// An operation of a pipeline that is changed from several files to one file, or the reverse, meanwhile.
 struct Switch: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// What it had before.
+    /// Whether the pipeline kept several files before.
     var hasSeveral: Bool
     var deed: @Sendable (CacheFixture) throws -> Void
 
@@ -31,12 +31,12 @@ struct Switch: Sendable, CustomTestStringConvertible {
             Switch(testDescription: "a pin of \(name)", hasSeveral: several) {
                 _ = try $0.cache.pin("shop", at: WallTime(seconds: 9))
             },
-            Switch(testDescription: "a refusal of \(name)", hasSeveral: several) {
+            Switch(testDescription: "a rejection of \(name)", hasSeveral: several) {
                 let pending = try $0.cache.begin(several ? .catalogue : .single)
                 try pending.write(Array(text("bad", several).utf8))
-                _ = try pending.setAside(because: "a check", at: WallTime(seconds: 9))
+                _ = try pending.reject(because: "a check", at: WallTime(seconds: 9))
             },
-            Switch(testDescription: "a look at \(name), of which the file was touched", hasSeveral: several) {
+            Switch(testDescription: "a read of \(name) after its file was touched", hasSeveral: several) {
                 let file = (several ? CacheDestination.catalogue : .single).file
                 try TemporaryDirectory.touch($0.directory.cache + "/current/" + file)
                 _ = try $0.cache.current("shop")
@@ -51,13 +51,13 @@ struct Switch: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("A pipeline that is given one file instead of several, or several instead of one")
+@Suite("A pipeline that is changed from several files to one file, or the reverse")
 struct SetSwitchTests {
-    @Test("at any moment of what is done with it, keeps nothing of the other kind", arguments: Switch.all)
+    @Test("at any moment of an operation keeps no content of the other kind", arguments: Switch.all)
     func anyMoment(change: Switch) throws {
         var number = 1
         while true {
-            let files = FaultyFileSystem()
+            let files = FailingFileSystem()
             let fixture = try CacheFixture(fileSystem: files)
             for (offset, text) in ["older", "old"].enumerated() {
                 try fixture.commit(Switch.text(text, change.hasSeveral), to: change.before, at: Int64(offset))
@@ -78,17 +78,17 @@ struct SetSwitchTests {
         #expect(number > 1)
     }
 
-    /// What is kept is of the kind that the pipeline has, and it can be used as if nothing had happened.
+    /// Checks that all kept content is of the pipeline's kind, and that the cache works as if nothing had happened.
     private func check(_ fixture: CacheFixture, _ change: Switch, _ situation: Comment) throws {
         #expect(fixture.report.pipelines.allSatisfy { !$0.hasFailed }, "\(fixture.report), \(situation)")
-        let (row, kept, refused) = try fixture.cache.withIndex { (index) throws(SQLiteError) in
+        let (row, kept, rejected) = try fixture.cache.withIndex { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline("shop")
-            return (row, try index.generations(of: row.id), try index.refused(of: row.id))
+            return (row, try index.generations(of: row.id), try index.rejected(of: row.id))
         }
         let layout = fixture.cache.layout
         let paths =
             kept.map { layout.generation($0.content, of: "shop") }
-            + [refused?.digest].compactMap(\.self).map { layout.refused($0, of: "shop") }
+            + [rejected?.digest].compactMap(\.self).map { layout.rejected($0, of: "shop") }
         for path in paths {
             let content = try TemporaryDirectory.read(path)
             #expect(((try? FileBundle(content)) != nil) == row.isSet, "\(path), \(situation)")
@@ -108,7 +108,7 @@ struct SetSwitchTests {
         #expect(try fixture.cache.examine("shop").findings == [], situation)
     }
 
-    @Test("which has content of the other kind after all, offers nothing until its next commit")
+    @Test("and still has content of the other kind publishes nothing until its next commit")
     func wrongKind() throws {
         let directory = try TemporaryDirectory.forCache()
         do {
@@ -129,7 +129,7 @@ struct SetSwitchTests {
     }
 }
 
-/// The moment of the n-th system call, once.
+/// Fires once, at the n-th system call.
 private final class Moment: Sendable {
     private let state: Mutex<(left: Int, outcome: Result<Void, any Error>?)>
 

@@ -8,7 +8,7 @@ import Testing
 struct SetTests {
     private func path(_ fixture: CacheFixture, _ rest: String) -> String { fixture.directory.cache + "/" + rest }
 
-    @Test("are in one directory, to which a link leads, beside a stamp that has them all")
+    @Test("are in one directory, to which a link leads, next to a stamp with all of them")
     func committed() throws {
         let fixture = try CacheFixture()
         let outcome = try fixture.commitSet("one")
@@ -23,12 +23,56 @@ struct SetTests {
         try fixture.checkSet(["one"], "")
         #expect(try TemporaryDirectory.mode(path(fixture, "sets")) == 0o711)
         #expect(try TemporaryDirectory.mode(path(fixture, "sets/shop")) == 0o711)
-        let directory = path(fixture, "sets/shop/1-\(generation.digest)")
+        let name = try #require(try fixture.names("sets/shop").first)
+        #expect(name.hasPrefix("1-"))
+        let directory = path(fixture, "sets/shop/" + name)
         #expect(try TemporaryDirectory.mode(directory) == 0o755)
         #expect(try TemporaryDirectory.mode(directory + "/a.txt") == 0o644)
     }
 
-    @Test("switch together, stay for who has gone there until the commit after the next, and go with their generations")
+    @Test("are in a directory whose name, which every user can read, does not reveal the content")
+    func concealed() throws {
+        let directory = try TemporaryDirectory.forCache()
+        var target: String?
+        do {
+            let fixture = try CacheFixture(directory)
+            let generation = try fixture.commitSet("one").generation
+            target = try fixture.target
+            let name = try #require(target?.split(separator: "/").last)
+            #expect(StoredContent(name: String(name))?.number == 1)
+            #expect(!name.contains(generation.digest.description))
+            // The directory of the same content of another pipeline or another cache has another name.
+            let other = try CacheFixture()
+            try other.commitSet("one")
+            #expect(try other.target != target)
+        }
+        let again = try CacheFixture(directory)
+        #expect(again.report == RecoveryReport(index: .opened))
+        #expect(try again.target == target, "it is the same after a restart")
+    }
+
+    @Test("in a directory that is named by the digest, as in earlier versions, are in another one after a start")
+    func named() throws {
+        let directory = try TemporaryDirectory.forCache()
+        let link = directory.cache + "/current/catalogue"
+        var former = ""
+        do {
+            let fixture = try CacheFixture(directory)
+            let generation = try fixture.commitSet("one", at: 1).generation
+            former = "1-\(generation.digest)"
+            let name = try #require(try fixture.names("sets/shop").first)
+            #expect(rename(path(fixture, "sets/shop/" + name), path(fixture, "sets/shop/" + former)) == 0)
+            #expect(unlink(link) == 0)
+            #expect(symlink("../sets/shop/" + former, link) == 0)
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(fixture.report.pipelines == [PipelineRecovery(pipeline: "shop", repairs: [.shown(1)])])
+        try fixture.checkSet(["one"], "")
+        try fixture.commitSet("two", at: 2)
+        #expect(!(try fixture.names("sets/shop").contains(former)))
+    }
+
+    @Test("switch together, stay for old readers until the commit after the next, and end with their generation")
     func kept() throws {
         let fixture = try CacheFixture()
         var destination = CacheDestination.catalogue
@@ -46,7 +90,7 @@ struct SetTests {
         }
     }
 
-    @Test("that have not changed are not touched, and the link neither")
+    @Test("without changes are not touched, nor is the link")
     func unchanged() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one")
@@ -58,7 +102,7 @@ struct SetTests {
         #expect(try LinuxFileSystem().status(path(fixture, "current/catalogue")) == before)
     }
 
-    @Test("have the mode of the copy, also when that is configured anew")
+    @Test("have the mode of the copy, also after the configuration changes it")
     func access() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one")
@@ -71,7 +115,7 @@ struct SetTests {
         try fixture.checkSet(["one"], "")
     }
 
-    /// The modes of all files that readers may find of it.
+    /// The modes of all files that readers can find.
     private func modes(_ fixture: CacheFixture) throws -> [String: UInt32] {
         var modes = ["stamp": try TemporaryDirectory.mode(path(fixture, "current/catalogue.stamp"))]
         for directory in try fixture.names("sets/shop") {
@@ -83,7 +127,7 @@ struct SetTests {
         return modes
     }
 
-    @Test("have a mode that was narrowed in all generations, by a change alone, new content, and a rollback")
+    @Test("get a narrower mode in all generations, by the change alone, new content, and a rollback")
     func narrowed() throws {
         for deed in ["change", "unchanged", "new", "rollback", "lost"] {
             let fixture = try CacheFixture()
@@ -106,7 +150,7 @@ struct SetTests {
         }
     }
 
-    @Test("have a mode that was widened where readers are led to, and not in what is kept besides")
+    @Test("get a wider mode only in the directory that the link leads to")
     func widened() throws {
         let fixture = try CacheFixture()
         var destination = CacheDestination.catalogue
@@ -126,12 +170,12 @@ struct SetTests {
         try fixture.checkSet(["one"], "")
     }
 
-    @Test("have it for certain after a call has failed at any point of that, once it is tried again")
+    @Test("have the new mode after a failure of any call, once the change is repeated")
     func narrowedLate() throws {
         var number = 1
         while true {
             for isCrash in [false, true] {
-                let files = FaultyFileSystem()
+                let files = FailingFileSystem()
                 let fixture = try CacheFixture(fileSystem: files)
                 try fixture.commitSet("one", at: 1)
                 try fixture.commitSet("two", at: 2)
@@ -146,7 +190,7 @@ struct SetTests {
                     return
                 }
                 let before = try modes(fixture)
-                // The stamp is last: who sees that it is narrow need not look at the others.
+                // The stamp is last: if it has the narrow mode, all other files have it too.
                 #expect(before["stamp"] != 0o600 || before.values.allSatisfy { $0 == 0o600 }, "\(number): \(before)")
                 let again = try CacheFixture(try fixture.directory.copied())
                 for fixture in [fixture, again] {
@@ -160,7 +204,7 @@ struct SetTests {
         }
     }
 
-    @Test("come back by a rollback, also where their directory has gone")
+    @Test("are restored by a rollback, even if their directory is missing")
     func rollback() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -171,7 +215,7 @@ struct SetTests {
         try fixture.checkSet(["one"], "")
     }
 
-    @Test("are led to again where the link was removed or leads elsewhere, by whoever asks next")
+    @Test("get their link back, by the next access, if it was removed or leads elsewhere")
     func lostLink() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one")
@@ -189,7 +233,7 @@ struct SetTests {
         try fixture.checkSet(["two"], "")
     }
 
-    @Test("take the place of somebody's file, and move somebody's directory aside")
+    @Test("replace a foreign file, and move a foreign directory aside")
     func foreign() throws {
         let fixture = try CacheFixture()
         try TemporaryDirectory.write([1], to: path(fixture, "current/catalogue"))
@@ -205,7 +249,7 @@ struct SetTests {
         #expect(try fixture.names("strays/" + (strays.first ?? "")) == ["theirs"])
     }
 
-    @Test("have both their names to themselves")
+    @Test("own both their names exclusively")
     func owned() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one")
@@ -227,7 +271,7 @@ struct SetTests {
         }
     }
 
-    @Test("that cannot be told apart are refused, and the copy stays")
+    @Test("with the same name are rejected, and the copy stays")
     func noBundle() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one")
@@ -239,13 +283,13 @@ struct SetTests {
 
     // MARK: Switching
 
-    @Test("take the place of the pipeline's one file, and nothing is left of it")
+    @Test("replace the pipeline's one file, which is removed")
     func fromOne() throws {
         let fixture = try CacheFixture()
         try fixture.commit("1", to: .single, at: 1)
         try fixture.commit("2", to: .single, at: 2)
         try fixture.cache.assign([("shop", "catalogue.stamp")], sets: ["shop"])
-        // Readers have it until there is something else; it is nothing that the pipeline could offer.
+        // Readers see the file until there is other content; the pipeline cannot publish it.
         #expect(try fixture.reader("catalogue") == "2")
         #expect(try fixture.cache.current("shop") == nil)
         #expect(try fixture.names("generations/shop").isEmpty)
@@ -254,7 +298,7 @@ struct SetTests {
         #expect(throws: CacheError.self) { try fixture.cache.rollBack(.catalogue, to: 2) }
     }
 
-    @Test("give way to one file, and nothing is left of them")
+    @Test("are replaced by one file, and are removed")
     func toOne() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -269,7 +313,7 @@ struct SetTests {
         #expect(try fixture.cache.examineStrays().findings.isEmpty)
     }
 
-    @Test("have another name at the next commit, and nothing is left of the one before", arguments: [false, true])
+    @Test("have a new name from the next commit on, and the former name is removed", arguments: [false, true])
     func renamed(restarts: Bool) throws {
         var fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -295,7 +339,7 @@ struct SetTests {
         return try CacheFixture(directory)
     }
 
-    @Test("go with their pipeline, link and directories and all")
+    @Test("are removed with their pipeline, including link and directories")
     func pruned() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -306,7 +350,7 @@ struct SetTests {
         #expect(try fixture.cache.examineStrays().findings.isEmpty)
     }
 
-    @Test("that became one file, and were pinned, hold back nothing; without a commit they go with the pipeline")
+    @Test("that were pinned and became one file hold back nothing; without a commit they end with the pipeline")
     func becameOne() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -322,7 +366,7 @@ struct SetTests {
 
     // MARK: Examining
 
-    @Test("are examined with link and directory, and made of the stamp again")
+    @Test("are examined with link and directory, and restored from the stamp")
     func examined() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
@@ -338,27 +382,27 @@ struct SetTests {
         let found = try fixture.cache.examine("shop").findings.map(\.kind)
         #expect(Dictionary(found.map { ($0, 1) }, uniquingKeysWith: +) == [.setDamaged: 3, .stray: 1, .unfinished: 1])
         #expect(try fixture.cache.examineStrays().findings.map(\.kind) == [.stray])
-        let mended = try fixture.cache.examine("shop", mends: true)
-        #expect(!mended.findings.contains { !$0.isMended }, "\(mended.findings)")
-        #expect(try fixture.cache.examineStrays(mends: true).findings.map(\.isMended) == [true])
+        let repaired = try fixture.cache.examine("shop", repairs: true)
+        #expect(!repaired.findings.contains { !$0.isRepaired }, "\(repaired.findings)")
+        #expect(try fixture.cache.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
         try fixture.checkSet(["two"], "")
         #expect(try fixture.names("strays").count == 3)
     }
 
-    @Test("whose link is somebody's file are led to again by a repair, which moves that aside")
+    @Test("get their link back by a repair, which moves a foreign file in its place aside")
     func examinedLink() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one")
         #expect(unlink(path(fixture, "current/catalogue")) == 0)
         try TemporaryDirectory.write([7], to: path(fixture, "current/catalogue"))
         #expect(try fixture.cache.examine("shop").findings.map(\.kind) == [.setDamaged])
-        let mended = try fixture.cache.examine("shop", mends: true)
-        #expect(!mended.findings.contains { !$0.isMended }, "\(mended.findings)")
+        let repaired = try fixture.cache.examine("shop", repairs: true)
+        #expect(!repaired.findings.contains { !$0.isRepaired }, "\(repaired.findings)")
         try fixture.checkSet(["one"], "")
         #expect(try fixture.names("strays").count == 1)
     }
 
-    @Test("are all compared by a start that verifies everything")
+    @Test("are all compared by a start that verifies all content")
     func verified() throws {
         let directory = try TemporaryDirectory.forCache()
         do {
@@ -380,7 +424,7 @@ struct FileBundleTests {
         ) { first, _ in first }
     }
 
-    @Test("are told apart: strings as they are, all else as JSON")
+    @Test("are separated: strings as they are, other values as JSON")
     func parts() throws {
         #expect(
             try files(#" { "a" : "x\"}{\\" , "b":[{"c":"]}"},[]], "c":null,"d":-1.5e3 ,"ä":true} "#) == [
@@ -388,7 +432,7 @@ struct FileBundleTests {
             ])
     }
 
-    @Test("have every escape of a JSON string")
+    @Test("can have every escape of a JSON string")
     func escapes() throws {
         #expect(
             try files(#"{"a":"\b\f\n\r\t\/\"\\\u0041\u00e4\ud83d\ude00 \ud83d \udE00\ud83dx"}"#) == [
@@ -396,7 +440,7 @@ struct FileBundleTests {
             ])
     }
 
-    @Test("are as many as the limit, and no more")
+    @Test("can be as many as the limit, and not more")
     func limit() throws {
         func text(_ count: Int) -> String {
             "{" + (0..<count).map { "\"\($0)\":1" }.joined(separator: ",") + "}"
@@ -407,13 +451,13 @@ struct FileBundleTests {
         }
     }
 
-    @Test("may be nested however deep, which costs no stack")
+    @Test("can be nested to any depth without using stack")
     func depth() throws {
         let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
         #expect(try files("{\"a\":\(deep)}")["a"] == deep + "\n")
     }
 
-    @Test("are not taken for what they are not, wherever they end")
+    @Test("are rejected if the text ends at any earlier point")
     func truncated() throws {
         let whole = #"{"a":"x\"y\\","b":[1,{"c":"d"}]}"#
         for length in 0..<whole.utf8.count {

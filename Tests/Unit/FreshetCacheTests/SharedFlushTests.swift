@@ -6,10 +6,10 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("A flush that many share")
+@Suite("A shared flush")
 struct SharedFlushTests {
 
-    @Test("those who come while one is under way share the next, which has the changes of all of them")
+    @Test("calls during a flush share the next one, which includes the changes of all of them")
     func shared() throws {
         let bed = Bed()
         try bed.holdFirst(with: 5)
@@ -19,7 +19,7 @@ struct SharedFlushTests {
         #expect(bed.answers.withLock { $0 }.allSatisfy { $0.error == nil })
     }
 
-    @Test("an error is told to all who shared the flush, to nobody before and to nobody after")
+    @Test("an error is thrown to all callers that shared the flush, and to no other caller")
     func failing() throws {
         let bed = Bed(failing: 2)
         try bed.holdFirst(with: 3)
@@ -35,7 +35,7 @@ struct SharedFlushTests {
     }
 
     @Test(
-        "who changed something before a flush that failed is told so, though the next one succeeds; not who came later")
+        "a caller whose change came before a failed flush gets its error although the next flush succeeds")
     func before() throws {
         let flush = SharedFlush()
         let change = flush.failures
@@ -47,7 +47,7 @@ struct SharedFlushTests {
             try flush.perform(since: change) { () throws(FreshetCache.SystemCallError) in }
         }
         try flush.perform(since: flush.failures) { () throws(FreshetCache.SystemCallError) in }
-        // No descriptor is the trouble of who asked alone.
+        // A missing descriptor concerns only the caller itself.
         let none = FreshetCache.SystemCallError(call: "open", path: "/x", errno: 24)
         let later = flush.failures
         #expect(throws: FreshetCache.SystemCallError.self) {
@@ -56,7 +56,7 @@ struct SharedFlushTests {
         try flush.perform(since: later) { () throws(FreshetCache.SystemCallError) in }
     }
 
-    @Test("of many threads each returns after a flush that began after its change")
+    @Test("each of many threads returns after a flush that began after its change")
     func many() throws {
         let bed = Bed()
         bed.gate.open()
@@ -66,7 +66,7 @@ struct SharedFlushTests {
         #expect(bed.flushed.withLock { $0.count } <= 500)
     }
 
-    /// Callers on threads of their own, each of which makes a change and then has it flushed.
+    /// Callers on separate threads, each of which makes a change and then has it flushed.
     private final class Bed: Sendable {
         struct Answer {
             var caller: Int
@@ -75,7 +75,7 @@ struct SharedFlushTests {
         }
 
         let gate = Latch()
-        /// The changes that each flush found when it began.
+        /// The changes that each flush included when it began.
         let flushed = Mutex<[[Int]]>([])
         let answers = Mutex<[Answer]>([])
         private let changes = Mutex<[Int]>([])
@@ -110,7 +110,7 @@ struct SharedFlushTests {
             }
         }
 
-        /// The first caller's flush is under way, and so many others wait.
+        /// The first caller's flush is in progress, and this many callers wait.
         func holdFirst(with others: Int) throws {
             call(0)
             try #require(began.wait(for: testTimeout))

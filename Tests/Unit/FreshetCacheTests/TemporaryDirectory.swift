@@ -5,7 +5,7 @@ import Testing
 @testable import FreshetCache
 
 extension TemporaryDirectory {
-    /// Of a cache and its index. In memory, since thousands of these are made.
+    /// A directory for a cache and its index. It is in memory, because thousands of these are made.
     static func forCache() throws -> TemporaryDirectory { try TemporaryDirectory(below: parentInMemory) }
 
     var cache: String { path + "/cache" }
@@ -33,9 +33,9 @@ extension TemporaryDirectory {
         }
     }
 
-    /// A copy of both directories, as far as they are there.
+    /// A copy of both directories, if they exist.
     ///
-    /// - Parameter other: whose index it has; nil: its own.
+    /// - Parameter other: the directory whose index is copied; nil: this one.
     func copied(withStateOf other: TemporaryDirectory? = nil) throws -> TemporaryDirectory {
         let copy = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
@@ -59,7 +59,7 @@ extension TemporaryDirectory {
         return directory
     }
 
-    /// Makes a file look like another one than it was, with the same content.
+    /// Replaces a file with another one that has the same content.
     static func touch(_ path: String) throws {
         let times = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
         try #require(utimes(path, times) == 0, "\(path)")
@@ -70,7 +70,7 @@ extension TemporaryDirectory {
     }
 }
 
-/// What most tests do with a cache.
+/// The operations that most tests use.
 struct CacheFixture {
     let directory: TemporaryDirectory
     var cache: LocalCache
@@ -79,15 +79,15 @@ struct CacheFixture {
     init(
         _ directory: TemporaryDirectory? = nil, verifiesAll: Bool = false,
         fileSystem: any FileSystem = LinuxFileSystem(), reserve: FreeSpaceReserve = .none, limit: Int64? = nil,
-        waitForRoom: @escaping @Sendable (Int) -> Bool = { _ in false },
+        waitForSpace: @escaping @Sendable (Int) -> Bool = { _ in false },
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
     ) throws {
         self.directory = try directory ?? .forCache()
         (cache, report) = try LocalCache.open(
             cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
-            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForRoom: waitForRoom, removed: removed,
-            rebuilt: rebuilt)
+            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForSpace: waitForSpace,
+            removed: removed, rebuilt: rebuilt)
     }
 
     @discardableResult
@@ -102,14 +102,14 @@ struct CacheFixture {
             contentExpires: contentExpires.map(WallTime.init(seconds:)))
     }
 
-    /// Has a check refuse content.
+    /// Rejects content, as a check does.
     @discardableResult
-    func refuse(
+    func reject(
         _ text: String, because reason: String = "too short", tag: String? = "2", at seconds: Int64 = 1001
     ) throws -> RejectionOutcome {
         let pending = try cache.begin(.jwks)
         try pending.write(Array(text.utf8))
-        return try pending.setAside(
+        return try pending.reject(
             because: reason, validators: tag.map { [.tag($0)] } ?? [], at: WallTime(seconds: seconds))
     }
 
@@ -117,7 +117,7 @@ struct CacheFixture {
         String(decoding: try TemporaryDirectory.read(directory.cache + "/current/" + file), as: UTF8.self)
     }
 
-    /// What readers see; nil if there is no file.
+    /// The published content; nil if there is no file.
     func readerIfAny() throws -> String? {
         try LinuxFileSystem().status(directory.cache + "/current/jwks.json") == nil ? nil : reader()
     }
@@ -132,10 +132,10 @@ extension CacheDestination {
 }
 
 extension Generation {
-    /// Whoever tells of it.
-    var atAnyTurn: Generation {
+    /// The generation without its revision, to compare it.
+    var withoutRevision: Generation {
         var generation = self
-        generation.turn = 0
+        generation.revision = 0
         return generation
     }
 }

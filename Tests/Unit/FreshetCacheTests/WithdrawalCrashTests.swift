@@ -4,12 +4,12 @@ import Testing
 
 @testable import FreshetCache
 
-/// What becomes of a copy that is withdrawn, or was, seen from just before it. "old" and "new" were committed.
+/// An operation on a copy that is withdrawn or published, with the state before it. "old" and "new" were committed.
 struct WithdrawalScene: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var isWithdrawn = true
     var deed: @Sendable (CacheFixture, CacheDestination) throws -> Void
-    /// What readers may find after a start; nil: nothing.
+    /// The content that readers may find after a start; nil: no file.
     var after: [String?]
     var isSet = false
 
@@ -43,14 +43,14 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         try fixture.commit(content, to: destination, validators: [.tag(text)], at: 200)
     }
 
-    func fixture(_ fileSystem: FaultyFileSystem) throws -> CacheFixture {
+    func fixture(_ fileSystem: FailingFileSystem) throws -> CacheFixture {
         let fixture = try CacheFixture(fileSystem: fileSystem)
         for text in ["old", "new"] { try Self.commit(text, to: destination, in: fixture) }
         if isWithdrawn { _ = try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 100)) }
         return fixture
     }
 
-    /// What readers find, whatever the index says: nil is nothing at all.
+    /// The content that readers find, whatever is in the index; nil: no file.
     func found(in directory: TemporaryDirectory) throws -> String? {
         let path = directory.cache + "/current/" + destination.file
         let text =
@@ -60,7 +60,7 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         return ["old", "new", "newer"].first { SeenSet.bundle($0) == text }
     }
 
-    /// Readers, the index and the generations agree, and nothing lies about.
+    /// Checks that readers, the index and the generations agree, and that no unfinished file is left.
     ///
     /// - Parameter mayForget: the index may have lost validators too.
     func check(_ fixture: CacheFixture, mayForget: Bool = false, _ situation: Comment) throws -> String? {
@@ -69,9 +69,9 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         let current = try fixture.cache.current(destination.pipeline)
         #expect((found == nil) == (current == nil), situation)
         if isSet { try fixture.checkSet(after, situation) }
-        let faults = try fixture.cache.examine(destination.pipeline).findings + fixture.cache.examineStrays().findings
-        #expect(faults.isEmpty, "\(faults), \(situation)")
-        // What is withdrawn is kept, and asked for conditionally.
+        let errors = try fixture.cache.examine(destination.pipeline).findings + fixture.cache.examineStrays().findings
+        #expect(errors.isEmpty, "\(errors), \(situation)")
+        // Withdrawn content is kept, and its requests are conditional.
         let memory = try fixture.cache.memory(destination.pipeline, key: "k")
         #expect((memory?.current?.withdrawnAt == nil) == (found != nil), situation)
         #expect(memory?.current != nil, situation)
@@ -80,7 +80,7 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         return found
     }
 
-    /// The cache can be used as if nothing had happened.
+    /// Checks that the cache works as if nothing had happened.
     func checkUse(_ fixture: CacheFixture, _ situation: Comment) throws {
         if try fixture.cache.current(destination.pipeline) == nil {
             #expect(try fixture.cache.putBack(destination) != nil, situation)
@@ -90,19 +90,19 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         #expect(try found(in: fixture.directory) == nil, situation)
         try Self.commit("next", to: destination, in: fixture)
         #expect(try fixture.cache.current(destination.pipeline) != nil, situation)
-        let faults = try fixture.cache.examine(destination.pipeline).findings
-        #expect(faults.isEmpty, "\(faults), \(situation)")
+        let errors = try fixture.cache.examine(destination.pipeline).findings
+        #expect(errors.isEmpty, "\(errors), \(situation)")
     }
 }
 
-@Suite("Withdrawing and putting back, after a crash")
+@Suite("A withdrawal or its end, after a crash")
 struct WithdrawalCrashTests {
     private func points(_ scene: WithdrawalScene) throws -> [CrashPoint] {
         try CrashPoint.all(of: { try scene.deed($0, scene.destination) }, on: scene.fixture)
     }
 
     @Test(
-        "of the process at any point, a start puts nothing back that was taken away, and readers and index agree",
+        "of the process at any point, does not restore removed copies at a start, and readers and index agree",
         arguments: WithdrawalScene.all)
     func processCrash(scene: WithdrawalScene) throws {
         let points = try points(scene)
@@ -115,7 +115,7 @@ struct WithdrawalCrashTests {
             do {
                 let fixture = try CacheFixture(point.directory)
                 let found = try scene.check(fixture, situation)
-                // In the other direction the index may say already what readers are to find.
+                // For the end of a withdrawal, the index may already have the new state.
                 if !scene.isWithdrawn, untouched == nil { #expect(found == nil, situation) }
                 seen.insert(found)
             }
@@ -127,11 +127,11 @@ struct WithdrawalCrashTests {
     }
 
     @Test(
-        "of the machine, which also loses the index's newest transactions, readers and index agree",
+        "of the machine, which also loses the newest transactions, leaves readers and index in agreement",
         arguments: WithdrawalScene.all.filter { !$0.isSet })
     func powerCut(scene: WithdrawalScene) throws {
         var tolerant = scene
-        // Also with what was durable lost, which no power cut does: then the index follows from what it was before.
+        // Durable transactions are lost too, which no power cut does: then the index follows from its earlier state.
         tolerant.after = [nil, "old", "new", "newer"]
         try CrashPoint.eachPowerCut(try points(scene)) { directory, situation in
             do { _ = try tolerant.check(try CacheFixture(directory), mayForget: true, situation) }
@@ -141,21 +141,23 @@ struct WithdrawalCrashTests {
         }
     }
 
-    @Test("of which any one call fails, they agree at once and after a start", arguments: WithdrawalScene.all)
+    @Test(
+        "with a failure of any one call, leaves them in agreement immediately and after a start",
+        arguments: WithdrawalScene.all)
     func anyCall(scene: WithdrawalScene) throws {
-        for errno in [EIO, EROFS] { try enumerate(scene) { FaultyFileSystem.Plan.fail(at: $0, errno: errno) } }
+        for errno in [EIO, EROFS] { try enumerate(scene) { FailingFileSystem.Plan.fail(at: $0, errno: errno) } }
     }
 
-    @Test("of which one call and all after it fail, a start mends what is left", arguments: WithdrawalScene.all)
+    @Test("with a failure of one call and all later calls, is repaired by a start", arguments: WithdrawalScene.all)
     func allCalls(scene: WithdrawalScene) throws {
-        try enumerate(scene) { FaultyFileSystem.Plan.stop(at: $0) }
+        try enumerate(scene) { FailingFileSystem.Plan.stop(at: $0) }
     }
 
-    /// One run for each call of the deed.
-    private func enumerate(_ scene: WithdrawalScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
+    /// Runs the operation once for each of its calls.
+    private func enumerate(_ scene: WithdrawalScene, _ plan: (Int) -> FailingFileSystem.Plan) throws {
         let deed = { (fixture: CacheFixture) in try scene.deed(fixture, scene.destination) }
         try CrashPoint.eachCall(of: deed, on: scene.fixture, plan) { fixture, situation in
-            // Asking first: what could not be mended at once is mended by the next who asks.
+            // Read first: the next access repairs a state that could not be repaired immediately.
             let current = try fixture.cache.current(scene.destination.pipeline)
             let found = try scene.found(in: fixture.directory)
             #expect((current == nil) == (found == nil), situation)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetCache
 
-@Suite("A copy that is withdrawn")
+@Suite("A withdrawn copy")
 struct WithdrawalTests {
     private static let url = "https://example.com/jwks"
 
@@ -19,7 +19,7 @@ struct WithdrawalTests {
         return fixture
     }
 
-    /// Readers find nothing, and what there was is kept.
+    /// Checks that readers find no file, and that the content is kept.
     private func checkWithdrawn(_ fixture: CacheFixture) throws {
         #expect(try fixture.names("current") == [])
         #expect(try fixture.cache.current("jwks") == nil)
@@ -32,7 +32,7 @@ struct WithdrawalTests {
         #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, true])
     }
 
-    @Test("is gone for readers, and its content, its validators and its age are kept, also after a start")
+    @Test("is not readable, and its content, its validators and its age are kept, also after a start")
     func keeps() throws {
         let fixture = try withdrawn()
         try checkWithdrawn(fixture)
@@ -44,14 +44,14 @@ struct WithdrawalTests {
         #expect(try again.cache.memories(key: "k")["jwks"]?.current?.withdrawnAt == WallTime(seconds: 100))
     }
 
-    @Test("that is not whole is taken away, and nothing is kept that could come back")
+    @Test("that is damaged is removed, and no content is kept that could be published again")
     func notWhole() throws {
         let fixture = try CacheFixture()
         try fixture.commit("new", at: 20)
         #expect(try fixture.cache.keepsCopy("jwks"))
         try TemporaryDirectory.write(Array("bad".utf8), to: fixture.directory.cache + "/current/jwks.json")
         guard case .damaged(let lost) = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)) else {
-            Issue.record("nobody hears of it")
+            Issue.record("the damage was not reported")
             return
         }
         #expect(lost.number == 1)
@@ -60,9 +60,9 @@ struct WithdrawalTests {
         #expect(try !fixture.cache.keepsCopy("jwks"))
     }
 
-    @Test("needs no second look at its content for that, and little of the system")
+    @Test("is withdrawn without reading its content again, and with few system calls")
     func calls() throws {
-        let files = FaultyFileSystem()
+        let files = FailingFileSystem()
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("new")
         files.arm(.nothing)
@@ -73,7 +73,7 @@ struct WithdrawalTests {
         #expect(files.calls == ["lstat"])
     }
 
-    @Test("waits for the disk together with all others, and the index is free meanwhile", .hangLimit)
+    @Test("shares the flush with others, and the index is free meanwhile", .hangLimit)
     func together() throws {
         let fixture = try CacheFixture()
         let (cache, count) = (fixture.cache, 12)
@@ -101,7 +101,7 @@ struct WithdrawalTests {
                 }
             }
             #expect(eventually { cache.indexFlush.waiting == count })
-            // Written down, and not done before that is on the disk.
+            // Recorded in the index; the file is removed only after the flush.
             let rows = try cache.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
             #expect(rows.count { ($0.withdrawnAt == nil) == isBack } == count)
             #expect(try fixture.names("current").count == (isBack ? 0 : count))
@@ -112,7 +112,7 @@ struct WithdrawalTests {
         }
     }
 
-    @Test("comes back as the same generation in the same file when its origin says that it is the present one")
+    @Test("is published again as the same generation in the same file after its origin confirms it")
     func confirmed() throws {
         let fixture = try withdrawn()
         let stored = try #require(try fixture.names("generations/jwks").last)
@@ -125,24 +125,24 @@ struct WithdrawalTests {
         let back = try #require(try fixture.cache.putBack(.jwks))
         #expect(back.number == 2)
         #expect(back.withdrawnAt == nil)
-        #expect(back.turn > noted?.turn ?? 0)
+        #expect(back.revision > noted?.revision ?? 0)
         #expect(try fixture.reader() == "new")
         #expect(try system.status(fixture.directory.cache + "/current/jwks.json")?.identity.inode == inode)
         #expect(try fixture.names("generations/jwks").count == 2)
         #expect(try fixture.cache.current("jwks")?.number == 2)
         #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
-        // Once more there is nothing to be done.
+        // A second call has nothing to do.
         #expect(try fixture.cache.putBack(.jwks)?.number == 2)
         let directory = fixture.directory
         _ = consume fixture
         #expect(try CacheFixture(directory).report == RecoveryReport(index: .opened))
     }
 
-    @Test("stays the same generation when the same content is fetched, and gives way to other content")
+    @Test("stays the same generation if the same content is fetched, and is replaced by other content")
     func fetched() throws {
         let fixture = try withdrawn()
         guard case .restored(let same) = try fixture.commit("new", at: 200) else {
-            Issue.record("the same content is no news")
+            Issue.record("the same content is not new")
             return
         }
         #expect(same.number == 2)
@@ -154,7 +154,7 @@ struct WithdrawalTests {
         #expect(try fixture.cache.memory("jwks", key: "k")?.current?.withdrawnAt == nil)
     }
 
-    @Test("is not brought back by a further page of it")
+    @Test("is not published again by a further page")
     func page() throws {
         let fixture = try withdrawn()
         let outcome = try fixture.commit("new and more", isCheck: false, at: 200)
@@ -162,7 +162,7 @@ struct WithdrawalTests {
         try checkWithdrawn(fixture)
     }
 
-    @Test("comes back by a rollback, to it or to an older one, and by what is accepted")
+    @Test("is published again by a rollback to it, and replaced by a rollback to an older one or an acceptance")
     func operators() throws {
         let fixture = try withdrawn()
         let outcome = try fixture.cache.rollBack(.jwks, to: nil)
@@ -173,13 +173,13 @@ struct WithdrawalTests {
         #expect(try fixture.cache.rollBack(.jwks, to: 1).generation.number == 1)
         #expect(try fixture.reader() == "old")
         _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 400))
-        try fixture.refuse("refused", at: 410)
+        try fixture.reject("refused", at: 410)
         #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 500)).generation.number == 3)
         #expect(try fixture.reader() == "refused")
         #expect(try fixture.cache.memory("jwks", key: "k")?.current?.withdrawnAt == nil)
     }
 
-    @Test("is what the origin had before a rollback, and comes back when that is found again")
+    @Test("from before a rollback is published again if the origin confirms it")
     func rolledBack() throws {
         let fixture = try CacheFixture()
         try fixture.commit("old", validators: [.tag("old")], at: 10)
@@ -188,7 +188,7 @@ struct WithdrawalTests {
         _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
         #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
         guard case .declined(let shown, _) = try fixture.commit("new", at: 200) else {
-            Issue.record("what was rolled back does not come back by itself")
+            Issue.record("content from before a rollback must not come back by itself")
             return
         }
         #expect(shown.number == 1)
@@ -196,7 +196,7 @@ struct WithdrawalTests {
         #expect(try fixture.cache.current("jwks")?.withdrawnAt == nil)
     }
 
-    @Test("is none that is pinned, and none of which it turned out to be young")
+    @Test("results neither from a pinned copy nor from one that turns out to be young")
     func spared() throws {
         let fixture = try CacheFixture()
         #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1)) == .left)
@@ -208,13 +208,13 @@ struct WithdrawalTests {
         #expect(try fixture.reader() == "new")
         _ = try fixture.cache.unpin("jwks")
         #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 4)).kept?.number == 1)
-        #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 5)) }
+        #expect(throws: CacheError.nothingPublished) { try fixture.cache.pin("jwks", at: WallTime(seconds: 5)) }
     }
 
-    @Test("goes neither for room nor as one too many, and is counted")
-    func room() throws {
+    @Test("is not removed to free space or as a surplus generation, and is counted")
+    func quota() throws {
         let fixture = try withdrawn()
-        fixture.cache.room.withLock { $0.limit = 3 }
+        fixture.cache.quota.withLock { $0.limit = 3 }
         try fixture.cache.applyLimit()
         #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, false])
         #expect(fixture.cache.usage.bytes == 3)
@@ -222,7 +222,7 @@ struct WithdrawalTests {
         #expect(try fixture.reader() == "new")
     }
 
-    @Test("has the mode that is configured when it comes back, and is read until then by who might read it before")
+    @Test("has the configured mode when it is published again; until then former readers can read it")
     func access() throws {
         let fixture = try withdrawn()
         let nobody = FileReader(user: 4_000_000, groups: [])
@@ -238,7 +238,7 @@ struct WithdrawalTests {
         #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current/jwks.json") == 0o640)
     }
 
-    @Test("whose content is damaged is fetched anew, and nothing older takes its place")
+    @Test("whose content is damaged is fetched again, and no older generation takes its place")
     func damaged() throws {
         let fixture = try withdrawn()
         let stored = try #require(try fixture.names("generations/jwks").last)
@@ -247,9 +247,9 @@ struct WithdrawalTests {
         #expect(try fixture.cache.validators("jwks", url: Self.url) == nil)
         #expect(try fixture.cache.putBack(.jwks) == nil)
         #expect(try fixture.cache.memory("jwks", key: "k")?.current == nil)
-        let found = try fixture.cache.examine("jwks", mends: true)
+        let found = try fixture.cache.examine("jwks", repairs: true)
         #expect(found.findings.map(\.kind) == [.contentDamaged])
-        #expect(found.findings.map(\.isMended) == [true])
+        #expect(found.findings.map(\.isRepaired) == [true])
         #expect(try fixture.readerIfAny() == nil)
         let directory = fixture.directory
         _ = consume fixture
@@ -260,7 +260,7 @@ struct WithdrawalTests {
         #expect(try again.reader() == "newer")
     }
 
-    @Test("whose content went while nobody looked is said at the start, and nothing older takes its place")
+    @Test("whose content went missing is reported at the start, and no older generation takes its place")
     func gone() throws {
         let fixture = try withdrawn()
         let directory = fixture.directory
@@ -274,22 +274,22 @@ struct WithdrawalTests {
         #expect(try again.reader() == "old")
     }
 
-    @Test("is no damage to an examination, and is put back by none; what stands in its place is")
+    @Test("is not an error in an examination, and no repair publishes it; a file in its place is an error")
     func examined() throws {
         let fixture = try withdrawn()
-        #expect(try fixture.cache.examine("jwks", mends: true).findings == [])
-        #expect(try fixture.cache.examineStrays(mends: true).findings == [])
+        #expect(try fixture.cache.examine("jwks", repairs: true).findings == [])
+        #expect(try fixture.cache.examineStrays(repairs: true).findings == [])
         try checkWithdrawn(fixture)
         let path = fixture.directory.cache + "/current/jwks.json"
         try TemporaryDirectory.write(Array("somebody's".utf8), to: path)
-        let found = try fixture.cache.examine("jwks", mends: true)
+        let found = try fixture.cache.examine("jwks", repairs: true)
         #expect(found.findings.map(\.kind) == [.copyDamaged])
         #expect(found.findings.first?.generation == nil)
-        #expect(found.findings.map(\.isMended) == [true])
+        #expect(found.findings.map(\.isRepaired) == [true])
         try checkWithdrawn(fixture)
     }
 
-    @Test("is taken away at the start, if it was put there from a backup, and so is what is there instead")
+    @Test("is removed at the start if a backup restored it, and so is a foreign file in its place")
     func start() throws {
         for text in ["new", "somebody's"] {
             let fixture = try withdrawn()
@@ -302,7 +302,7 @@ struct WithdrawalTests {
         }
     }
 
-    @Test("of several files is gone with its link and its stamp, and both are back")
+    @Test("of several files has neither link nor stamp, and both are restored")
     func several() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("new", at: 20)
@@ -319,7 +319,7 @@ struct WithdrawalTests {
         try again.checkSet(["new"], "put back")
     }
 
-    @Test("of several files is put back with directories that somebody has removed")
+    @Test("of several files is published again with directories that were removed")
     func severalAnew() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("new", at: 20)
@@ -329,7 +329,7 @@ struct WithdrawalTests {
         try fixture.checkSet(["new"], "put back")
     }
 
-    @Test("goes with all else when its pipeline is pruned")
+    @Test("is removed with all other content when its pipeline is pruned")
     func pruned() throws {
         let fixture = try withdrawn()
         #expect(try fixture.cache.prune("jwks")?.generations == 2)
@@ -337,7 +337,7 @@ struct WithdrawalTests {
         #expect(try fixture.cache.memory("jwks", key: "k") == nil)
     }
 
-    @Test("is none of an index of an earlier format")
+    @Test("does not occur in an index of an earlier format")
     func migration() throws {
         let directory = try TemporaryDirectory.index(ofVersion: 13) { (database) throws(SQLiteError) in
             try database.execute("INSERT INTO pipelines (name, file) VALUES ('jwks', 'jwks.json')")

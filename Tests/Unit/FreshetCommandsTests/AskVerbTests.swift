@@ -23,12 +23,12 @@ import Testing
 
     // MARK: is-fresh
 
-    @Test("is-fresh says fresh for each, and succeeds")
+    @Test("is-fresh prints fresh for each pipeline, and succeeds")
     func fresh() async throws {
         try await expect("is-fresh jwks flags", of: service(), output: "fresh\nfresh\n")
     }
 
-    @Test("is-fresh fails if one is not, and says which word it is")
+    @Test("is-fresh fails if a copy is not fresh, and prints its word")
     func notFresh() async throws {
         try await expect(
             "is-fresh flags jwks", of: service { $0.freshness = .expired }, status: .failure, output: "fresh\nexpired\n"
@@ -49,31 +49,31 @@ import Testing
         try await expect("is-fresh --quiet jwks", of: service { $0.freshness = .stale }, status: .failure)
     }
 
-    @Test("is-fresh of a name that is none says so, and of a pattern that fits none fails")
+    @Test("is-fresh of an unknown name is an error, and of a pattern without a match a failure")
     func noSuch() async throws {
         try await expect(
             "is-fresh jkws", of: service(), status: .failure,
-            talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+            printError: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
         try await expect("is-fresh x*", of: service(), status: .failure)
         try await expect("is-fresh j*", of: service(), output: "fresh\n")
     }
 
     // MARK: wait
 
-    @Test("wait ends at once where it is so already")
+    @Test("wait ends immediately if the goal is reached already")
     func already() async throws {
-        try await expect("wait jwks", of: service(), talk: "jwks: loaded, fresh, generation 3\n")
+        try await expect("wait jwks", of: service(), printError: "jwks: loaded, fresh, generation 3\n")
         try await expect("wait jwks --state loaded -q", of: service())
         try await expect("wait jwks --generation 2 -q", of: service())
         try await expect("wait * --state failed,loaded -q", of: service())
     }
 
-    @Test("wait ends when an event brings what is waited for, and not at one that does not")
+    @Test("wait ends at the event that reaches the goal, and not at another event")
     func event() async throws {
         let service = service { $0.freshness = .stale }
         let transcript = Transcript()
         let run = RunStatus(number: 13, started: 1, durationUSec: 1, outcome: .unchanged)
-        // The daemon says twice that something happened; the second time it is so.
+        // The daemon publishes two events; the goal is reached after the second.
         let publisher = Task { [events = service.events] in
             while !events.isObserved { await Task.yield() }
             events.publish(.runEnded(run, of: "jwks", at: 1))
@@ -84,10 +84,10 @@ import Testing
             #expect(freshetctl("wait jwks flags --fresh", transcript, socket: path) == .success)
         }
         await publisher.value
-        #expect(transcript.talk.hasSuffix("jwks: loaded, fresh, generation 3\n"))
+        #expect(transcript.printError.hasSuffix("jwks: loaded, fresh, generation 3\n"))
     }
 
-    @Test("wait ends at its timeout with status 75, and says how things are")
+    @Test("wait ends at its timeout with status 75, and prints the states")
     func timeout() async throws {
         let service = service {
             $0.state = .failed
@@ -99,28 +99,28 @@ import Testing
         try await expect(
             "wait jwks flags --timeout 20ms --json", of: service, status: .tryLater,
             output: ControlJSON.text(of: ControlMessage.Pipelines(pipelines: pipelines)) + "\n",
-            talk: """
+            printError: """
                 freshetctl: not fresh after 20 ms:
                 jwks: failed, stale, generation 3: no route to host
 
                 """)
     }
 
-    @Test("wait ends with status 1 when its pipeline is none")
+    @Test("wait for an unknown pipeline ends with status 1")
     func waitForNobody() async throws {
         try await expect(
             "wait jkws", of: service(), status: .failure,
-            talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+            printError: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
     }
 
-    @Test("wait goes on after a silence, at which a daemon closes connections")
+    @Test("wait continues after a silence in which the daemon closes idle connections")
     func silence() async throws {
         let service = service()
         let transcript = Transcript()
         try await withControlServer(service, silence: .milliseconds(50)) { path in
             Task {
                 while !service.events.isObserved { await Task.yield() }
-                // One that began later has been closed: so have those before.
+                // A later connection is closed, so all earlier ones are closed too.
                 Self.waitForEnd(of: path)
                 service.change { $0.pipelines["jwks"]?.state = .failed }
                 let run = RunStatus(number: 13, started: 1, durationUSec: 1, outcome: .changed)
@@ -128,10 +128,10 @@ import Testing
             }
             #expect(freshetctl("wait jwks --state failed", transcript, socket: path) == .success)
         }
-        #expect(transcript.talk.contains("jwks: failed"))
+        #expect(transcript.printError.contains("jwks: failed"))
     }
 
-    /// Connects, says nothing, and returns when the connection is closed.
+    /// Connects, sends nothing, and returns when the connection is closed.
     private static func waitForEnd(of path: String) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -146,23 +146,23 @@ import Testing
         _ = read(descriptor, &byte, 1)
     }
 
-    @Test("wait draws what it awaits on a terminal, and takes the line away")
+    @Test("wait draws its goal on a terminal, and erases the line")
     func drawn() async throws {
         let service = service { $0.freshness = .stale }
         let transcript = Transcript()
         try await withControlServer(service) { path in
             var context = transcript.context(environment: ["FRESHET_SOCKET": path])
-            context.talkColumns = 80
+            context.errorColumns = 80
             #expect(Freshetctl.run(["wait", "jwks", "--timeout", "400ms"], context) == .tryLater)
         }
         #expect(
-            transcript.talk.hasPrefix("\r\u{1B}[Kwaits until fresh; jwks: loaded"),
-            "\(transcript.talk.debugDescription)")
-        #expect(transcript.talk.contains("\r\u{1B}[Kfreshetctl: not fresh after 400 ms:"))
+            transcript.printError.hasPrefix("\r\u{1B}[Kwaits until fresh; jwks: loaded"),
+            "\(transcript.printError.debugDescription)")
+        #expect(transcript.printError.contains("\r\u{1B}[Kfreshetctl: not fresh after 400 ms:"))
     }
 
     @Test(
-        "a span of time is read as systemd.time(7) writes it",
+        "a duration has the syntax of systemd.time(7)",
         arguments: [
             ("90", 90_000_000), ("30s", 30_000_000), ("1h 30min", 5_400_000_000), ("20ms", 20_000),
             ("2d", 172_800_000_000),
@@ -170,15 +170,17 @@ import Testing
         ] as [(String, Int64)])
     func spans(text: String, expected: Int64) { #expect(TimeSpan(argument: text)?.microseconds == expected) }
 
-    @Test("what is no span is none", arguments: ["", "s", "1x", "-1s", "1.5s", "9223372036854775807w", "10 parsecs"])
+    @Test(
+        "an invalid duration is rejected",
+        arguments: ["", "s", "1x", "-1s", "1.5s", "9223372036854775807w", "10 parsecs"])
     func noSpans(text: String) { #expect(TimeSpan(argument: text) == nil) }
 
-    @Test("without an end there is no timeout")
+    @Test("infinity means an unlimited time")
     func infinity() { #expect(TimeSpan(argument: "infinity")?.duration == nil) }
 
     // MARK: logs
 
-    /// What `logs` becomes.
+    /// The program that `logs` executes.
     private func becomes(
         _ line: String, environment: [String: String] = ["FRESHET_SOCKET": "/nonexistent/s"],
         existing: Set<String> = [],
@@ -190,11 +192,11 @@ import Testing
             executable: ["/usr/bin/journalctl"])
         context.isTerminal = isTerminal
         #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == .failure)
-        #expect(transcript.talk == "freshetctl: cannot execute '/usr/bin/journalctl': Exec format error\n")
+        #expect(transcript.printError == "freshetctl: cannot execute '/usr/bin/journalctl': Exec format error\n")
         return transcript.executed
     }
 
-    @Test("logs becomes journalctl with the pipelines' matches, or with the unit alone")
+    @Test("logs executes journalctl with the pipelines' matches, or with the unit only")
     func logs() {
         #expect(becomes("logs") == ["/usr/bin/journalctl", "--unit=freshetd.service"])
         #expect(
@@ -207,7 +209,7 @@ import Testing
         #expect(!becomes("logs a -f", isTerminal: true).contains("--pager-end"))
     }
 
-    @Test("the log of a user's own daemon is the user's journal")
+    @Test("logs of a user's own daemon reads the user's journal")
     func ownLogs() {
         let environment = ["XDG_RUNTIME_DIR": "/run/user/1000", "HOME": "/home/a"]
         #expect(
@@ -219,14 +221,14 @@ import Testing
                 == ["/usr/bin/journalctl", "--unit=freshetd.service", "FRESHET_PIPELINE=a"])
     }
 
-    @Test("without journalctl it is said where the daemon writes")
+    @Test("without journalctl, logs says where the daemon writes")
     func noJournal() {
         let transcript = Transcript()
         #expect(freshetctl("logs", transcript) == .failure)
-        #expect(transcript.talk.contains("there is no journalctl here") && transcript.executed.isEmpty)
+        #expect(transcript.printError.contains("journalctl is not installed") && transcript.executed.isEmpty)
     }
 
-    @Test("a name that is none now is suggested, and its lines are shown all the same")
+    @Test("logs of an unknown name suggests a similar name, and shows the entries")
     func formerName() async throws {
         let transcript = Transcript()
         try await withControlServer(service()) { path in
@@ -234,11 +236,11 @@ import Testing
                 environment: ["FRESHET_SOCKET": path, "PATH": "/bin"], executable: ["/bin/journalctl"])
             #expect(Freshetctl.run(["logs", "jkws"], context) == .failure)
         }
-        #expect(transcript.talk.hasPrefix("There is no pipeline 'jkws' now; did you mean 'jwks'?\n"))
+        #expect(transcript.printError.hasPrefix("There is no pipeline 'jkws' now; did you mean 'jwks'?\n"))
         #expect(transcript.executed.last == "FRESHET_PIPELINE=jkws")
     }
 
-    /// What `status` shows of a daemon that has the place of a service.
+    /// The output of `status` for a daemon at the socket of the service.
     private func statusTail(
         _ result: ChildResult, _ seen: @escaping @Sendable ([String]) -> Void = { _ in }
     ) async throws -> String {
@@ -259,7 +261,7 @@ import Testing
         return transcript.output
     }
 
-    @Test("the last lines of the journal are shown, harmless, and without journalctl's own")
+    @Test("status shows the last lines of the journal, harmless and without the lines of journalctl itself")
     func tail() async throws {
         let output =
             "-- Journal begins --\nNov 22 04:00:00 host freshetd[1]: jwks: changed\u{1B}[2J\n-- No entries --\n"
@@ -272,13 +274,13 @@ import Testing
         #expect(shown == "Nov 22 04:00:00 host freshetd[1]: jwks: changed\\u{1b}[2J")
     }
 
-    @Test("whoever may not read the journal is told which group may; otherwise its absence is no error")
+    @Test("a missing permission for the journal names the group; a missing journal is not an error")
     func forbiddenTail() async throws {
-        let talk = "No journal files were opened due to insufficient permissions.\n"
+        let errorOutput = "No journal files were opened due to insufficient permissions.\n"
         #expect(
-            try await statusTail(.ended(status: 1, talk: talk))
-                == "You may not read the journal; be root, or in the group systemd-journal or adm.")
-        #expect(try await statusTail(.ended(status: 1, talk: "No journal files were found.\n")) == "")
+            try await statusTail(.ended(status: 1, errorOutput: errorOutput))
+                == "Permission denied for the journal: be root or a member of group systemd-journal or adm.")
+        #expect(try await statusTail(.ended(status: 1, errorOutput: "No journal files were found.\n")) == "")
         #expect(try await statusTail(.failed("Permission denied")) == "")
     }
 }

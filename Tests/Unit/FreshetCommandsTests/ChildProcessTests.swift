@@ -3,32 +3,34 @@ import Testing
 
 @testable import FreshetCommands
 
-/// With real programs.
+/// Runs real programs.
 @Suite(.hangLimit) struct ChildProcessTests {
-    @Test("what a program writes on both streams is collected, more than a pipe takes too")
+    @Test("the output of both streams is collected, also more than a pipe holds")
     func collected() {
         let script = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; echo no >&2; exit 3"
-        guard case .ended(let status, let output, let talk) = ChildProcess.run("/bin/sh", ["-c", script], .collected)
+        guard
+            case .ended(let status, let output, let printError) = ChildProcess.run(
+                "/bin/sh", ["-c", script], .collected)
         else {
             Issue.record("it did not run")
             return
         }
-        #expect(status == 3 && output.utf8.count == 220_000 && talk == "no\n")
+        #expect(status == 3 && output.utf8.count == 220_000 && printError == "no\n")
     }
 
-    @Test("a program that a signal ends has the status that a shell gives it")
+    @Test("a program that a signal ends has the status of a shell")
     func killed() {
         #expect(ChildProcess.run("/bin/sh", ["-c", "kill -TERM $$"], .collected) == .ended(status: 143))
         #expect(ChildProcess.run("/bin/sh", ["-c", "exit 7"], .shared) == .ended(status: 7))
     }
 
-    @Test("what cannot be run says why")
+    @Test("a program that cannot be run is reported with the reason")
     func missing() {
         #expect(ChildProcess.run("/nonexistent/editor", [], .shared) == .failed("No such file or directory"))
         #expect(ChildProcess.run("/etc/passwd", [], .collected) == .failed("Permission denied"))
     }
 
-    @Test("it reads nothing, and no signal is blocked in it")
+    @Test("a child has an empty input and no blocked signals")
     func streams() {
         #expect(ChildProcess.run("/bin/cat", [], .collected) == .ended(status: 0))
         #expect(
@@ -36,7 +38,7 @@ import Testing
                 == .ended(status: 0, output: "SigBlk:\t0000000000000000\n"))
     }
 
-    @Test("a program is found as a shell finds it")
+    @Test("a program is found in PATH as by a shell")
     func path() {
         let transcript = Transcript()
         let context = transcript.context(

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "an unknown verb is answered with a similar one",
+        "an unknown verb is an error with a similar verb",
         arguments: [
             ("statsu", "there is no verb 'statsu'; did you mean 'status'?"),
             ("--json lst", "there is no verb 'lst'; did you mean 'list'?"),
@@ -29,7 +29,7 @@ import Testing
     func unknownVerb(line: String, expected: String) {
         let transcript = Transcript()
         #expect(freshetctl(line, transcript, socket: "/nonexistent/s") == .usage)
-        #expect(transcript.talk.contains(expected))
+        #expect(transcript.printError.contains(expected))
         #expect(transcript.output.isEmpty)
     }
 
@@ -49,73 +49,79 @@ import Testing
     func usage(line: String) {
         let transcript = Transcript()
         #expect(freshetctl(line, transcript, socket: "/nonexistent/s") == .usage)
-        #expect(!transcript.talk.isEmpty && transcript.output.isEmpty)
+        #expect(!transcript.printError.isEmpty && transcript.output.isEmpty)
     }
 
-    @Test("a misspelt log level is answered with a similar one")
+    @Test("a misspelt log level is an error with a similar level")
     func misspeltLevel() {
         let transcript = Transcript()
         #expect(freshetctl("log-level debgu", transcript, socket: "/nonexistent/s") == .usage)
-        #expect(transcript.talk.contains("'debgu' is no log level; did you mean 'debug'?"))
+        #expect(transcript.printError.contains("'debgu' is not a log level; did you mean 'debug'?"))
     }
 
-    @Test("help is data and a success", arguments: ["--help", "help", "status --help", "help refresh"])
+    @Test(
+        "help goes to standard output and is a success", arguments: ["--help", "help", "status --help", "help refresh"])
     func help(line: String) {
         let transcript = Transcript()
         #expect(freshetctl(line, transcript) == .success)
-        #expect(transcript.output.contains("USAGE: freshetctl") && transcript.talk.isEmpty)
+        #expect(transcript.output.contains("USAGE: freshetctl") && transcript.printError.isEmpty)
     }
 
-    @Test("the list of verbs is what it is, and fits a terminal of 80 columns")
+    @Test("the verbs are grouped, each with a line in the imperative, and fit a terminal of 80 columns")
     func helpText() {
         let transcript = Transcript()
         _ = freshetctl("--help", transcript)
-        let rows = transcript.output.split(separator: "\n").drop { $0 != "SUBCOMMANDS:" }.dropFirst()
+        let rows = transcript.output.split(separator: "\n").drop { $0 != "STATUS SUBCOMMANDS:" }
         #expect(
             rows.joined(separator: "\n") == """
-                \u{20} status                  Show the daemon and all pipelines, or all of one.
-                \u{20} list (default)          List the pipelines, one a line.
-                \u{20} show                    Show properties as NAME=VALUE lines, for scripts.
+                STATUS SUBCOMMANDS:
+                \u{20} status                  Show the daemon and all pipelines, or one in detail.
+                \u{20} list (default)          List the pipelines, one per line.
+                \u{20} diagnose                Find out why a pipeline is stuck, and what to do.
+                \u{20} logs                    Show the journal of pipelines, or of the daemon.
+                \u{20} top                     Show pipelines live on a terminal.
+                \u{20} monitor                 Print signals, runs and states as they happen.
+                \u{20} signals                 List, follow or fire signals.
                 \u{20} is-fresh                Succeed if copies are fresh, for monitoring.
                 \u{20} wait                    Wait until pipelines are fresh, or in a state.
-                \u{20} diagnose                Say where a pipeline is stuck, and what to do.
-                \u{20} logs                    Show the journal of pipelines, or of the daemon.
-                \u{20} cat                     Print the configuration files that count.
-                \u{20} edit                    Edit a pipeline's file, check it, install it, reload.
-                \u{20} refresh                 Run pipelines now.
-                \u{20} load-more               Load a further page.
-                \u{20} set                     Set parameters of a pipeline, or show them.
-                \u{20} unset                   Set parameters of a pipeline back to their defaults.
-                \u{20} get                     Print the content of a copy, or of an older one.
-                \u{20} history                 Show the generations that there are, and were.
-                \u{20} diff                    Show how two generations of a pipeline differ.
-                \u{20} accept                  Make content the copy that a check has refused.
-                \u{20} rollback                Make an earlier generation the current copy again.
-                \u{20} pin                     Keep a pipeline's current copy from being replaced.
-                \u{20} unpin                   Let a pinned copy be replaced again.
-                \u{20} hold                    Keep pipelines from running.
-                \u{20} release                 Let held pipelines run again.
-                \u{20} watch                   Print a copy, and then each change of it.
-                \u{20} monitor                 Follow signals, runs and states as they happen.
+                \u{20} show                    Print properties as NAME=VALUE lines, for scripts.
                 \u{20} graph                   Draw how signals lead to pipelines, files and hooks.
-                \u{20} timeline                Draw what was heard and what ran, over time.
-                \u{20} marbles                 Draw why a pipeline ran: what it heard and gathered.
-                \u{20} top                     Watch pipelines live, on a terminal.
+                \u{20} timeline                Draw signals and runs over time.
+                \u{20} marbles                 Draw which signals caused which runs of a pipeline.
+                REFRESH SUBCOMMANDS:
+                \u{20} refresh                 Run pipelines now.
+                \u{20} hold                    Stop pipelines from running.
+                \u{20} release                 Allow held pipelines to run again.
+                \u{20} set                     Set or show the parameters of a pipeline.
+                \u{20} unset                   Reset parameters of a pipeline to their defaults.
+                \u{20} load-more               Load a further page.
+                GENERATIONS SUBCOMMANDS:
+                \u{20} get                     Print the content of a copy.
+                \u{20} history                 List kept and removed generations.
+                \u{20} diff                    Show how two generations of a pipeline differ.
+                \u{20} rollback                Publish an earlier generation again.
+                \u{20} pin                     Keep the current copy of a pipeline.
+                \u{20} unpin                   Allow a pinned copy to be replaced again.
+                \u{20} accept                  Publish content that a check rejected.
+                \u{20} watch                   Print a copy and each change of it.
+                CONFIGURATION SUBCOMMANDS:
+                \u{20} edit                    Edit a pipeline's file, check it, install it, reload.
+                \u{20} check                   Check the configuration files.
+                \u{20} reload                  Reload the configuration of the daemon.
+                \u{20} run                     Try a pipeline without publishing: run NAME --dry-run.
+                \u{20} cat                     Print the configuration files.
+                SERVICE SUBCOMMANDS:
                 \u{20} metrics                 Print metrics for Prometheus, or write them to a file.
-                \u{20} signals                 Show, follow or raise the sources of signals.
-                \u{20} reload                  Have the daemon read its configuration again.
-                \u{20} log-level               Show how much the daemon logs, or change it.
-                \u{20} check                   Check the configuration, without the daemon.
-                \u{20} run                     Try a pipeline and keep nothing: run NAME --dry-run.
-                \u{20} fsck                    Examine the cache, and repair it.
-                \u{20} prune                   Remove what no configured pipeline owns.
-                \u{20} completions             Print the completion script of a shell.
+                \u{20} log-level               Show or change the log level of the daemon.
+                \u{20} fsck                    Check and repair the cache.
+                \u{20} prune                   Remove copies of pipelines that are not configured.
+                \u{20} completions             Print the completion script for a shell.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.
                 """)
         #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
-    @Test("help names all verbs, and each says what it is for")
+    @Test("help lists all verbs")
     func allVerbs() {
         let transcript = Transcript()
         _ = freshetctl("--help", transcript)
@@ -124,12 +130,12 @@ import Testing
         }
     }
 
-    @Test("each verb names itself: to make a name of a type costs a start of the program a fifth of its time")
+    @Test("each verb has an explicit name, because deriving it takes a fifth of the start time")
     func names() {
         #expect(FreshetctlCommand.configuration.subcommands.allSatisfy { $0.configuration.commandName != nil })
     }
 
-    @Test("help of each verb has examples of it, and fits a terminal of 80 columns but for its usage")
+    @Test("the help of each verb has examples and fits a terminal of 80 columns, except its usage")
     func examples() {
         for verb in Freshetctl.verbs where verb != "help" {
             let transcript = Transcript()
@@ -142,7 +148,7 @@ import Testing
     }
 
     @Test(
-        "a usage of several forms has all of them, one below the other",
+        "a usage with several forms has one line for each",
         arguments: [
             ("metrics", "[<names> ...]", "write <path>"), ("signals", "[--follow [<name> ...]]", "fire <name> ..."),
         ])
@@ -154,7 +160,7 @@ import Testing
                 "USAGE: freshetctl \(verb) \(first)\n       freshetctl \(verb) \(second)\n"), "\(transcript.output)")
     }
 
-    @Test("all verbs that read the configuration take directories of it, and say so with the same words")
+    @Test("all verbs that read the configuration have the same option for its directories")
     func configurationDirectories() {
         for verb in ["cat", "check", "edit", "run"] {
             let transcript = Transcript()
@@ -162,14 +168,14 @@ import Testing
             #expect(
                 transcript.output.contains(
                     """
-                      --config-dir <path>     A configuration directory, instead of the usual ones;
+                      --config-dir <path>     Use this configuration directory, not the usual ones;
                                               may be given several times.
 
                     """), "\(transcript.output)")
         }
     }
 
-    @Test("cat becomes the freshetd beside it, with directories and names")
+    @Test("cat executes the freshetd beside it, with directories and names")
     func cat() {
         let transcript = Transcript()
         let context = transcript.context(executable: ["/build/freshetd"], ownPath: "/build/freshetctl")
@@ -177,7 +183,7 @@ import Testing
         #expect(transcript.executed == ["/build/freshetd", "--cat", "--json", "--config-dir", "/a", "jwks"])
     }
 
-    @Test("of a user's own daemon the user's configuration is meant, if there is one")
+    @Test("with a user's own daemon, the user's configuration is used if it exists")
     func ownConfiguration() {
         func executed(_ line: String, existing: Set<String>, user: UInt32 = 1_000) -> [String] {
             let transcript = Transcript()
@@ -191,10 +197,10 @@ import Testing
         for verb in ["cat", "check", "run a --dry-run"] {
             #expect(
                 executed(verb, existing: ["/home/a/.config/freshet"]) == ["--config-dir", "/home/a/.config/freshet"])
-            // freshetd takes the system's where there is nothing else.
+            // freshetd uses the system's directories if there are no others.
             #expect(executed(verb, existing: []).isEmpty)
             #expect(executed(verb, existing: systems).isEmpty)
-            // It would take the user's own, and it is the system's daemon that is asked.
+            // freshetd would use the user's own directory, but freshetctl contacts the system's daemon.
             #expect(
                 executed(verb, existing: systems.union(["/home/a/.config/freshet"]))
                     == ["--config-dir", "/etc/freshet", "--config-dir", "/run/freshet-config"])
@@ -203,7 +209,7 @@ import Testing
     }
 
     @Test(
-        "global options may stand before the verb",
+        "global options may precede the verb",
         arguments: [
             ("--json status jwks", "status --json jwks"), ("--socket /s -q list", "list --socket /s -q"),
             ("--socket=/s list", "list --socket=/s"), ("status --json", "status --json"),
@@ -218,50 +224,51 @@ import Testing
         #expect(Freshetctl.verbFirst(arguments).joined(separator: " ") == expected)
     }
 
-    /// What is said when the daemon does not answer at a path.
+    /// The error message if no daemon answers at a path.
     private func hint(_ socket: String, isInstalled: Bool = true) -> String {
         let transcript = Transcript()
         let context = transcript.context(executable: isInstalled ? ["/usr/sbin/freshetd"] : [])
         #expect(Freshetctl.run(["status", "--socket", socket], context) == .notRunning)
         #expect(transcript.output.isEmpty)
-        return transcript.talk
+        return transcript.printError
     }
 
-    @Test("without a daemon: status 69, where it was looked for, and what to do")
+    @Test("without a daemon: status 69, the path of the socket, and the remedy")
     func notRunning() {
         #expect(
             hint("/run/freshet-is-not-here/s") == """
-                freshetctl: freshetd does not run: nobody answers at '/run/freshet-is-not-here/s': No such file or directory
+                freshetctl: freshetd does not run: cannot connect to '/run/freshet-is-not-here/s': No such file or directory
                 Start it with 'systemctl start freshetd', at each boot with 'systemctl enable freshetd'.
-                'systemctl status freshetd' says why it ended.
+                'systemctl status freshetd' shows why it ended.
 
                 """)
         #expect(hint("/run/user/4000000000/s").contains("'systemctl --user start freshetd'"))
-        #expect(hint("/nonexistent/s").contains("Is that the right path?"))
-        #expect(hint("/run/freshet-is-not-here/s", isInstalled: false).contains("It is not installed here either"))
+        #expect(hint("/nonexistent/s").contains("Check the path:"))
+        #expect(
+            hint("/run/freshet-is-not-here/s", isInstalled: false).contains("It is not installed beside freshetctl"))
         #expect(
             hint("/dev/null/s") == """
-                freshetctl: freshetd does not run: nobody answers at '/dev/null/s': Not a directory
-                Is that the right path? '--socket' and $FRESHET_SOCKET name another than the usual one.
+                freshetctl: freshetd does not run: cannot connect to '/dev/null/s': Not a directory
+                Check the path: '--socket' or $FRESHET_SOCKET names it.
 
                 """)
     }
 
-    @Test("a socket that a daemon left behind says that it was killed")
+    @Test("for a socket that a daemon left behind, the error says that it was killed")
     func leftBehind() {
         let failure = CommandFailure(
-            .notRunning("nobody answers at '/run/s': Connection refused", isSocketThere: true), socket: "/run/s",
+            .notRunning("cannot connect to '/run/s': Connection refused", isSocketThere: true), socket: "/run/s",
             isInstalled: true, times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
         #expect(failure.status == .notRunning)
         #expect(
             failure.message == """
-                freshetd does not run: nobody answers at '/run/s': Connection refused
-                It was killed, or crashed: 'systemctl status freshetd' says why.
+                freshetd does not run: cannot connect to '/run/s': Connection refused
+                It was killed or crashed: 'systemctl status freshetd' shows why.
                 Start it with 'systemctl start freshetd'.
                 """)
     }
 
-    @Test("a socket that may not be opened is status 77, not 69")
+    @Test("a socket without access is status 77, not 69")
     func noAccess() {
         let failure = CommandFailure(
             .noAccess("cannot connect to '/run/s': Permission denied"), socket: "/run/s", isInstalled: true,
@@ -269,7 +276,7 @@ import Testing
         #expect(failure.status == .notPermitted && failure.message.contains("check the rights"))
     }
 
-    @Test("the socket is the one named, that of the environment, the system's, or the user's")
+    @Test("the socket is that of the option, of the environment, of the system, or of the user")
     func socketPath() {
         func path(_ environment: [String: String], user: UInt32 = 1_000, existing: Set<String> = []) -> String {
             SocketPath.find(Transcript().context(environment: environment, user: user, existing: existing))
@@ -286,24 +293,24 @@ import Testing
         #expect(path(["FRESHET_SOCKET": "", "XDG_RUNTIME_DIR": ""]) == system)
     }
 
-    @Test("--user means the caller's own daemon, whatever else there is")
+    @Test("--user always means the caller's own daemon")
     func ownSocket() {
-        func talk(_ arguments: [String], _ environment: [String: String], user: UInt32 = 1_000) -> String {
+        func printError(_ arguments: [String], _ environment: [String: String], user: UInt32 = 1_000) -> String {
             let transcript = Transcript()
             let context = transcript.context(
                 environment: environment, user: user, existing: ["/run/freshet/io.freshet.Control"])
             #expect(Freshetctl.run(arguments, context) == .notRunning)
-            return transcript.talk
+            return transcript.printError
         }
-        let own = "nobody answers at '/nonexistent/freshet/io.freshet.Control'"
+        let own = "cannot connect to '/nonexistent/freshet/io.freshet.Control'"
         let environment = ["XDG_RUNTIME_DIR": "/nonexistent", "FRESHET_SOCKET": "/other"]
         for arguments in [["status", "--user"], ["--user", "list", "--limit", "2"], ["--user", "is-fresh", "a"]] {
-            #expect(talk(arguments, environment).contains(own))
+            #expect(printError(arguments, environment).contains(own))
         }
-        #expect(talk(["--user", "list"], [:], user: 77).contains("'/run/user/77/freshet/io.freshet.Control'"))
+        #expect(printError(["--user", "list"], [:], user: 77).contains("'/run/user/77/freshet/io.freshet.Control'"))
     }
 
-    @Test("when no daemon runs, a person who has configured none of their own is told of the system's")
+    @Test("without a daemon, a user without a configuration gets the remedy for the system's daemon")
     func noSocket() {
         func path(_ environment: [String: String], existing: Set<String> = []) -> String {
             let own = environment.merging(["XDG_RUNTIME_DIR": "/run/user/1000"]) { given, _ in given }
@@ -319,17 +326,17 @@ import Testing
         #expect(path(elsewhere, existing: ["/c/freshet"]) == own)
     }
 
-    @Test("check becomes the freshetd beside it, with the same directories")
+    @Test("check executes the freshetd beside it, with the same directories")
     func check() {
         let transcript = Transcript()
         let context = transcript.context(
             executable: ["/build/freshetd", "/usr/bin/freshetd"], ownPath: "/build/freshetctl")
         #expect(Freshetctl.run(["check", "--config-dir", "/a", "--config-dir=/b"], context) == .failure)
         #expect(transcript.executed == ["/build/freshetd", "--check", "--config-dir", "/a", "--config-dir", "/b"])
-        #expect(transcript.talk.contains("cannot execute '/build/freshetd': Exec format error"))
+        #expect(transcript.printError.contains("cannot execute '/build/freshetd': Exec format error"))
     }
 
-    @Test("run becomes the freshetd beside it, with what belongs to a dry run; without --dry-run it says what does run")
+    @Test("run executes the freshetd beside it with the options of a dry run; without --dry-run it names refresh")
     func dryRun() {
         let transcript = Transcript()
         let context = transcript.context(executable: ["/build/freshetd"], ownPath: "/build/freshetctl")
@@ -345,10 +352,12 @@ import Testing
             ])
         let refused = Transcript()
         #expect(freshetctl("run jwks", refused) == .usage)
-        #expect(refused.talk.contains("add --dry-run") && refused.talk.contains("freshetctl refresh jwks --wait"))
+        #expect(
+            refused.printError.contains("Add --dry-run")
+                && refused.printError.contains("freshetctl refresh jwks --wait"))
     }
 
-    @Test("check finds the installed freshetd, and says where it looked if there is none")
+    @Test("check finds the installed freshetd, or prints where it searched")
     func checkInstalled() {
         let installed = Transcript()
         _ = Freshetctl.run(
@@ -356,6 +365,6 @@ import Testing
         #expect(installed.executed == ["/usr/libexec/freshetd", "--check"])
         let missing = Transcript()
         #expect(Freshetctl.run(["check"], missing.context()) == .failure)
-        #expect(missing.executed.isEmpty && missing.talk.contains("/usr/libexec/freshetd"))
+        #expect(missing.executed.isEmpty && missing.printError.contains("/usr/libexec/freshetd"))
     }
 }

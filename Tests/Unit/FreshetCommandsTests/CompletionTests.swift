@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetCommands
 
-/// What may follow on a command line, as a table.
+/// The completions of command lines, as a table.
 @Suite struct CompletionTests {
     private static var source: Completion.Source {
         let pipelines = ["feed-a", "feed-b", "homepage", "jwks"].map { name in
@@ -36,10 +36,10 @@ import Testing
                     SignalStatus(name: $0, fact: "f")
                 }
             },
-            examples: { [.init(text: "kiosk", note: "For a kiosk.")] })
+            examples: { [.init(text: "kiosk", description: "For a kiosk.")] })
     }
 
-    /// The words that may come next, those that begin as the last one does.
+    /// The candidates that begin like the last word.
     private func next(_ line: String) throws -> [String] {
         let tree = try #require(CommandTree.ofFreshetctl())
         var words = Completion.split(line)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(
-        "a place on the command line takes what it takes",
+        "each position of a command line has its kind of value",
         arguments: [
             ("freshetctl relo", "reload"), ("freshetctl un", "unset unpin"), ("freshetctl --js", "--json"),
             ("freshetctl status fe", "feed-a feed-b"), ("freshetctl status feed-a fe", "feed-b"),
@@ -81,7 +81,7 @@ import Testing
         #expect(try next(line).joined(separator: " ") == expected)
     }
 
-    @Test("each verb and each of its options is offered")
+    @Test("each verb and each option is suggested")
     func whole() throws {
         let tree = try #require(CommandTree.ofFreshetctl())
         #expect(Set(try next("freshetctl ")) == Set(Freshetctl.verbs))
@@ -91,32 +91,32 @@ import Testing
         }
     }
 
-    @Test("a line is divided as a shell divides it")
+    @Test("a line is split as by a shell")
     func lines() {
         #expect(Completion.split("a  b 'c d' \"e'f\" g\\ h") == ["a", "b", "c d", "e'f", "g h"])
         #expect(Completion.split("a ") == ["a", ""])
         #expect(Completion.split("") == [""])
     }
 
-    @Test("bash gets what follows the last character by which it divides words")
+    @Test("bash gets the part of a word after its last word break")
     func bash() {
         func answer(_ line: String, _ piece: String) -> String {
             let transcript = Transcript()
             #expect(
                 Completion.answer(["bash", line, piece], transcript.context(environment: ["FRESHET_SOCKET": "/x"]))
                     == .success)
-            #expect(transcript.talk.isEmpty)
+            #expect(transcript.printError.isEmpty)
             return transcript.output
         }
         #expect(answer("freshetctl log-level deb", "deb") == "debug\n")
-        // Without a daemon there are no names, and no complaints.
+        // Without a daemon there are no names and no error messages.
         #expect(answer("freshetctl status ", "") == "")
         #expect(answer("freshetctl list --state=fai", "fai") == "failed\n")
         #expect(answer("freshetctl list --state=failed,wai", "failed,wai") == "failed,waiting\n")
         #expect(answer("freshetctl list --state=", "=") == "idle\nwaiting\nloading\nloaded\nfailed\nheld\n")
     }
 
-    @Test("bash gets a word as it has to stand on the line")
+    @Test("bash gets quoted words")
     func escaping() {
         #expect(Completion.escaped("x y") == "x\\ y")
         #expect(Completion.escaped("it's $5; ok?") == "it\\'s\\ \\$5\\;\\ ok\\?")
@@ -129,14 +129,14 @@ import Testing
         }
     }
 
-    @Test("other shells are told what a word is for")
+    @Test("other shells get descriptions")
     func notes() {
         let transcript = Transcript()
         #expect(Completion.answer(["fish", "--", "refresh", "--wa"], transcript.context()) == .success)
         #expect(transcript.output == "--wait\tWait until the runs have ended.\n")
     }
 
-    @Test("completions prints the script of a shell", arguments: ["bash", "zsh", "fish"])
+    @Test("completions prints the script for a shell", arguments: ["bash", "zsh", "fish"])
     func scripts(shell: String) {
         let transcript = Transcript()
         #expect(freshetctl("completions \(shell)", transcript) == .success)

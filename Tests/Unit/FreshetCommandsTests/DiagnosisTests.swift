@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetCommands
 
-/// Where the way from the signals to the copy ends, as a table.
+/// The problems that a diagnosis finds, as a table.
 @Suite struct DiagnosisTests {
     private typealias Change = @Sendable (inout Diagnosis.Facts) -> Void
 
@@ -38,7 +38,7 @@ import Testing
         Diagnosis(facts(change), Times(now: now, timeZone: { _ in (0, "UTC") }))
     }
 
-    @Test("where nothing is stuck each station is good, or does not apply")
+    @Test("if nothing is stuck, each step is good or does not apply")
     func sound() {
         let diagnosis = Self.diagnosis()
         #expect(diagnosis.stuck == nil)
@@ -46,30 +46,31 @@ import Testing
         #expect(diagnosis.conclusion.text == "Nothing is stuck: the copy is fresh; the next run is in 14min.")
         #expect(
             diagnosis.steps.map { "\($0.title): \($0.evidence)" } == [
-                "daemon: freshetd 1.0 answers, since 1h ago",
-                "configuration: in force: https://id.example.com/jwks.json",
+                "daemon: freshetd 1.0 answers; it started 1h ago",
+                "configuration: active: https://id.example.com/jwks.json",
                 "held: no", "signal: start: fired 1 time, last 1h ago",
-                "signal: network: has not fired; reachable via eth0",
+                "signal: network: not fired yet; reachable via eth0",
                 "timer: every 15min, next in 14min (timer)", "network: via eth0",
-                "run: 7: unchanged in 85 ms, begun 1min ago", "waits: for nothing", "checks: nothing is refused",
-                "copy: generation 3, 1.2 KiB, fresh, checked 1min ago, /current/jwks.json", "hooks: 1 hook, all told",
+                "run: #7 unchanged after 85 ms, 1min ago", "queue: not waiting", "checks: nothing is rejected",
+                "copy: generation 3, 1.2 KiB, fresh, checked 1min ago, /current/jwks.json",
+                "hooks: 1 hook, none pending",
             ])
     }
 
-    @Test("what fails since a pipeline that it is made of has no copy leads there")
+    @Test("a failure because of an input without a copy points to that input")
     func input() {
         let diagnosis = Self.diagnosis { facts in
             facts.wiring.inputs = ["other", "nf"]
             facts.pipeline.generation = nil
             facts.pipeline.lastRun = RunStatus(
                 number: 1, started: Self.now - 60_000_000, durationUSec: 5, outcome: .failed,
-                failure: "pipeline 'nf', of which this is made, has no copy yet")
+                failure: "the source pipeline 'nf' has no copy yet")
         }
-        #expect(diagnosis.stuck?.text == "Its last run failed: pipeline 'nf', of which this is made, has no copy yet")
+        #expect(diagnosis.stuck?.text == "The last run failed: the source pipeline 'nf' has no copy yet")
         #expect(diagnosis.stuck?.command == "freshetctl diagnose nf")
     }
 
-    @Test("a run that failed before the daemon was started is not what it is stuck at")
+    @Test("a run that failed before the daemon started is not a problem")
     func failedBefore() {
         let diagnosis = Self.diagnosis { facts in
             facts.pipeline.lastRun = RunStatus(
@@ -79,26 +80,26 @@ import Testing
         #expect(diagnosis.steps.first { $0.title == "run" }?.verdict == .neither)
     }
 
-    @Test("a daemon that answers nobody is told apart from one that does not run")
+    @Test("a daemon that does not answer is distinguished from one that does not run")
     func silent() {
         let diagnosis = Diagnosis.withoutDaemon(
-            "it does not answer", isThere: true, remedy: "systemctl status freshetd")
-        #expect(diagnosis.conclusion.text == "The daemon listens, and answers nobody: nothing is kept fresh.")
+            "it does not answer", isHanging: true, remedy: "systemctl status freshetd")
+        #expect(diagnosis.conclusion.text == "The daemon runs but does not answer: no copy is refreshed.")
         #expect(diagnosis.steps.map(\.verdict) == [.bad])
     }
 
-    @Test("that the last reload was refused is told where the configuration is, and is not what it is stuck at")
+    @Test("a refused reload is shown in the configuration step, and is not a problem of the pipeline")
     func refusedReload() {
         let diagnosis = Self.diagnosis {
             $0.daemon.refusedReload = RefusedReload(
-                at: Self.now - 300_000_000, faults: 2, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
+                at: Self.now - 300_000_000, errors: 2, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
         }
         #expect(diagnosis.stuck == nil)
         let step = diagnosis.steps.first { $0.title == "configuration" }
         #expect(step?.verdict == .neither)
         #expect(
             step?.evidence
-                == "reload refused 5min ago, 2 faults ('freshetctl status'); still in force: https://id.example.com/jwks.json"
+                == "reload refused 5min ago: 2 errors ('freshetctl status'); still active: https://id.example.com/jwks.json"
         )
     }
 
@@ -108,7 +109,7 @@ import Testing
         (
             "faulty",
             {
-                $0.wiring.faulty = true
+                $0.wiring.invalid = true
                 $0.pipeline.failure = FailureStatus(message: "jwks.yaml:2:1: unknown key", since: now, attempts: 1)
             }, "configuration", "freshetctl edit jwks"
         ),
@@ -134,7 +135,7 @@ import Testing
             "refused",
             {
                 $0.pipeline.failure = failure
-                $0.pipeline.candidate = CandidateStatus(digest: "cd", size: 2, refusedAt: now, reason: "too short")
+                $0.pipeline.candidate = CandidateStatus(digest: "cd", size: 2, rejectedAt: now, reason: "too short")
             }, "run", "freshetctl diff jwks --candidate"
         ),
         (
@@ -142,9 +143,9 @@ import Testing
             {
                 $0.pipeline.waitingFor = .budget
                 $0.pipeline.budget = BudgetStatus(limit: 10, periodUSec: 3_600_000_000, used: 10)
-            }, "waits", "freshetctl refresh jwks --force --wait"
+            }, "queue", "freshetctl refresh jwks --force --wait"
         ),
-        ("patience", { $0.pipeline.waitingFor = .backoff }, "waits", "freshetctl refresh jwks --wait"),
+        ("patience", { $0.pipeline.waitingFor = .backoff }, "queue", "freshetctl refresh jwks --wait"),
         (
             "withdrawn",
             {
@@ -182,7 +183,7 @@ import Testing
         ),
     ]
 
-    @Test("where it is stuck is said, and what helps", arguments: stuck.indices)
+    @Test("the first problem and a command that helps are shown", arguments: stuck.indices)
     func stuckAt(index: Int) throws {
         let (name, change, step, command) = Self.stuck[index]
         let diagnosis = Self.diagnosis(change)
@@ -192,29 +193,31 @@ import Testing
         #expect(!conclusion.text.isEmpty && conclusion.text.hasSuffix(".") || conclusion.text.contains(": "), "\(name)")
     }
 
-    @Test("a configuration with faults is the end of the way")
-    func faulty() {
+    @Test("an invalid configuration is the last step")
+    func invalid() {
         #expect(Self.diagnosis(Self.stuck[0].change).steps.map(\.title) == ["daemon", "configuration"])
     }
 
-    @Test("what is only waited for is not stuck")
+    @Test("a pipeline that only waits is not stuck")
     func waiting() {
         for reason in [WaitingReason.quiet, .slot, .sleep] {
             let diagnosis = Self.diagnosis {
                 $0.pipeline.state = .waiting
                 $0.pipeline.waitingFor = reason
             }
-            #expect(diagnosis.stuck == nil && diagnosis.conclusion.text.hasPrefix("Nothing is stuck: it waits for "))
+            #expect(
+                diagnosis.stuck == nil
+                    && diagnosis.conclusion.text.hasPrefix("Nothing is stuck: the pipeline waits for "))
         }
         let loading = Self.diagnosis {
             $0.pipeline.state = .loading
             $0.pipeline.generation = nil
             $0.pipeline.freshness = nil
         }
-        #expect(loading.stuck == nil && loading.conclusion.text == "Nothing is stuck: a run is under way.")
+        #expect(loading.stuck == nil && loading.conclusion.text == "Nothing is stuck: a run is in progress.")
     }
 
-    @Test("signals that this machine lacks are shown as no fault, and are the end if nothing else starts a run")
+    @Test("an unavailable signal is a problem only if nothing else can start a run")
     func unavailable() throws {
         let change: Change = { facts in
             facts.signals = facts.signals.map { signal in
@@ -231,19 +234,19 @@ import Testing
             change(&facts)
             facts.wiring.everyUSec = nil
         }
-        #expect(silent.stuck?.text == "Nothing that it listens to can fire on this machine: start, network.")
+        #expect(silent.stuck?.text == "No signal of the pipeline can fire on this machine: start, network.")
         #expect(silent.steps.filter { $0.verdict == .bad }.map(\.title) == ["signal", "signal", "timer"])
-        // Whatever ends the way has its mark.
+        // Each problem has its mark.
         let byHand = Self.diagnosis { facts in
             facts.wiring.everyUSec = nil
             facts.wiring.signals = ["operator"]
             facts.pipeline.lastRun = nil
         }
-        #expect(byHand.stuck?.text == "It listens to nothing but the operator.")
+        #expect(byHand.stuck?.text == "The pipeline has no signals: only a refresh runs it.")
         #expect(byHand.steps.first { $0.verdict == .bad }?.title == "timer")
     }
 
-    @Test("more signals than anybody reads are counted")
+    @Test("many signals are counted, not listed")
     func many() {
         let diagnosis = Self.diagnosis { facts in
             facts.wiring.signals = (1...20).map { "file /etc/\($0)" }
@@ -253,11 +256,11 @@ import Testing
         #expect(diagnosis.steps.contains { $0.evidence == "and 12 more" })
     }
 
-    @Test("without a daemon there is one station, and how to start it")
+    @Test("without a daemon there is one step, and the command that starts the daemon")
     func noDaemon() {
         let diagnosis = Diagnosis.withoutDaemon("nobody answers", remedy: "systemctl start freshetd")
         #expect(diagnosis.steps.count == 1 && diagnosis.stuck?.command == "systemctl start freshetd")
-        // Who has named another socket has another daemon than the service manager's.
+        // At another socket, the daemon is not that of the service manager.
         for (socket, command) in [
             ("/nonexistent/s", ""), ("/run/freshet/io.freshet.Control", "systemctl start freshetd"),
         ] {
@@ -265,7 +268,7 @@ import Testing
             #expect(freshetctl("diagnose jwks", transcript, socket: socket) == .notRunning)
             #expect(
                 transcript.output.hasSuffix(
-                    "\nThe daemon does not run: nothing is kept fresh.\n" + (command.isEmpty ? "" : "  \(command)\n")),
+                    "\nThe daemon does not run: no copy is refreshed.\n" + (command.isEmpty ? "" : "  \(command)\n")),
                 "\(transcript.output)")
         }
     }

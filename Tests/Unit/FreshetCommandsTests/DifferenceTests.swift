@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetCommands
 
-@Suite("The difference by item")
+@Suite("Difference by item")
 struct ItemDifferenceTests {
     private func list(_ text: String, _ key: String = ".id") throws -> ItemList {
         try ItemList(Array(text.utf8), key: try #require(KeyPath(key)))
@@ -19,7 +19,7 @@ struct ItemDifferenceTests {
         ).lines(Palette(isColourful: false))
     }
 
-    @Test("names what was added, removed, changed and moved")
+    @Test("a difference lists the items that were added, removed, changed and moved")
     func kinds() throws {
         let old = #"[{"id": "a", "v": 1}, {"id": "b"}, {"id": "c"}, {"id": "d"}, {"id": 7, "v": [1, 2]}]"#
         let new = #"[{"id":"d"}, {"id":"a","v":2}, {"id":"c"}, {"id":7,"v":[1,2]}, {"id":"e ]\""}]"#
@@ -39,7 +39,7 @@ struct ItemDifferenceTests {
             ])
     }
 
-    @Test("takes keys for one that are the same bytes, not those that look the same")
+    @Test("keys are equal if their bytes are equal, not if they look the same")
     func normalization() throws {
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         #expect(composed == decomposed)
@@ -51,7 +51,7 @@ struct ItemDifferenceTests {
             ])
     }
 
-    @Test("one that changed and moved is told as both, and what a terminal would obey is spelt out")
+    @Test("an item that changed and moved is shown as both, and control characters are escaped")
     func changedAndMoved() throws {
         #expect(
             try lines(#"[{"id":1},{"id":2},{"id":3,"v":"x"}]"#, "[{\"id\":3,\"v\":\"\u{202E}\"},{\"id\":1},{\"id\":2}]")
@@ -60,7 +60,7 @@ struct ItemDifferenceTests {
                 ])
     }
 
-    @Test("as JSON has the items as they are")
+    @Test("the JSON of a difference contains the items unchanged")
     func json() throws {
         let lists = (try list(#"[{"id":"a"},{"id":"b"}]"#), try list(#"[{"id":"b"},{"id":"a","v":null}]"#))
         let view = ItemDifferenceView(
@@ -70,12 +70,12 @@ struct ItemDifferenceTests {
         let other =
             #"{"change":"moved","key":"b","moved":true,"oldIndex":1,"old":{"id":"b"},"newIndex":0,"new":{"id":"b"}}"#
         let text = view.json(from: 1, to: 2)
-        // Either of the two may be the one that stays.
+        // Either of the two items may stay in place.
         #expect(text.hasPrefix(#"{"by":"item","changes":[{"#) && text.hasSuffix(#"],"from":1,"to":2}"#))
         #expect(text.contains(change) != text.contains(other))
     }
 
-    @Test("applied to the old list it gives the new one, of any two; what it moves is as little as can be")
+    @Test("a difference applied to the old list gives the new list, for random lists, with the fewest moves")
     func property() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<500 {
@@ -106,7 +106,7 @@ struct ItemDifferenceTests {
         }
     }
 
-    @Test("keeps as many in place as it can")
+    @Test("a difference keeps as many items in place as possible")
     func longestRise() {
         #expect(ItemDifference.longestRise(of: []) == [])
         #expect(ItemDifference.longestRise(of: [0, 1, 2]) == [true, true, true])
@@ -115,23 +115,23 @@ struct ItemDifferenceTests {
         #expect(ItemDifference.longestRise(of: [2, 5, 3, 7, 4, 6]).count { $0 } == 4)
     }
 
-    @Test("of what is no list with keys there is none, and it is said why")
-    func faults() throws {
-        func fault(_ text: String, _ key: String = ".id") -> ItemListError? {
+    @Test("content that is not a list with keys has no difference, and the error says why")
+    func errors() throws {
+        func error(_ text: String, _ key: String = ".id") -> ItemListError? {
             #expect(throws: ItemListError.self) { try list(text, key) }
         }
-        for text in ["", "{}", "[", "[1,]", "[1] 2", "nonsense"] { #expect(fault(text, ".") == .notAnArray) }
-        #expect(fault(#"[{"id":1},{"name":2}]"#) == .noKey(item: 1, path: ".id"))
-        #expect(fault(#"[{"id":{}}]"#) == .noKey(item: 0, path: ".id"))
-        #expect(fault(#"[{"id":null}]"#) == .noKey(item: 0, path: ".id"))
-        #expect(fault("[[1]]", ".id") == .noKey(item: 0, path: ".id"))
-        #expect(fault(#"[{"id":"a"},{"id":"a"}]"#) == .keyTwice(#""a""#))
+        for text in ["", "{}", "[", "[1,]", "[1] 2", "nonsense"] { #expect(error(text, ".") == .notAnArray) }
+        #expect(error(#"[{"id":1},{"name":2}]"#) == .noKey(item: 1, path: ".id"))
+        #expect(error(#"[{"id":{}}]"#) == .noKey(item: 0, path: ".id"))
+        #expect(error(#"[{"id":null}]"#) == .noKey(item: 0, path: ".id"))
+        #expect(error("[[1]]", ".id") == .noKey(item: 0, path: ".id"))
+        #expect(error(#"[{"id":"a"},{"id":"a"}]"#) == .keyTwice(#""a""#))
         let deep = String(repeating: "[", count: 100) + String(repeating: "]", count: 100)
-        #expect(fault(deep, ".") == .notAnArray)
+        #expect(error(deep, ".") == .notAnArray)
     }
 
     @Test(
-        "a path of a key is names after dots",
+        "the path of a key consists of names after dots",
         arguments: [
             (".", []), (".id", ["id"]), (".a.b-c_1", ["a", "b-c_1"]), ("id", nil), ("", nil), ("..", nil), (".a.", nil),
             (".a b", nil), (".a[0]", nil),
@@ -142,13 +142,13 @@ struct ItemDifferenceTests {
     }
 }
 
-@Suite("The difference by line", .serialized, .hangLimit)
+@Suite("Difference by line", .serialized, .hangLimit)
 struct LineDifferenceTests {
     private func unified(_ old: String, _ new: String) throws -> String {
         String(decoding: try LineDifference.unified(Array(old.utf8), Array(new.utf8)), as: UTF8.self)
     }
 
-    @Test("is that of diff(1), without its names")
+    @Test("a difference by line is that of diff(1), without file names")
     func unified() throws {
         #expect(try unified("a\nb\nc\n", "a\nB\nc\n") == "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n")
         #expect(try unified("a", "a\n") == "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n")
@@ -157,7 +157,7 @@ struct LineDifferenceTests {
         #expect(try unified("", "new\n") == "@@ -0,0 +1 @@\n+new\n")
     }
 
-    @Test("of large contents without a line in common comes in time")
+    @Test("large contents without a common line are compared in bounded time")
     func large() throws {
         let old = (0..<50_000).map { "old \($0)\n" }.joined()
         let new = (0..<50_000).map { "new \($0)\n" }.joined()
@@ -165,7 +165,7 @@ struct LineDifferenceTests {
         #expect(hunks.map(\.lines.count) == [100_000])
     }
 
-    @Test("is told in parts, each line with what became of it")
+    @Test("a difference is split into hunks, with the kind of change of each line")
     func hunks() throws {
         let old = (1...30).map { "\($0)\n" }.joined()
         let new = (1...30).map { $0 == 2 ? "two\n" : $0 == 29 ? "" : "\($0)\n" }.joined()
@@ -193,36 +193,36 @@ struct LineDifferenceTests {
 
     private func check(
         _ line: String, _ contents: [Int64: String], status: CommandStatus = .success, output: String = "",
-        talk: String = "", sourceLocation: SourceLocation = #_sourceLocation
+        printError: String = "", sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         try await expect(
-            line, of: service(contents), status: status, output: output, talk: talk, sourceLocation: sourceLocation)
+            line, of: service(contents), status: status, output: output, printError: printError,
+            sourceLocation: sourceLocation)
     }
 
-    @Test("compares the current copy with the one before, or what is named")
+    @Test("diff compares the current copy with the one before it, or the named generations")
     func verb() async throws {
         let contents: [Int64: String] = [2: "a\n", 3: "b\n", 4: "c\n"]
         try await check("diff jwks", contents, output: "--- jwks 3\n+++ jwks 4\n@@ -1 +1 @@\n-b\n+c\n")
         try await check("diff jwks 2", contents, output: "--- jwks 2\n+++ jwks 4\n@@ -1 +1 @@\n-a\n+c\n")
         try await check("diff jwks 4 2", contents, output: "--- jwks 4\n+++ jwks 2\n@@ -1 +1 @@\n-c\n+a\n")
-        try await check("diff jwks 3 3", contents, talk: "generations 3 and 3 are the same\n")
+        try await check("diff jwks 3 3", contents, printError: "generations 3 and 3 are the same\n")
         try await check(
             "diff jwks 3 4 --json", contents,
             output: #"{"by":"line","from":3,"hunks":[{"lines":[{"change":"removed","text":"b"},{"change":"added","#
                 + #""text":"c"}],"newStart":1,"oldStart":1}],"to":4}"# + "\n")
         try await check(
             "diff jwks 1", contents, status: .failure,
-            talk:
-                "freshetctl: generation 1 of 'jwks' is not kept; there are generations 2, 3, 4. 'cache.keep' says how many are "
-                + "kept.\n")
+            printError:
+                "freshetctl: generation 1 of 'jwks' is not kept; kept: 2, 3, 4; cache.keep sets how many are kept\n")
         try await check(
             "diff jwks", [2: "a"], status: .failure,
-            talk:
-                "freshetctl: no older generation of 'jwks' is kept; there is generation 2. 'cache.keep' says how many are kept.\n"
+            printError:
+                "freshetctl: no older generation of 'jwks' is kept; kept: 2; cache.keep sets how many are kept\n"
         )
     }
 
-    @Test("goes by keys where they are named")
+    @Test("diff compares items if a key is named")
     func keys() async throws {
         let contents: [Int64: String] = [2: #"[{"id":"a"},{"id":"b"}]"#, 3: #"[{"id":"b"},{"id":"c"}]"#, 4: "text\n"]
         try await check(
@@ -236,24 +236,25 @@ struct LineDifferenceTests {
                 1 added, 1 removed, 0 changed, 0 moved.
 
                 """)
-        try await check("diff jwks 2 2 --key .id", contents, talk: "generations 2 and 2 are the same\n")
+        try await check("diff jwks 2 2 --key .id", contents, printError: "generations 2 and 2 are the same\n")
         try await check(
             "diff jwks --key .id", contents, status: .failure,
-            talk:
-                "freshetctl: the content of generation 4 is no JSON array; without --key it is compared line by line\n")
+            printError:
+                "freshetctl: the content of generation 4 is not a JSON array; without --key it is compared line by line\n"
+        )
         try await check(
             "diff jwks 2 2 --key .id --json", contents, output: #"{"by":"item","changes":[],"from":2,"to":2}"# + "\n")
     }
 
-    @Test("goes by the key that is configured, and by line where the content has none or lines are asked for")
+    @Test("diff uses the configured key, and compares lines if the content has no keys or --lines is given")
     func configuredKey() async throws {
         let contents: [Int64: String] = [2: #"[{"id":"a"}]"# + "\n", 3: #"[{"id":"b"}]"# + "\n", 4: "text\n"]
         func check(
-            _ line: String, status: CommandStatus = .success, output: String = "", talk: String = ""
+            _ line: String, status: CommandStatus = .success, output: String = "", printError: String = ""
         ) async throws {
             let service = service(contents)
             service.change { $0.key = ".id" }
-            try await expect(line, of: service, status: status, output: output, talk: talk)
+            try await expect(line, of: service, status: status, output: output, printError: printError)
         }
         try await check(
             "diff jwks 2 3",
@@ -272,12 +273,12 @@ struct LineDifferenceTests {
             "diff jwks 3 4", output: "--- jwks 3\n+++ jwks 4\n@@ -1 +1 @@\n-[{\"id\":\"b\"}]\n+text\n")
         try await check(
             "diff jwks 2 3 --key .", status: .failure,
-            talk:
+            printError:
                 "freshetctl: the content of generation 2 has an item without a key: number 1 has no text or number at "
                 + ".; without --key it is compared line by line\n")
     }
 
-    @Test("history counts what became of the items, where two neighbours are kept and have keys")
+    @Test("history counts changed items if a generation and the one before are kept and have keys")
     func history() async throws {
         let contents: [Int64: String] = [
             2: #"[{"id":"a"},{"id":"b"},{"id":"c"}]"#, 3: #"[{"id":"b"},{"id":"a","x":1},{"id":"d"}]"#, 4: "text\n",
@@ -310,12 +311,12 @@ struct LineDifferenceTests {
                 """)
     }
 
-    @Test("of what is no text, or too large, there is none")
+    @Test("content that is not text, or is too large, has no difference")
     func limits() async throws {
         try await check(
             "diff jwks", [2: "a\0", 3: "b\0"], status: .failure,
-            talk: "freshetctl: generations 2 and 3 differ, and are no text to be shown\n")
-        try await check("diff jwks 3 3", [3: "b\0"], talk: "generations 3 and 3 are the same\n")
+            printError: "freshetctl: generations 2 and 3 differ, and are not text\n")
+        try await check("diff jwks 3 3", [3: "b\0"], printError: "generations 3 and 3 are the same\n")
         let none = #"{"by":"line","from":3,"hunks":[],"to":3}"# + "\n"
         for content in ["b\0", "b\n"] { try await check("diff jwks 3 3 --json", [3: content], output: none) }
         let service = service([2: "a", 3: "b"])
@@ -324,6 +325,8 @@ struct LineDifferenceTests {
         try await withControlServer(service) { path in
             #expect(freshetctl("diff jwks", transcript, socket: path) == .failure)
         }
-        #expect(transcript.talk.hasPrefix("freshetctl: generation 3 has 64 MiB, and is compared up to 64 MiB; "))
+        #expect(
+            transcript.printError.hasPrefix(
+                "freshetctl: generation 3 has 64 MiB; the limit for a comparison is 64 MiB; "))
     }
 }

@@ -30,14 +30,15 @@ import Testing
         (try? EditedFile.content(of: "\(directory)/\(name)")).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// What happens to whoever edits.
+    /// The editor, freshetd and the user of a test.
     private struct World {
-        /// What each turn of the editor makes of the text; nil: it saves nothing. The editor fails if there are no more.
+        /// The text that each call of the editor saves; nil if it saves nothing. Further calls of the editor fail.
         var turns: [@Sendable (String) -> String?]
-        /// What freshetd finds in a text; nil: as it is on disk.
-        var faults: @Sendable (String?) -> [ConfigurationDiagnostic] = { _ in [] }
+        /// The errors that freshetd finds in a text; nil for the text on disk.
+        var errors: @Sendable (String?) -> [ConfigurationDiagnostic] = { _ in [] }
         var answers: [String] = []
         var hasTerminal = true
+        var user: UInt32 = 1_000
     }
 
     private final class Memory: Sendable {
@@ -47,8 +48,9 @@ import Testing
     }
 
     private func edit(
-        _ arguments: [String], _ world: World, service: ScriptedService? = nil
-    ) async throws -> (status: CommandStatus, talk: String, memory: Memory) {
+        _ arguments: [String], _ world: World, below directories: [String] = ["etc", "run", "usr"],
+        service: ScriptedService? = nil
+    ) async throws -> (status: CommandStatus, printError: String, memory: Memory) {
         let transcript = Transcript()
         let memory = Memory()
         let directory = directory
@@ -56,9 +58,9 @@ import Testing
             var context = transcript.context(
                 environment: [
                     "FRESHET_SOCKET": socket, "EDITOR": "/bin/ed -s", "TMPDIR": "\(directory)/tmp",
-                ], executable: ["/bin/ed", "/usr/sbin/freshetd"])
+                ], user: world.user, executable: ["/bin/ed", "/usr/sbin/freshetd"])
             if world.hasTerminal {
-                context.talkColumns = 80
+                context.errorColumns = 80
                 context.answer = {
                     let turn = memory.answers.withLock { count in
                         count += 1
@@ -88,12 +90,12 @@ import Testing
                 let copy = arguments.first { $0.hasPrefix("--instead=") }?.split(separator: "=").last.map(String.init)
                 let text = copy.flatMap { try? EditedFile.content(of: $0) }
                     .map { String(decoding: $0, as: UTF8.self) }
-                let found = world.faults(text)
+                let found = world.errors(text)
                 return .ended(
                     status: found.isEmpty ? 0 : 78,
                     output: ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: found)) + "\n")
             }
-            let directories = ["etc", "run", "usr"].flatMap { ["--config-dir", "\(directory)/\($0)"] }
+            let directories = directories.flatMap { ["--config-dir", "\(directory)/\($0)"] }
             return Freshetctl.run(["edit"] + directories + arguments, context)
         }
         let result = Mutex(CommandStatus.success)
@@ -106,30 +108,30 @@ import Testing
             let status = run("/nonexistent/s")
             result.withLock { $0 = status }
         }
-        let talk = transcript.talk.split(separator: directory, omittingEmptySubsequences: false).joined(
+        let printError = transcript.printError.split(separator: directory, omittingEmptySubsequences: false).joined(
             separator: "DIR")
-        return (result.withLock { $0 }, talk, memory)
+        return (result.withLock { $0 }, printError, memory)
     }
 
-    private func fault(_ file: String = "etc/pipelines/jwks.yaml") -> ConfigurationDiagnostic {
+    private func error(_ file: String = "etc/pipelines/jwks.yaml") -> ConfigurationDiagnostic {
         ConfigurationDiagnostic(
             file: "\(directory)/\(file)", line: 1, column: 1, message: "unknown key 'evry'", excerpt: "evry: 1h",
             caret: 0)
     }
 
-    @Test("what was saved is checked with all the rest, installed with the file's mode, and reloaded")
+    @Test("a saved file is checked with all others, installed with its mode, and reloaded")
     func changed() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n", mode: 0o640)
         let service = ScriptedService()
         service.change { $0.reload = .success(ReloadSummary(changed: ["jwks"], unchanged: 2)) }
         let result = try await edit(["jwks"], World(turns: [{ $0 + "# more\n" }]), service: service)
         #expect(result.status == .success)
-        #expect(result.talk == "changed: DIR/etc/pipelines/jwks.yaml\nchanged jwks; 2 pipelines unchanged\n")
+        #expect(result.printError == "changed: DIR/etc/pipelines/jwks.yaml\nchanged jwks; 2 pipelines unchanged\n")
         #expect(read("etc/pipelines/jwks.yaml") == "every: 1h\n# more\n")
         var status = stat()
         #expect(stat("\(directory)/etc/pipelines/jwks.yaml", &status) == 0 && status.st_mode & 0o7777 == 0o640)
         #expect(EditedFile.names(in: "\(directory)/etc/pipelines") == ["jwks.yaml"])
-        // The copy and what the editor may have left beside it are gone.
+        // The copy and its directory are removed.
         #expect(EditedFile.names(in: "\(directory)/tmp") == [])
         let check = try #require(result.memory.checks.withLock { $0.first })
         #expect(check.prefix(2) == ["--check", "--json"])
@@ -137,10 +139,10 @@ import Testing
         #expect(check[2].hasSuffix("/jwks.yaml") && check.suffix(1) == ["\(directory)/usr"])
     }
 
-    // MARK: What the mode does not say
+    // MARK: Access control lists and attributes
 
-    /// The bytes of an access control list (linux/posix_acl_xattr.h): the user 1234 may read and write, the group nothing.
-    /// The mask is what `stat` shows as the group's bits.
+    /// The bytes of an access control list (linux/posix_acl_xattr.h): the user 1234 may read and write, the group
+    /// nothing. The mask is what `stat` shows as the group's bits.
     private static let list: [UInt8] =
         [2, 0, 0, 0]
         + ([(1, 6, .max), (2, 6, 1_234), (4, 0, .max), (16, 6, .max), (32, 0, .max)] as [(UInt16, UInt16, UInt32)])
@@ -166,7 +168,7 @@ import Testing
         return stat("\(directory)/\(name)", &status) == 0 ? status.st_mode & 0o7777 : 0
     }
 
-    /// Not each file system has them.
+    /// Whether the file system supports them.
     private static let hasAttributes: Bool = {
         guard let directory = try? TemporaryDirectory(), let path = try? directory.write("", to: "a") else {
             return false
@@ -178,7 +180,7 @@ import Testing
     }()
 
     @Test(
-        "an access control list stays: who was named still may, and the group gains nothing",
+        "an access control list stays, and the group gains no rights",
         .enabled(if: hasAttributes))
     func accessList() async throws {
         let name = "etc/pipelines/jwks.yaml"
@@ -187,110 +189,112 @@ import Testing
         try set("user.note", Array("mine".utf8), name)
         try #require(mode(name) == 0o660)
         let result = try await edit(["jwks"], World(turns: [{ $0 + "# more\n" }]), service: ScriptedService())
-        #expect(result.status == .success && read(name) == "every: 1h\n# more\n", "\(result.talk)")
+        #expect(result.status == .success && read(name) == "every: 1h\n# more\n", "\(result.printError)")
         #expect(try value(ExtendedAttribute.accessList, name) == Self.list)
         #expect(mode(name) == 0o660)
         #expect(try value("user.note", name) == Array("mine".utf8))
     }
 
-    @Test("a file without an access control list does not get its directory's", .enabled(if: hasAttributes))
+    @Test("a file without an access control list does not inherit that of its directory", .enabled(if: hasAttributes))
     func directoryList() async throws {
         let name = "etc/pipelines/jwks.yaml"
         try write(name, "every: 1h\n", mode: 0o640)
         try set("system.posix_acl_default", Self.list, "etc/pipelines")
         let result = try await edit(["jwks"], World(turns: [{ $0 + "# more\n" }]), service: ScriptedService())
-        #expect(result.status == .success && read(name) == "every: 1h\n# more\n", "\(result.talk)")
+        #expect(result.status == .success && read(name) == "every: 1h\n# more\n", "\(result.printError)")
         #expect(try value(ExtendedAttribute.accessList, name) == nil)
         #expect(mode(name) == 0o640)
     }
 
-    @Test("a copy of a file below lets in whom that lets in, and no others", .enabled(if: hasAttributes))
+    @Test("a copy of a file of lower precedence has the same access control list", .enabled(if: hasAttributes))
     func copiedList() async throws {
         try write("usr/pipelines/jwks.yaml", "every: 1h\n", mode: 0o600)
         try set(ExtendedAttribute.accessList, Self.list, "usr/pipelines/jwks.yaml")
         let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
-        #expect(result.status == .success, "\(result.talk)")
+        #expect(result.status == .success, "\(result.printError)")
         #expect(try value(ExtendedAttribute.accessList, "etc/pipelines/jwks.yaml") == Self.list)
         #expect(mode("etc/pipelines/jwks.yaml") == 0o660)
     }
 
     @Test(
-        "a copy of a file without a list does not get the list of the directory in which it is made",
+        "a copy of a file without a list does not inherit that of its directory",
         .enabled(if: hasAttributes))
     func copiedWithoutList() async throws {
         try write("usr/pipelines/jwks.yaml", "every: 1h\n", mode: 0o640)
         try write("etc/pipelines/other.yaml", "every: 1h\n")
         try set("system.posix_acl_default", Self.list, "etc/pipelines")
         let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
-        #expect(result.status == .success, "\(result.talk)")
+        #expect(result.status == .success, "\(result.printError)")
         #expect(try value(ExtendedAttribute.accessList, "etc/pipelines/jwks.yaml") == nil)
         #expect(mode("etc/pipelines/jwks.yaml") == 0o640)
     }
 
-    @Test("a text that was not changed changes nothing", arguments: [true, false])
+    @Test("an unchanged text is not installed", arguments: [true, false])
     func unchanged(saves: Bool) async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
         let result = try await edit(["jwks"], World(turns: [{ saves ? $0 : nil }]))
-        #expect(result.status == .success && result.talk == "Nothing was changed.\n")
+        #expect(result.status == .success && result.printError == "Nothing was changed.\n")
         #expect(result.memory.checks.withLock { $0.isEmpty })
         #expect(EditedFile.names(in: "\(directory)/tmp") == [])
     }
 
-    @Test("a fault is shown, and the same text edited again until there is none")
+    @Test("an error is shown, and the same text is edited again until it is valid")
     func repaired() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
-        let fault = fault()
+        let error = error()
         let world = World(
             turns: [{ _ in "evry: 1h\n" }, { $0 == "evry: 1h\n" ? "every: 2h\n" : nil }],
-            faults: { $0?.hasPrefix("evry") == true ? [fault] : [] }, answers: [""])
+            errors: { $0?.hasPrefix("evry") == true ? [error] : [] }, answers: [""])
         let result = try await edit(["jwks"], world, service: ScriptedService())
         #expect(result.status == .success && read("etc/pipelines/jwks.yaml") == "every: 2h\n")
         #expect(
-            result.talk.hasPrefix(
+            result.printError.hasPrefix(
                 """
                 DIR/etc/pipelines/jwks.yaml:1:1: error: unknown key 'evry'
                     1 | evry: 1h
                       | ^
                 What now? [E]dit again, [g]ive up: changed: DIR/etc/pipelines/jwks.yaml
 
-                """), "\(result.talk)")
+                """), "\(result.printError)")
     }
 
-    @Test("who gives up finds the text where it is said to be, and the file as it was", arguments: ["g", nil])
+    @Test("after giving up, the text is at the printed path, and the file is unchanged", arguments: ["g", nil])
     func givenUp(answer: String?) async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
-        let fault = fault()
+        let error = error()
         let result = try await edit(
             ["jwks"],
-            World(turns: [{ _ in "evry: 1h\n" }], faults: { _ in [fault] }, answers: [answer].compactMap { $0 }))
+            World(turns: [{ _ in "evry: 1h\n" }], errors: { _ in [error] }, answers: [answer].compactMap { $0 }))
         #expect(result.status == .configuration && read("etc/pipelines/jwks.yaml") == "every: 1h\n")
         let kept = try #require(EditedFile.names(in: "\(directory)/tmp")?.first)
         #expect(read("tmp/\(kept)/jwks.yaml") == "evry: 1h\n")
-        #expect(result.talk.hasSuffix("Nothing was installed; your text is in DIR/tmp/\(kept)/jwks.yaml\n"))
+        #expect(result.printError.hasSuffix("Nothing was installed; your text is in DIR/tmp/\(kept)/jwks.yaml\n"))
     }
 
-    @Test("faults of other files that were there before are told, and keep nothing from being installed")
+    @Test("earlier errors of other files are printed, and do not prevent the installation")
     func inherited() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
-        let old = fault("etc/pipelines/other.yaml")
+        let old = error("etc/pipelines/other.yaml")
         let service = ScriptedService()
         service.change { $0.reload = .failure(.configurationRefused([old])) }
         let result = try await edit(
-            ["jwks"], World(turns: [{ _ in "every: 2h\n" }], faults: { _ in [old] }), service: service)
+            ["jwks"], World(turns: [{ _ in "every: 2h\n" }], errors: { _ in [old] }), service: service)
         #expect(result.status == .configuration && read("etc/pipelines/jwks.yaml") == "every: 2h\n")
-        #expect(result.talk.contains("other.yaml:1:1: error") && result.talk.contains("the daemon does not read it"))
+        #expect(
+            result.printError.contains("other.yaml:1:1: error")
+                && result.printError.contains("installed, but the reload was refused"))
     }
 
-    @Test("a fault that the edit brings to another file is one of the edit")
+    @Test("an error that the edit causes in another file prevents the installation")
     func caused() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
-        let other = fault("etc/pipelines/other.yaml")
+        let other = error("etc/pipelines/other.yaml")
         let result = try await edit(
-            ["jwks"], World(turns: [{ _ in "every: 2h\n" }], faults: { $0 == nil ? [] : [other] }, answers: ["g"]))
+            ["jwks"], World(turns: [{ _ in "every: 2h\n" }], errors: { $0 == nil ? [] : [other] }, answers: ["g"]))
         #expect(result.status == .configuration && read("etc/pipelines/jwks.yaml") == "every: 1h\n")
     }
 
-    @Test("a file that somebody else changed meanwhile is not lost unless that is said", arguments: ["o", "g"])
+    @Test("a file that somebody else changed is overwritten only after a confirmation", arguments: ["o", "g"])
     func concurrent(answer: String) async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
         let path = "\(directory)/etc/pipelines/jwks.yaml"
@@ -304,21 +308,21 @@ import Testing
                 }
             ], answers: [answer])
         let result = try await edit(["jwks"], world, service: ScriptedService())
-        #expect(result.talk.contains("was changed by somebody else meanwhile."))
+        #expect(result.printError.contains("was changed by somebody else meanwhile."))
         #expect(result.status == (answer == "o" ? .success : .failure))
         #expect(read("etc/pipelines/jwks.yaml") == (answer == "o" ? "every: 2h\n" : "theirs\n"))
     }
 
-    @Test("a file below gets a copy above, and stays")
+    @Test("a file of lower precedence is copied to the first directory, and stays")
     func copied() async throws {
         try write("usr/pipelines/jwks.yaml", "every: 1h\n", mode: 0o604)
         let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
-        #expect(result.status == .success && result.talk.hasPrefix("made: DIR/etc/pipelines/jwks.yaml\n"))
+        #expect(result.status == .success && result.printError.hasPrefix("made: DIR/etc/pipelines/jwks.yaml\n"))
         #expect(read("usr/pipelines/jwks.yaml") == "every: 1h\n")
         #expect(read("etc/pipelines/jwks.yaml") == "every: 1h\n# mine\n")
     }
 
-    @Test("a link above is followed, and stays one")
+    @Test("a link in the first directory is followed, and stays a link")
     func link() async throws {
         try write("tmp/elsewhere.yaml", "every: 1h\n")
         symlink("\(directory)/tmp/elsewhere.yaml", "\(directory)/etc/pipelines/jwks.yaml")
@@ -328,11 +332,11 @@ import Testing
         #expect(lstat("\(directory)/etc/pipelines/jwks.yaml", &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
     }
 
-    @Test("a drop-in is made beside, with the file in its comments, and not if it says nothing")
+    @Test("a drop-in has the file in its comments, and is not installed if it has only comments")
     func dropIn() async throws {
         try write("usr/pipelines/jwks.yaml", "every: 1h\n")
         let empty = try await edit(["--drop-in", "jwks"], World(turns: [{ $0 + "# hm\n" }]))
-        #expect(empty.status == .failure && empty.talk.contains("there is nothing but comments"))
+        #expect(empty.status == .failure && empty.printError.contains("the file has only comments"))
         let world = World(turns: [
             { text in
                 #expect(text.contains("# every: 1h\n"))
@@ -340,14 +344,14 @@ import Testing
             }
         ])
         let result = try await edit(["jwks", "--drop-in"], world, service: ScriptedService())
-        #expect(result.talk.hasPrefix("made: DIR/etc/pipelines/jwks.yaml.d/override.yaml\n"))
+        #expect(result.printError.hasPrefix("made: DIR/etc/pipelines/jwks.yaml.d/override.yaml\n"))
         #expect(read("etc/pipelines/jwks.yaml.d/override.yaml") == "every: 2h\n")
     }
 
-    @Test("--new begins with a template, and makes nothing if it is left as it is")
+    @Test("--new starts from a template, and installs nothing if it is unchanged")
     func new() async throws {
         let left = try await edit(["--new", "rates"], World(turns: [{ $0 }]))
-        #expect(left.status == .success && left.talk == "Nothing was changed.\n")
+        #expect(left.status == .success && left.printError == "Nothing was changed.\n")
         let world = World(turns: [
             { text in
                 #expect(text.contains("file: rates.json"))
@@ -355,12 +359,12 @@ import Testing
             }
         ])
         let result = try await edit(["--new", "rates"], world, service: ScriptedService())
-        #expect(result.talk.hasPrefix("made: DIR/etc/pipelines/rates.yaml\n"))
+        #expect(result.printError.hasPrefix("made: DIR/etc/pipelines/rates.yaml\n"))
         let again = try await edit(["--new", "rates"], World(turns: []))
-        #expect(again.status == .failure && again.talk.contains("there is a pipeline 'rates' already"))
+        #expect(again.status == .failure && again.printError.contains("there is a pipeline 'rates' already"))
     }
 
-    @Test("what cannot be edited says why, and what can")
+    @Test("a file that cannot be edited is an error with a reason")
     func refused() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
         symlink("/dev/null", "\(directory)/etc/pipelines/masked.yaml")
@@ -374,20 +378,20 @@ import Testing
         ]
         for (arguments, message) in cases {
             let result = try await edit(arguments, World(turns: []))
-            #expect(result.status == .failure && result.talk.contains(message), "\(result.talk)")
+            #expect(result.status == .failure && result.printError.contains(message), "\(result.printError)")
         }
         let failed = try await edit(["jwks"], World(turns: []))
-        #expect(failed.status == .failure && failed.talk.contains("the editor '/bin/ed' ended with status 1"))
+        #expect(failed.status == .failure && failed.printError.contains("the editor '/bin/ed' ended with status 1"))
     }
 
-    @Test("a link that masks a drop-in, and one to nothing, stay as they are")
+    @Test("a masked drop-in and a dangling link are not edited")
     func links() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
         mkdir("\(directory)/etc/pipelines/jwks.yaml.d", 0o755)
         let dropIn = "\(directory)/etc/pipelines/jwks.yaml.d/override.yaml"
         symlink("/dev/null", dropIn)
         let masked = try await edit(["jwks", "--drop-in"], World(turns: [{ _ in "every: 2h\n" }]))
-        #expect(masked.status == .failure && masked.talk.contains("is a link to /dev/null; remove that first"))
+        #expect(masked.status == .failure && masked.printError.contains("is a link to /dev/null; remove that first"))
         #expect(EditedFile.isMask(dropIn) && EditedFile.isMask("/dev/null"))
         unlink(dropIn)
         symlink("\(directory)/nowhere", dropIn)
@@ -395,40 +399,68 @@ import Testing
         try write("usr/pipelines/away.yaml", "every: 1h\n")
         for arguments in [["jwks", "--drop-in"], ["away"]] {
             let result = try await edit(arguments, World(turns: [{ _ in "every: 2h\n" }]))
-            #expect(result.status == .failure && result.talk.contains("is a link to nothing"), "\(result.talk)")
+            #expect(
+                result.status == .failure && result.printError.contains("is a link to nothing"), "\(result.printError)")
         }
         let new = try await edit(["--new", "away"], World(turns: [{ _ in "every: 2h\n" }]))
-        #expect(new.status == .failure && new.talk.contains("there is a pipeline 'away' already"))
-        #expect(!EditedFile.isNamed("\(directory)/nowhere") && !EditedFile.isNamed("\(directory)/etc/nowhere"))
+        #expect(new.status == .failure && new.printError.contains("there is a pipeline 'away' already"))
+        #expect(
+            !EditedFile.existsAnything(at: "\(directory)/nowhere")
+                && !EditedFile.existsAnything(at: "\(directory)/etc/nowhere"))
         #expect(throws: EditFailure.self) { try EditedFile("/dev/null") }
     }
 
-    @Test("notes that are nothing but comments are not installed, and not lost")
-    func notes() async throws {
-        let result = try await edit(["--new", "rates"], World(turns: [{ _ in "# where is it?\n" }]))
-        #expect(result.status == .failure && result.talk.contains("there is nothing but comments"))
-        #expect(result.talk.contains("your text is in DIR/tmp/freshet-edit-"))
-        #expect(read("etc/pipelines/rates.yaml") == nil)
-        let empty = try await edit(["--new", "rates"], World(turns: [{ _ in " \n\n" }]))
-        #expect(empty.status == .success && empty.talk == "Nothing was changed.\n")
+    @Test("root does not edit below a directory, or through a link, that another user can change")
+    func untrusted() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        try write("tmp/secret", "every: 1h\n", mode: 0o600)
+        // Writable for every user, also if this test is run by root.
+        try temporary.makeDirectory("open")
+        try #require(chmod("\(directory)/open", 0o777) == 0)
+        try #require(symlink("\(directory)/tmp/secret", "\(directory)/open/link") == 0)
+        try #require(symlink("\(directory)/open/link", "\(directory)/etc/pipelines/linked.yaml") == 0)
+        try #require(chmod("\(directory)/usr/pipelines", 0o777) == 0)
+        try write("usr/pipelines/lower.yaml", "every: 1h\n")
+        let cases: [(arguments: [String], directories: [String])] = [
+            (["linked"], ["etc"]), (["lower"], ["etc", "usr"]), (["--new", "rates"], ["open"]),
+            (["jwks"], ["open", "etc"]), (["--drop-in", "jwks"], ["open", "etc"]),
+        ]
+        for (arguments, directories) in cases {
+            let result = try await edit(
+                arguments, World(turns: [{ _ in "every: 2h\n" }], user: 0), below: directories)
+            #expect(result.status == .notPermitted, "\(arguments): \(result.printError)")
+            #expect(result.printError.contains("root does not edit '") && result.printError.contains("; remedy: ch"))
+            #expect(result.memory.turns.withLock { $0 } == 0, "the editor opened")
+        }
+        #expect(read("tmp/secret") == "every: 1h\n" && read("etc/pipelines/lower.yaml") == nil)
     }
 
-    @Test("without a terminal nothing is edited")
+    @Test("a text with only comments is kept, but not installed")
+    func notes() async throws {
+        let result = try await edit(["--new", "rates"], World(turns: [{ _ in "# where is it?\n" }]))
+        #expect(result.status == .failure && result.printError.contains("the file has only comments"))
+        #expect(result.printError.contains("your text is in DIR/tmp/freshet-edit-"))
+        #expect(read("etc/pipelines/rates.yaml") == nil)
+        let empty = try await edit(["--new", "rates"], World(turns: [{ _ in " \n\n" }]))
+        #expect(empty.status == .success && empty.printError == "Nothing was changed.\n")
+    }
+
+    @Test("edit needs a terminal")
     func noTerminal() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
         let result = try await edit(["jwks"], World(turns: [], hasTerminal: false))
-        #expect(result.status == .failure && result.talk.contains("there is no terminal to edit at"))
+        #expect(result.status == .failure && result.printError.contains("edit needs a terminal"))
     }
 
-    @Test("without a daemon the file is installed, and the status says that nobody has read it")
+    @Test("without a daemon the file is installed, and the status is 69")
     func noDaemon() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")
         let result = try await edit(["jwks"], World(turns: [{ _ in "every: 2h\n" }]))
         #expect(result.status == .notRunning && read("etc/pipelines/jwks.yaml") == "every: 2h\n")
-        #expect(result.talk.contains("freshetd does not run, and reads it when it starts"))
+        #expect(result.printError.contains("installed, but freshetd does not run; it reads the file when it starts"))
     }
 
-    @Test("the editor is the environment's, with its arguments, or one that there is")
+    @Test("the editor is that of the environment, with its arguments, or an installed one")
     func editors() throws {
         func editor(_ environment: [String: String], _ programs: Set<String>) throws(CommandFailure) -> Editor {
             try Editor.find(
@@ -445,20 +477,20 @@ import Testing
         #expect(throws: CommandFailure.self) { try editor(["EDITOR": "code"], ["/bin/vi"]) }
     }
 
-    @Test("a file is called as freshetd calls it, however its directory was written")
+    @Test("a path is the same as in freshetd, for any spelling of its directory")
     func paths() {
         #expect(EditPlan.path("/etc//", "a") == "/etc/a" && EditPlan.path("./etc/", "a") == "./etc/a")
         #expect(EditPlan.path(".", "a") == "a" && EditPlan.path("/", "a") == "/a")
     }
 
-    @Test("an example says what it is for, and is offered by its name")
+    @Test("examples have a name and a summary")
     func examples() throws {
         let uses = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined() + "/etc/examples/uses"
         let examples = EditPlan.examples(in: [uses])
         let path = try #require(examples["jwks-discovery"])
         #expect(
             EditPlan.summary(ofExample: path)
-                == "The keys of an OpenID provider, found by discovery: the first document says where the second one is."
+                == "The keys of an OpenID provider, found by discovery: the first document contains the URL of the keys."
         )
     }
 }

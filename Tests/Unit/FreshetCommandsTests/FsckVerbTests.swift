@@ -20,27 +20,27 @@ import Testing
         return service
     }
 
-    @Test("names each fault with its remedy, and ends with 1")
-    func faults() async throws {
+    @Test("fsck prints each error with its remedy, and ends with 1")
+    func errors() async throws {
         try await expect(
             "fsck", of: service(), status: .failure,
             output: "jwks: generation 6 is damaged: /c/6-ab\\u{1b}\n  --repair removes it.\n",
-            talk: "1 pipeline, 2 generations, 58 bytes: 1 fault left\n")
+            printError: "1 pipeline, 2 generations, 58 bytes: 1 error left\n")
         try await expect("fsck --quiet", of: ScriptedService(["jwks"]))
         try await expect(
-            "fsck", of: ScriptedService(["jwks"]), talk: "0 pipelines, 0 generations, 0 bytes: no faults\n")
+            "fsck", of: ScriptedService(["jwks"]), printError: "0 pipelines, 0 generations, 0 bytes: no errors\n")
     }
 
-    @Test("repairs where it is told to, and ends with 0 if nothing is left")
+    @Test("fsck --repair ends with 0 if no error remains")
     func repair() async throws {
         try await expect(
             "fsck --repair", of: service(repaired: true),
             output: "jwks: generation 6 is damaged: /c/6-ab\\u{1b}; repaired\n",
-            talk: "1 pipeline, 2 generations, 58 bytes: 1 repaired, no faults\n",
+            printError: "1 pipeline, 2 generations, 58 bytes: 1 repaired, no errors\n",
             asked: ["repair index", "repair strays", #"repair pipeline("jwks")"#])
     }
 
-    @Test("as JSON is one object of the interface")
+    @Test("fsck --json prints one object of the interface")
     func json() async throws {
         let finding =
             #"{"generation":6,"kind":"contentDamaged","path":"/c/6-ab\u001b","pipeline":"jwks","repaired":false}"#
@@ -49,7 +49,7 @@ import Testing
             output: #"{"bytes":58,"findings":[\#(finding)],"generations":2,"pipelines":1,"unnamed":0}"# + "\n")
     }
 
-    @Test("without a daemon becomes freshetd, unless a socket is named")
+    @Test("fsck without a daemon executes freshetd, unless a socket is named")
     func noDaemon() {
         func executed(
             _ line: String, status: CommandStatus = .failure, environment: [String: String] = [:]

@@ -7,7 +7,7 @@ import Testing
 @testable import FreshetCommands
 
 @Suite(.serialized, .hangLimit) struct GenerationVerbTests: VerbSuite {
-    private let asker = "user \(geteuid()), process \(getpid())"
+    private let caller = "user \(geteuid()), process \(getpid())"
 
     func service() -> ScriptedService {
         let service = ScriptedService(["jwks", "new"])
@@ -29,7 +29,7 @@ import Testing
         return service
     }
 
-    @Test("history shows what there is and what there was")
+    @Test("history lists kept and removed generations")
     func history() async throws {
         try await check(
             "history jwks", rights: strangerRights,
@@ -46,18 +46,18 @@ import Testing
             "history jwks -n 1 --no-legend",
             output: "12 current Sat 2026-11-21 02:38:23 UTC 1.2 KiB abababababab 85 ms network (2), timer\n")
         let none = ScriptedService(["new"])
-        try await check("history new", none, talk: "'new' has had no copy yet.\n")
+        try await check("history new", none, printError: "'new' has had no copy yet.\n")
         try await check(
             "history jwks -n 0", status: .usage,
-            talk: """
-                Error: -n wants a number from 1 on.
+            printError: """
+                Error: -n needs a number of at least 1.
                 Usage: freshetctl history <name> [--lines <lines>] [--key <path>] [--socket <path>] [--user] [--json] [--no-legend] [--no-pager] [--quiet]
                   See 'freshetctl history --help' for more information.
 
                 """)
     }
 
-    @Test("history's JSON is that of the interface")
+    @Test("history --json prints the reply of the interface")
     func json() async throws {
         let service = ScriptedService(["jwks"])
         service.change { $0.history = [PastGeneration(number: 1, committedAt: 2, size: 3, digest: "ab")] }
@@ -66,92 +66,92 @@ import Testing
         try await check("get jwks --generation 1 --json", service, output: #"{"generation":\#(generation)}"# + "\n")
         try await check(
             "get jwks --generation 2 --json", service, status: .failure,
-            talk:
-                "freshetctl: generation 2 of 'jwks' is not kept; there is generation 1. 'cache.keep' says how many are kept.\n"
+            printError:
+                "freshetctl: generation 2 of 'jwks' is not kept; kept: 1; cache.keep sets how many are kept\n"
         )
     }
 
-    @Test("get prints the content of a generation as it is")
+    @Test("get --generation prints the content unchanged")
     func get() async throws {
         try await check("get jwks --generation 11", rights: strangerRights, output: "old\0\n")
         try await check(
             "get jwks --generation 9", status: .failure,
-            talk: "freshetctl: generation 9 of 'jwks' is not kept. 'cache.keep' says how many are kept.\n")
+            printError: "freshetctl: generation 9 of 'jwks' is not kept; cache.keep sets how many are kept\n")
         let service = service()
         service.change { $0.isReadable = false }
         try await check(
             "get jwks --generation 11", service, status: .notPermitted,
-            talk:
-                "freshetctl: you may not read generation 11 of 'jwks'; read it as root or as a member of the group of "
-                + "its file, or set cache.mode\n")
+            printError:
+                "freshetctl: permission denied: cannot read generation 11 of 'jwks'; be root or a member of the group of its "
+                + "file, or set cache.mode\n")
     }
 
-    @Test("rollback says what is current now, and what replaces it")
+    @Test("rollback prints the current generation, and what replaces it")
     func rollback() async throws {
         let service = service()
         var generation = GenerationStatus(number: 11, size: 5, digest: "cd", committedAt: 1, path: "/x", behind: true)
         service.change { [generation] in $0.rollback = .success(.init(generation: generation, replaced: 12)) }
         try await check(
             "rollback jwks", service,
-            talk: """
+            printError: """
                 generation 11 of 'jwks' is current, instead of 12
                 The next change at the source replaces it, unless 'freshetctl pin jwks' keeps it.
 
-                """, asked: ["rollback jwks before for \(asker)"])
+                """, asked: ["rollback jwks before for \(caller)"])
         generation.behind = nil
         let forward = self.service()
         forward.change { [generation] in $0.rollback = .success(.init(generation: generation)) }
         try await check(
-            "rollback jwks 11", forward, talk: "generation 11 of 'jwks' is current\n",
-            asked: ["rollback jwks 11 for \(asker)"])
+            "rollback jwks 11", forward, printError: "generation 11 of 'jwks' is current\n",
+            asked: ["rollback jwks 11 for \(caller)"])
         let pinned = self.service()
         pinned.change { $0.rollback = .failure(.pinned(name: "jwks", number: 12)) }
         try await check(
             "rollback jwks", pinned, status: .failure,
-            talk: "freshetctl: 'jwks' is pinned at generation 12; 'freshetctl unpin jwks' lets go of it\n",
-            asked: ["rollback jwks before for \(asker)"])
+            printError: "freshetctl: 'jwks' is pinned at generation 12; 'freshetctl unpin jwks' unpins it\n",
+            asked: ["rollback jwks before for \(caller)"])
     }
 
-    @Test("a rollback that did not succeed asks for no patience")
+    @Test("a failed rollback is not status 75")
     func failedRollback() async throws {
         for (error, words) in [
             (ControlError.failed(name: "jwks", reason: "no\u{7} room"), "'jwks': no\\u{7} room"),
             (
-                .faultyPipeline(name: "jwks"),
-                "'jwks' does not run: its configuration has faults; 'freshetctl check' shows them"
+                .invalidPipeline(name: "jwks"),
+                "'jwks' does not run: its configuration has errors; 'freshetctl check' prints them"
             ),
         ] {
             let service = service()
             service.change { $0.rollback = .failure(error) }
             try await check(
-                "rollback jwks", service, status: .failure, talk: "freshetctl: \(words)\n",
-                asked: ["rollback jwks before for \(asker)"])
+                "rollback jwks", service, status: .failure, printError: "freshetctl: \(words)\n",
+                asked: ["rollback jwks before for \(caller)"])
         }
     }
 
-    @Test("accept says what is current now; what cannot be meant is refused before anybody is asked")
+    @Test("accept prints the current generation; a wrong digest is refused before any call")
     func accept() async throws {
         let generation = GenerationStatus(number: 13, size: 5, digest: "cd", committedAt: 1, path: "/x")
         let service = service()
         service.change { $0.rollback = .success(.init(generation: generation, replaced: 12)) }
         try await check(
-            "accept jwks 5D3c91", service, talk: "generation 13 of 'jwks' is current, instead of 12\n",
-            asked: ["accept jwks 5D3c91 for \(asker)"])
+            "accept jwks 5D3c91", service, printError: "generation 13 of 'jwks' is current, instead of 12\n",
+            asked: ["accept jwks 5D3c91 for \(caller)"])
         for (error, words) in [
             (
                 ControlError.noCandidate(name: "jwks"),
-                "nothing that a check refused is kept of 'jwks'; 'freshetctl status jwks' shows what is"
+                "'jwks' has no rejected content; 'freshetctl status jwks' shows its state"
             ),
             (
                 .otherCandidate(name: "jwks", digest: "ab"),
-                "what is kept aside of 'jwks' is ab by now; 'freshetctl diff jwks --candidate' shows it"
+                "the rejected content of 'jwks' has changed: its digest is ab; 'freshetctl diff jwks --candidate' shows it"
             ),
         ] {
             let service = self.service()
             service.change { $0.rollback = .failure(error) }
             try await check(
-                "accept jwks", service, status: .failure, talk: "freshetctl: \(words)\n",
-                asked: ["accept jwks whatever it is for \(asker)"])
+                "accept jwks", service, status: .failure, printError: "freshetctl: \(words)\n",
+                asked: ["accept jwks whatever it is for \(caller)"])
         }
         let transcript = Transcript()
         #expect(freshetctl("accept jwks xyz", transcript) == .usage)
@@ -159,7 +159,7 @@ import Testing
         #expect(freshetctl("get jwks --candidate --generation 1", transcript) == .usage)
     }
 
-    @Test("What a check refused is shown beside the copy, printed, and compared with it")
+    @Test("rejected content is shown by status, printed by get and compared by diff")
     func candidate() async throws {
         let service = service()
         service.change { script in
@@ -167,7 +167,7 @@ import Testing
             script.contents[12] = Array("one\n".utf8)
             script.candidate = Array("two\n".utf8)
             script.pipelines["jwks"]?.candidate = CandidateStatus(
-                digest: "5d3c", size: 4, refusedAt: Transcript.now - 60_000_000, reason: "too few")
+                digest: "5d3c", size: 4, rejectedAt: Transcript.now - 60_000_000, reason: "too few")
         }
         try await check("get jwks --candidate", service, output: "two\n")
         try await check(
@@ -182,24 +182,25 @@ import Testing
         try await withControlServer(service) { path in
             #expect(freshetctl("status jwks", transcript, socket: path) == .success)
         }
-        #expect(transcript.output.contains("  Refused: 4 B, 1min ago: too few\n"))
+        #expect(transcript.output.contains(" Rejected: 4 B, 1min ago: too few\n"))
         #expect(
             transcript.output.contains(
-                "           'freshetctl diff jwks --candidate' shows it, 'accept' takes it\n"))
+                "           'freshetctl diff jwks --candidate' shows it, 'accept' publishes it\n"))
         service.change { $0.pipelines["jwks"]?.candidate = nil }
         try await check(
             "diff jwks --candidate", service, status: .failure,
-            talk: "freshetctl: nothing that a check refused is kept of 'jwks'; 'freshetctl status jwks' shows what is\n"
+            printError:
+                "freshetctl: 'jwks' has no rejected content; 'freshetctl status jwks' shows its state\n"
         )
     }
 
-    @Test("pin and unpin say what they did, and what follows")
+    @Test("pin and unpin report the change and its effect")
     func pin() async throws {
         let generation = GenerationStatus(number: 11, size: 5, digest: "cd", committedAt: 1, path: "/x")
         for (changed, pin, unpin) in [
             (
                 true, "'jwks' is pinned at generation 11",
-                "'jwks' is not pinned any more; its next check, or 'freshetctl refresh jwks', takes what the source has"
+                "'jwks' is no longer pinned; the next check, or 'freshetctl refresh jwks', publishes the content of the source"
             ),
             (
                 false, "nothing changed: 'jwks' is pinned at generation 11 already",
@@ -210,12 +211,12 @@ import Testing
                 let service = service()
                 service.change { $0.pin = .success(.init(generation: generation, changed: changed)) }
                 try await check(
-                    "\(verb) jwks", service, talk: words + "\n", asked: ["\(verb) jwks for \(asker)"])
+                    "\(verb) jwks", service, printError: words + "\n", asked: ["\(verb) jwks for \(caller)"])
             }
         }
     }
 
-    @Test("a refresh that leaves the copy behind says so")
+    @Test("a refresh reports that the source has content that is not published")
     func refresh() async throws {
         let service = service()
         service.change {
@@ -224,21 +225,21 @@ import Testing
         }
         try await check(
             "refresh --wait jwks", service,
-            output: "jwks: unchanged in 9 ms; the source has other content, which is held back\n",
+            output: "jwks: unchanged in 9 ms; the source has other content, which is not published\n",
             asked: ["refresh jwks wait"])
     }
 
     @Test(
-        "a stranger may look at generations, and choose none",
+        "a user without permission may list generations, but not choose one",
         arguments: ["rollback jwks", "accept jwks", "pin jwks", "unpin jwks"])
     func rights(line: String) async throws {
         try await check(
             line, rights: strangerRights, status: .notPermitted,
-            talk: "freshetctl: you may not do this; do it as root, or as a member of the group freshet ('adduser NAME "
+            printError: "freshetctl: permission denied: be root or a member of group freshet ('adduser NAME "
                 + "freshet')\n")
     }
 
-    @Test("status and list say that a copy is pinned or was rolled back")
+    @Test("status and list show that a copy is pinned or was rolled back")
     func held() async throws {
         func shown(_ change: (inout GenerationStatus) -> Void) async throws -> String {
             let service = ScriptedService(["jwks"])
@@ -253,20 +254,20 @@ import Testing
             return transcript.output
         }
         let plain = try await shown { _ in }
-        #expect(!plain.contains("Held") && plain.contains(" 3 5 B"))
+        #expect(!plain.contains("Pinned: ") && plain.contains(" 3 5 B"))
         let rolledBack = try await shown { $0.behind = true }
         #expect(
             rolledBack.contains(
-                "     Held: rolled back; the source has other content, and its next change replaces this\n"))
+                " Rollback: the source has other content; its next change replaces this copy\n"))
         #expect(rolledBack.contains(" 3 (rolled back) "))
         let pinned = try await shown { $0.pinnedSince = Transcript.now - 60_000_000 }
-        #expect(pinned.contains("     Held: pinned since Sat 2026-11-21 02:38:23 UTC; 1min ago\n"))
+        #expect(pinned.contains("   Pinned: since Sat 2026-11-21 02:38:23 UTC; 1min ago\n"))
         #expect(pinned.contains(" 3 (pinned) "))
         let both = try await shown {
             $0.pinnedSince = Transcript.now
             $0.behind = true
         }
-        #expect(both.contains("pinned since Sat 2026-11-21 02:39:23 UTC; now; the source has other content\n"))
+        #expect(both.contains("Pinned: since Sat 2026-11-21 02:39:23 UTC; just now; the source has other content\n"))
         let signed = try await shown { $0.comment = "version 1" }
         #expect(signed.contains("   Signed: version 1\n") && !plain.contains("Signed"))
     }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import FreshetCommands
 
-/// What each verb prints, compared with what is recorded in `Golden`: as text in 80 columns, in 200 and in colour, in a C
-/// locale, and as JSON. `FRESHET_RECORD=1 swift test --filter GoldenTests` records anew; look at the difference.
+/// The output of each verb, compared with the records in `Golden`: as text in 80 columns, in 200 and in colour, in a
+/// C locale, and as JSON. `FRESHET_RECORD=1 swift test --filter GoldenTests` records again; look at the difference.
 @Suite(.serialized, .hangLimit) struct GoldenTests {
     private static let directory =
         #filePath.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/Golden"
@@ -32,7 +32,7 @@ import Testing
         ("release", "release held"), ("unknown-name", "status jkws"), ("unknown-verb", "statsu"),
     ]
 
-    /// Whoever reads.
+    /// The kinds of readers.
     private struct Reader {
         var name: String
         var columns: Int?
@@ -50,7 +50,7 @@ import Testing
     private static let now = Transcript.now
     private static let minute: Int64 = 60_000_000
 
-    /// A daemon with a pipeline for each thing that can be.
+    /// A daemon with a pipeline in each state.
     private static func service() -> ScriptedService {
         let service = ScriptedService([])
         service.change { script in
@@ -175,7 +175,7 @@ import Testing
         rates.failure = FailureStatus(
             message: "a check refused it: too few items", since: now - 60 * minute, attempts: 2)
         rates.candidate = CandidateStatus(
-            digest: "cd", size: 17, refusedAt: now - 60 * minute, reason: "too few items: 1 of 10")
+            digest: "cd", size: 17, rejectedAt: now - 60 * minute, reason: "too few items: 1 of 10")
         var held = PipelineStatus(name: "held", source: "/srv/a", state: .held, generation: generation("held", 1, 3))
         held.heldSince = now - 30 * minute
         return [jwks, flags, feed, homepage, rates, held]
@@ -209,7 +209,7 @@ import Testing
                     existing: ["/var/cache/freshet/current/jwks.json", "/var/cache/freshet/current/flags.json"],
                     executable: ["/usr/sbin/freshetd", "/usr/bin/journalctl"]
                 ) { output in
-                    // What would go on has been seen enough of.
+                    // A verb that follows events is stopped here.
                     switch line {
                     case "watch jwks": false
                     case "monitor", "signals --follow": output.count { $0 == "\n" } < events.count
@@ -223,10 +223,10 @@ import Testing
         }
         await publisher.value
         var text = "$ freshetctl \(words.joined(separator: " "))\n" + transcript.output
-        if !transcript.talk.isEmpty { text += "--- talk\n" + transcript.talk }
+        if !transcript.printError.isEmpty { text += "--- talk\n" + transcript.printError }
         if !transcript.executed.isEmpty { text += "--- becomes\n" + transcript.executed.joined(separator: " ") + "\n" }
         text += "--- status \(status.rawValue)\n"
-        // So that the record can be read, and its differences too.
+        // Escape sequences are readable in the records.
         return text.map { $0 == "\u{1B}" ? "\\e" : $0 == "\u{1E}" ? "\\x1e" : String($0) }.joined()
     }
 
@@ -241,7 +241,7 @@ import Testing
     /// `@unchecked Sendable`: written by the thread of the command, and read after it has ended.
     private final class Box: @unchecked Sendable { var value = CommandStatus.success }
 
-    @Test("each verb prints what is recorded", arguments: lines.indices)
+    @Test("each verb prints the recorded output", arguments: lines.indices)
     func recorded(index: Int) async throws {
         let (name, line) = Self.lines[index]
         for reader in Self.readers {
@@ -261,10 +261,10 @@ import Testing
         }
     }
 
-    @Test("there is a record of each verb, and no other")
+    @Test("each verb has recorded outputs, and no other files are there")
     func all() {
         let verbs = Set(Self.lines.compactMap { $0.line.split(separator: " ").first.map(String.init) })
-        // The pictures have their own; these print what is theirs to know.
+        // Verbs that draw pictures have other records.
         let others: Set = ["graph", "timeline", "marbles", "top", "metrics", "help", "completions"]
         #expect(Set(Freshetctl.verbs).subtracting(others).isSubset(of: verbs))
         let names = Set(EditedFile.names(in: Self.directory) ?? [])

@@ -25,7 +25,7 @@ import Testing
             ])
     }
 
-    @Test("OpenMetrics: each family with its type and unit, and the line that ends them")
+    @Test("OpenMetrics output has types, units and the final line")
     func openMetrics() {
         let lines = view.text(.openMetrics).split(separator: "\n").map(String.init)
         for line in [
@@ -44,12 +44,12 @@ import Testing
         ] { #expect(lines.contains(line), "\(line)") }
         #expect(lines.contains(#"freshet_pipeline_behind{pipeline="jwks"} 0"#))
         #expect(lines.last == "# EOF")
-        // What there is not has no sample, and a family without samples no name.
+        // A missing value has no sample, and a family without samples is omitted.
         #expect(!lines.contains { $0.contains("generation{pipeline=\"new\"}") })
         #expect(!lines.contains { $0.contains("cache_bytes") || $0.contains("budget") || $0.contains("unknown") })
     }
 
-    @Test("whether the last reload succeeded, and when the configuration in force was read, is told if it is known")
+    @Test("the result of the last reload and the time of the active configuration are present if known")
     func reload() {
         var view = view
         func samples() -> [String] {
@@ -60,11 +60,11 @@ import Testing
         let time = "freshet_config_last_reload_success_timestamp_seconds 7.500000"
         #expect(samples() == ["freshet_config_last_reload_successful 1", time])
         view.daemon.refusedReload = RefusedReload(
-            at: 8_000_000, faults: 1, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
+            at: 8_000_000, errors: 1, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
         #expect(samples() == ["freshet_config_last_reload_successful 0", time])
     }
 
-    @Test("slow jobs of the event loop are counted by name, and a daemon that does not count them has no such sample")
+    @Test("slow jobs of the event loop are counted by name; an older daemon has no such samples")
     func slowJobs() {
         var view = view
         func samples() -> [String] {
@@ -79,7 +79,7 @@ import Testing
             ])
     }
 
-    @Test("a file is replaced as a whole; a link, and what is no file, are left alone")
+    @Test("a file is replaced as a whole; a link, or anything but a file, is refused")
     func replacement() throws {
         let temporary = try TemporaryDirectory()
         let directory = temporary.path
@@ -97,7 +97,7 @@ import Testing
         #expect(throws: (any Error).self) { try write("x", to: "\(directory)/none/x.prom") }
     }
 
-    @Test("Prometheus' own format has the names of samples in its types, no units and no last line")
+    @Test("the Prometheus format has the names of samples as families, no units and no final line")
     func prometheus() {
         let lines = view.text(.prometheus).split(separator: "\n").map(String.init)
         #expect(lines.contains("# TYPE freshet_build_info gauge"))

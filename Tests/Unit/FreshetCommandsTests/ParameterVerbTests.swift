@@ -13,7 +13,7 @@ import Testing
         ParameterStatus(name: "query", value: "", default: "", pattern: "[a-z ]*", quietUSec: 300_000),
         ParameterStatus(name: "region", value: "north", default: "north"),
     ]
-    private let asker = "user \(geteuid()), process \(getpid())"
+    private let caller = "user \(geteuid()), process \(getpid())"
 
     func service() -> ScriptedService {
         let service = ScriptedService(["homepage", "plain"])
@@ -24,33 +24,35 @@ import Testing
         return service
     }
 
-    @Test("set changes what is named, in one call, and says what it is now; a value may hold '=' and begin with '-'")
+    @Test(
+        "set changes all named parameters in one call and prints the new values, which may contain '=' and begin with '-'"
+    )
     func set() async throws {
         try await check(
             "set homepage language=de query=a=b api-key=-x",
-            talk: "api-key = (secret), language = de\n",
-            asked: ["set homepage language=de query=a=b api-key=-x for \(asker)"])
+            printError: "api-key = (secret), language = de\n",
+            asked: ["set homepage language=de query=a=b api-key=-x for \(caller)"])
     }
 
-    @Test("unset sets back what is named, or all")
+    @Test("unset resets the named parameters, or all")
     func unset() async throws {
         try await check(
-            "unset homepage language language", talk: "api-key = (secret), language = de\n",
-            asked: ["set homepage language=default for \(asker)"])
+            "unset homepage language language", printError: "api-key = (secret), language = de\n",
+            asked: ["set homepage language=default for \(caller)"])
         try await check(
-            "unset homepage --quiet", asked: ["set homepage others=default for \(asker)"])
+            "unset homepage --quiet", asked: ["set homepage others=default for \(caller)"])
     }
 
-    @Test("values that are there already are no change, and no failure")
+    @Test("equal values change nothing, and the command succeeds")
     func same() async throws {
         let service = service()
         service.change { $0.parameters = .success(.init(changed: [], parameters: Self.parameters)) }
         try await check(
-            "set homepage language=de", service, talk: "nothing changed: these are the values already\n",
-            asked: ["set homepage language=de for \(asker)"])
+            "set homepage language=de", service, printError: "nothing changed: these are the values already\n",
+            asked: ["set homepage language=de for \(caller)"])
     }
 
-    @Test("set alone shows them all, and no secret")
+    @Test("set without a value shows all parameters, but no secrets")
     func shown() async throws {
         try await check(
             "set homepage",
@@ -64,7 +66,7 @@ import Testing
                 4 parameters of homepage.
 
                 """)
-        try await check("set plain", talk: "'plain' has no parameters.\n")
+        try await check("set plain", printError: "'plain' has no parameters.\n")
         let transcript = Transcript()
         try await withControlServer(service()) { path in
             #expect(freshetctl("set homepage --json", transcript, socket: path) == .success)
@@ -77,7 +79,7 @@ import Testing
         #expect(transcript.output.contains("\n\(line)\n"))
     }
 
-    @Test("a refusal says why, of each value, and that nothing was set")
+    @Test("a refusal gives the reason for each value, and says that nothing was set")
     func refused() async throws {
         let service = service()
         service.change { script in
@@ -91,19 +93,19 @@ import Testing
         }
         try await check(
             "set homepage language=xx quary=x", service, status: .failure,
-            talk: """
+            printError: """
                 freshetctl: 'language' has to be one of en, de
                 'quary' is unknown; did you mean 'query'?
-                Nothing was set; 'freshetctl set homepage' shows what there is.
+                Nothing was set; 'freshetctl set homepage' shows the parameters.
 
-                """, asked: ["set homepage language=xx quary=x for \(asker)"])
+                """, asked: ["set homepage language=xx quary=x for \(caller)"])
     }
 
-    @Test("a stranger may look, and not set")
+    @Test("a user without permission may show parameters, but not set them")
     func rights() async throws {
         try await check(
             "set homepage language=de", rights: strangerRights, status: .notPermitted,
-            talk: "freshetctl: you may not do this; do it as root, or as a member of the group freshet ('adduser NAME "
+            printError: "freshetctl: permission denied: be root or a member of group freshet ('adduser NAME "
                 + "freshet')\n")
         let transcript = Transcript()
         try await withControlServer(service(), rights: strangerRights) { path in
@@ -112,7 +114,7 @@ import Testing
     }
 
     @Test(
-        "what is no setting is a usage error, and nothing is asked",
+        "an invalid setting is a usage error, and no call is made",
         arguments: [
             "set", "set homepage language", "set homepage =x", "set homepage language=de language=en", "unset",
         ])

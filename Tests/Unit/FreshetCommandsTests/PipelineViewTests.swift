@@ -4,7 +4,7 @@ import Testing
 
 @testable import FreshetCommands
 
-@Suite("A pipeline for people")
+@Suite("A pipeline in detail")
 struct PipelineViewTests {
     private static let minute: Int64 = 60_000_000
     private let now: Int64 = 1_795_262_400_000_000
@@ -20,20 +20,21 @@ struct PipelineViewTests {
             palette: Palette(isColourful: false))
     }
 
-    @Test("a wait for its turn says whose limit it is, and one for the network leaves that to the network's line")
+    @Test("a wait for a permit names the limit, and a wait for the network leaves the detail to the network line")
     func waiting() {
         var status = PipelineStatus(
             name: "a", source: "https://example.com/", state: .waiting, waitingFor: .slot,
-            waitingDetail: "6 requests are under way at https://example.com, 2 others wait longer", needsNetwork: true,
+            waitingDetail: "6 requests are in progress at https://example.com, 2 others wait longer",
+            needsNetwork: true,
             path: "via wan0")
         #expect(
             view(status).lines.contains(
-                "    State: waiting for its turn: 6 requests are under way at https://example.com, 2 others wait longer"
+                "    State: waiting for the request limit: 6 requests are in progress at https://example.com, 2 others wait longer"
             ))
         status.state = .loading
         status.waitingFor = .filesystem
         status.waitingDetail = "/mnt/nfs/a"
-        #expect(view(status).lines.contains("    State: loading, waits for the file system: /mnt/nfs/a"))
+        #expect(view(status).lines.contains("    State: loading; waiting for the file system: /mnt/nfs/a"))
         status.state = .waiting
         status.waitingFor = .network
         status.waitingDetail = "a portal answered"
@@ -42,36 +43,37 @@ struct PipelineViewTests {
         #expect(view(status).lines.contains("  Network: a portal answered"))
     }
 
-    @Test("a held pipeline says since when, and one whose run ends still says so too")
+    @Test("a held pipeline shows since when, also while its last run is in progress")
     func held() {
         var status = PipelineStatus(name: "a", source: "https://example.com/", state: .held, freshness: .fresh)
         status.heldSince = now - 5 * Self.minute
         #expect(
-            view(status).lines.contains("    State: held since Sat 2026-11-21 11:55:00 UTC; 5min ago (fresh)"))
+            view(status).lines.contains("    State: held since Sat 2026-11-21 11:55:00 UTC; 5min ago; content is fresh")
+        )
         status.state = .loading
         #expect(
             view(status).lines.contains(
-                "    State: loading, held since Sat 2026-11-21 11:55:00 UTC; 5min ago (fresh)"))
+                "    State: loading, held since Sat 2026-11-21 11:55:00 UTC; 5min ago; content is fresh"))
     }
 
-    @Test("until when it is fresh by its origin's word, and when it is past its max-age")
+    @Test("the times at which the copy becomes stale and expires are shown")
     func expiry() {
         var status = PipelineStatus(
             name: "a", source: "https://example.com/", state: .loaded, freshness: .fresh,
             originExpires: now + 57 * Self.minute, expires: now + 1200 * Self.minute)
         #expect(
             view(status).lines.suffix(2) == [
-                "    Fresh: until Sat 2026-11-21 12:57:00 UTC; in 57min, says the origin",
+                "    Fresh: until Sat 2026-11-21 12:57:00 UTC; in 57min (stated by the origin)",
                 "  Expires: in 20h (max-age)",
             ])
         status.freshness = .expired
         status.expires = now - 5 * Self.minute
-        #expect(view(status).lines.contains("    State: loaded (expired)"))
+        #expect(view(status).lines.contains("    State: loaded; content is expired"))
         #expect(view(status).lines.last == "  Expires: 5min ago (max-age)")
-        #expect(row(status).contains("loaded (expired)"))
+        #expect(row(status).contains("loaded; expired"))
     }
 
-    @Test("a withdrawn copy is said to be that, since when, and what of it is kept")
+    @Test("a withdrawn copy is shown with the time and the kept generation")
     func withdrawn() {
         let status = PipelineStatus(
             name: "a", source: "https://example.com/", state: .failed, freshness: .expired,
@@ -81,30 +83,30 @@ struct PipelineViewTests {
         #expect(row(status).contains("7 (withdrawn)"))
     }
 
-    @Test("hooks that are owed have a line each; those that fail are in the row too")
+    @Test("pending hooks have a line each, and failing hooks are shown in the row of the list too")
     func hooks() {
         var status = PipelineStatus(
             name: "a", source: "https://example.com/", state: .loaded,
             hooks: [PendingHook(hook: "/x", generation: 7, running: true)])
-        #expect(view(status).lines.last == "     Hook: /x runs for generation 7")
+        #expect(view(status).lines.last == "     Hook: /x is running for generation 7")
         #expect(row(status).contains("loaded"))
-        var debt = PendingHook(
+        var pending = PendingHook(
             hook: "/x a", generation: 7, running: false, attempts: 3, since: now - 5 * Self.minute,
             error: "/x exited with status 1", next: now + Self.minute)
-        status.hooks = [PendingHook(hook: "/y", generation: 7, running: false), debt]
+        status.hooks = [PendingHook(hook: "/y", generation: 7, running: false), pending]
         #expect(
             view(status).lines.suffix(2) == [
-                "     Hook: /y waits for its turn for generation 7",
+                "     Hook: /y waits to run for generation 7",
                 "     Hook: /x a: /x exited with status 1, 3 attempts for generation 7, first failed 5min ago, next in 1min",
             ])
-        #expect(row(status).contains("loaded (hook fails)"))
-        debt.running = true
-        debt.next = nil
-        status.hooks = [debt]
-        #expect(view(status).lines.last?.hasSuffix("first failed 5min ago, runs again") == true)
+        #expect(row(status).contains("loaded; hook fails"))
+        pending.running = true
+        pending.next = nil
+        status.hooks = [pending]
+        #expect(view(status).lines.last?.hasSuffix("first failed 5min ago, is running again") == true)
     }
 
-    @Test("branches that fail are named below their number, and take the place of the failure that repeats them")
+    @Test("failing branches are listed below their number, and replace the failure that repeats them")
     func branches() {
         let failing = [
             BranchFailureStatus(
@@ -118,12 +120,12 @@ struct PipelineViewTests {
             view(status).lines.suffix(2) == [
                 " Branches: 1 of 9 fail", "           comedy/7: 404 Not Found, 3 attempts, first 5min ago",
             ])
-        // A run that failed as a whole has more to say.
+        // If the whole run failed, the error is shown too.
         status.state = .failed
         #expect(view(status).lines.contains("    Error: 1 of 9 branches failed"))
     }
 
-    @Test("on a terminal what is too long goes on below its own beginning; elsewhere a line is one")
+    @Test("on a terminal, long text wraps below its beginning; elsewhere lines are not wrapped")
     func wrapped() {
         var status = PipelineStatus(
             name: "a", description: "The signing keys of the provider that all services of the house trust",
@@ -146,18 +148,40 @@ struct PipelineViewTests {
                 "● a - The signing keys of the provider that", "  all services of the house trust",
                 "   Source: https://example.com/a/path/that/is/longer/than/any/terminal/that/is/as/narrow",
                 "    State: loading", "           [==========>             ] 44 %, 4",
-                "           of 9 branches, 2 KiB so far (stale)", "     Copy: none yet",
+                "           of 9 branches, 2 KiB so far;", "           content is stale", "     Copy: none yet",
                 " Branches: 1 of 9 fail", "           comedy: the origin answered 404",
-                "             Not Found, 3 attempts, first now",
+                "             Not Found, 3 attempts, first just", "             now",
             ])
         view.columns = nil
         #expect(
             view.lines.contains(
-                "    State: loading [==========>             ] 44 %, 4 of 9 branches, 2 KiB so far (stale)"))
+                "    State: loading [==========>             ] 44 %, 4 of 9 branches, 2 KiB so far; content is stale"))
         #expect(view.lines.count == 6)
     }
 
-    @Test("how far a run has come")
+    @Test("after rejected content the reason is shown once, and the next run is that of the backoff")
+    func rejected() {
+        let reason = "rejected by check.jq: `.keys | length > 0` is false"
+        var status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .failed, freshness: .stale,
+            nextRun: NextRun(at: now + Self.minute, reason: "timer"),
+            failure: FailureStatus(message: reason, since: now, attempts: 1),
+            candidate: CandidateStatus(digest: "cd", size: 12, rejectedAt: now, reason: reason))
+        let lines = view(status).lines
+        #expect(lines.contains("    State: failed; content is stale"))
+        #expect(lines.contains(" Next run: in 1min (backoff)"))
+        #expect(lines.contains("    Error: \(reason)"))
+        #expect(lines.contains("  Failing: 1 attempt, since Sat 2026-11-21 12:00:00 UTC; just now"))
+        #expect(lines.contains(" Rejected: 12 B, just now"))
+        #expect(lines.count { $0.contains(reason) } == 1)
+        #expect(row(status).contains("failed; stale"))
+        status.failure = nil
+        status.state = .loaded
+        #expect(view(status).lines.contains(" Rejected: 12 B, just now: \(reason)"))
+        #expect(view(status).lines.contains(" Next run: in 1min (timer)"))
+    }
+
+    @Test("the progress of a run is shown")
     func progress() {
         let status = PipelineStatus(
             name: "a", source: "https://example.com/", state: .loading, loadedBytes: 2_048, loadedPages: 3,

@@ -3,9 +3,9 @@ import Testing
 
 @testable import FreshetCommands
 
-@Suite("Command lines that are read without the parser") struct PlainCommandLineTests {
+@Suite("Command lines that are parsed without ArgumentParser") struct PlainCommandLineTests {
     @Test(
-        "they mean what the parser makes of them",
+        "plain command lines have the same result as with ArgumentParser",
         arguments: [
             ["status"], ["status", "jwks"], ["status", "--json", "a", "b*"], ["list"],
             ["list", "--no-legend", "--no-pager"], ["is-fresh", "jwks"], ["is-fresh", "-q", "a", "--quiet", "b"],
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(
-        "all else is left to the parser: other verbs, options with a value, abbreviations, and what is wrong",
+        "other command lines are left to ArgumentParser: other verbs, options with a value, abbreviations, errors",
         arguments: [
             ["show"], ["--json"], ["status", "-n", "3"], ["status", "--socket"], ["status", "--socket=/x"],
             ["status", "--socket", "--json"], ["status", "--socket", "/x", "--socket", "/y"],

@@ -13,7 +13,7 @@ import Testing
         return status
     }
 
-    @Test("a run's branches say how far it is, or else its bytes, or nothing does")
+    @Test("the progress of a run is that of its branches, else of its bytes, else unknown")
     func fraction() {
         #expect(ProgressView.bar(loading()) == nil)
         #expect(ProgressView.bar(loading { $0.totalBytes = 4_096 }) == "[======>                 ] 25 %")
@@ -26,26 +26,26 @@ import Testing
         #expect(ProgressView.amounts(loading { $0.totalBytes = 4_096 }) == "1 KiB of 4 KiB")
     }
 
-    @Test("an origin that sends more than it said is not past the end")
+    @Test("an origin that sends more than announced is shown at the end")
     func more() {
         #expect(ProgressView.bar(loading { $0.totalBytes = 512 })?.hasSuffix("] 100 %") == true)
     }
 
-    @Test("the line of one pipeline says what it does")
+    @Test("the line of one pipeline shows its progress")
     func one() {
         #expect(ProgressView.line([loading()], ended: 0) == "big: loading, 1 KiB so far")
         let waiting = loading {
             $0.state = .waiting
             $0.waitingFor = .slot
         }
-        #expect(ProgressView.line([waiting], ended: 0) == "big: waiting for its turn")
-        // It has begun, and waits for a place for what it asks next.
+        #expect(ProgressView.line([waiting], ended: 0) == "big: waiting for the request limit")
+        // The run has begun, and waits for a permit for its next request.
         let stalled = loading { $0.waitingFor = .slot }
-        #expect(ProgressView.line([stalled], ended: 0) == "big: loading, 1 KiB so far, waits for its turn")
+        #expect(ProgressView.line([stalled], ended: 0) == "big: loading, 1 KiB so far, waiting for the request limit")
         #expect(ProgressView.line([loading { $0.name = "a\u{1B}b" }], ended: 0).hasPrefix("a\\u{1b}b: "))
     }
 
-    @Test("the line of several counts those that have ended, and names those that load")
+    @Test("the line of several pipelines counts ended runs and names loading pipelines")
     func several() {
         let idle = loading {
             $0.name = "other"
@@ -56,8 +56,8 @@ import Testing
                 == "[============>           ] 2 of 4 pipelines, loading: big")
     }
 
-    /// What is said on a terminal of so many columns while something is awaited that ends after the first line.
-    private func talk(of line: String, columns: Int?) async throws -> (output: String, talk: String) {
+    /// The output on a terminal of this width during a wait that ends after the first line.
+    private func printError(of line: String, columns: Int?) async throws -> (output: String, printError: String) {
         let service = ScriptedService(["big"])
         let (lines, drawn) = AsyncStream.makeStream(of: Void.self)
         service.change { script in
@@ -77,43 +77,43 @@ import Testing
         let transcript = Transcript()
         try await withControlServer(service, rights: ownRights) { path in
             var context = transcript.context(environment: ["FRESHET_SOCKET": path])
-            context.talkColumns = columns
-            let talk = context.talk
-            context.talk = { text in
-                talk(text)
+            context.errorColumns = columns
+            let printError = context.printError
+            context.printError = { text in
+                printError(text)
                 drawn.yield()
             }
             #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == .success)
         }
-        return (transcript.output, transcript.talk)
+        return (transcript.output, transcript.printError)
     }
 
-    @Test("who awaits a run on a terminal sees how far it is, and the line goes when it has ended")
+    @Test("refresh --wait draws the progress on a terminal, and erases the line at the end")
     func awaited() async throws {
-        let said = try await talk(of: "refresh big --wait", columns: 80)
+        let said = try await printError(of: "refresh big --wait", columns: 80)
         #expect(said.output == "big: changed, generation 3, 1.2 KiB in 85 ms\n")
-        #expect(said.talk.hasPrefix("\r\u{1B}[Kbig: [======>                 ] 25 %, 1 KiB of 4 KiB"))
-        #expect(said.talk.hasSuffix("\r\u{1B}[K"))
+        #expect(said.printError.hasPrefix("\r\u{1B}[Kbig: [======>                 ] 25 %, 1 KiB of 4 KiB"))
+        #expect(said.printError.hasSuffix("\r\u{1B}[K"))
     }
 
-    @Test("so does who awaits a further page")
+    @Test("load-more --wait draws the progress on a terminal")
     func awaitedPage() async throws {
-        let said = try await talk(of: "load-more big --wait", columns: 80)
-        #expect(said.output == "big: changed, generation 3, 2 KiB in 20 ms; 2 pages, there are more\n")
-        #expect(said.talk.hasPrefix("\r\u{1B}[Kbig: [======>                 ] 25 %, 1 KiB of 4 KiB"))
-        #expect(said.talk.hasSuffix("\r\u{1B}[K"))
+        let said = try await printError(of: "load-more big --wait", columns: 80)
+        #expect(said.output == "big: changed, generation 3, 2 KiB in 20 ms; 2 pages, more exist\n")
+        #expect(said.printError.hasPrefix("\r\u{1B}[Kbig: [======>                 ] 25 %, 1 KiB of 4 KiB"))
+        #expect(said.printError.hasSuffix("\r\u{1B}[K"))
     }
 
-    @Test("the line is cut where the terminal ends")
+    @Test("the line is cut at the width of the terminal")
     func narrow() async throws {
-        let said = try await talk(of: "refresh big --wait", columns: 20)
-        #expect(said.talk.hasPrefix("\r\u{1B}[Kbig: [======>     …\r"), "\(said.talk.debugDescription)")
+        let said = try await printError(of: "refresh big --wait", columns: 20)
+        #expect(said.printError.hasPrefix("\r\u{1B}[Kbig: [======>     …\r"), "\(said.printError.debugDescription)")
     }
 
     @Test(
-        "nothing is drawn where nobody looks",
+        "nothing is drawn without a terminal",
         arguments: ["refresh big --wait", "refresh -q big --wait", "load-more big --wait"])
     func elsewhere(line: String) async throws {
-        #expect(try await talk(of: line, columns: nil).talk == "")
+        #expect(try await printError(of: line, columns: nil).printError == "")
     }
 }

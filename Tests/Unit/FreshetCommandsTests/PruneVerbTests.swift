@@ -18,7 +18,7 @@ import Testing
         return service
     }
 
-    /// Runs it where somebody sits at a terminal who gives this answer.
+    /// Runs prune on a terminal with this answer.
     private func prune(
         _ line: String, _ service: ScriptedService, answer: String?, status: CommandStatus
     ) async throws -> Transcript {
@@ -35,34 +35,34 @@ import Testing
         service.asked.map { $0.split(separator: " ").prefix { $0 != "for" }.joined(separator: " ") }
     }
 
-    @Test("shows what there is, asks, and removes what it has shown", arguments: ["y", "Y", "yes"])
+    @Test("prune lists pipelines, asks, and removes the listed pipelines", arguments: ["y", "Y", "yes"])
     func confirmed(answer: String) async throws {
         let service = service()
         let transcript = try await prune("prune", service, answer: answer, status: .success)
         #expect(transcript.output.contains("old      old.json"))
         #expect(transcript.output.hasSuffix("\n\n2 pipelines, 2 generations, 58 B.\n"))
         #expect(
-            transcript.talk == "Remove all of this? [y/N] removed: 2 pipelines, 2 generations, 58 B\n")
+            transcript.printError == "Remove all of this? [y/N] removed: 2 pipelines, 2 generations, 58 B\n")
         #expect(removals(service) == ["prune old older"])
     }
 
-    @Test("removes nothing without a yes", arguments: ["n", "", "yess", nil])
+    @Test("prune removes nothing without a yes", arguments: ["n", "", "yess", nil])
     func declined(answer: String?) async throws {
         let service = service()
         let transcript = try await prune("prune", service, answer: answer, status: .failure)
-        #expect(transcript.talk == "Remove all of this? [y/N] freshetctl: nothing was removed\n")
+        #expect(transcript.printError == "Remove all of this? [y/N] freshetctl: nothing was removed\n")
         #expect(service.asked == [])
     }
 
-    @Test("asks nobody where there is no terminal, and then needs --yes")
+    @Test("prune needs --yes without a terminal")
     func noTerminal() async throws {
         let service = service()
         let transcript = Transcript()
         try await withControlServer(service) { path in
             #expect(freshetctl("prune", transcript, socket: path) == .failure)
             #expect(
-                transcript.talk
-                    == "freshetctl: nothing was removed: standard input is no terminal to ask at, and --yes was not given\n"
+                transcript.printError
+                    == "freshetctl: nothing was removed: standard input is not a terminal; confirm with --yes\n"
             )
             #expect(service.asked == [])
             #expect(freshetctl("prune --yes --quiet", Transcript(), socket: path) == .success)
@@ -70,28 +70,28 @@ import Testing
         #expect(removals(service) == ["prune old older"])
     }
 
-    @Test("only shows it with --dry-run")
+    @Test("prune --dry-run only lists")
     func dryRun() async throws {
         let service = service()
         let transcript = try await prune("prune -n", service, answer: "y", status: .success)
-        #expect(transcript.output.contains("old      old.json") && transcript.talk == "")
+        #expect(transcript.output.contains("old      old.json") && transcript.printError == "")
         #expect(service.asked == [])
-        try await expect("prune --dry-run --yes", of: service, status: .usage, talk: usage)
+        try await expect("prune --dry-run --yes", of: service, status: .usage, printError: usage)
     }
 
     private var usage: String {
         let transcript = Transcript()
         _ = freshetctl("prune --dry-run --yes", transcript)
-        return transcript.talk
+        return transcript.printError
     }
 
-    @Test("has nothing to ask where there is nothing")
+    @Test("prune asks nothing if there is nothing to remove")
     func nothing() async throws {
         try await expect(
-            "prune", of: service(0), talk: "Nothing: all that the cache has is a pipeline's.\n", asked: [])
+            "prune", of: service(0), printError: "Nothing to prune.\n", asked: [])
     }
 
-    @Test("as JSON prints what was removed, or would be")
+    @Test("prune --json prints the pipelines that were or would be removed")
     func json() async throws {
         let row =
             #"{"bytes":0,"generations":0,"name":"older"}"#
@@ -103,7 +103,7 @@ import Testing
         try await expect("prune --json --yes", of: service, output: "{\"failed\":[],\"pipelines\":[\(row)]}\n")
     }
 
-    @Test("goes through thousands in pieces")
+    @Test("prune removes thousands of pipelines with several calls")
     func many() async throws {
         let service = ScriptedService([])
         let count = 2 * ControlDispatcher.unownedPerReply + 1
@@ -118,44 +118,44 @@ import Testing
         #expect(service.asked.count == 3)
     }
 
-    @Test("lists what was removed and what was not, where something is left of one")
+    @Test("prune lists removed and remaining pipelines if one cannot be removed")
     func partly() async throws {
         let service = service()
         service.change { $0.unprunable = ["old": "unlink /x: Input/output error"] }
-        let talk = """
+        let printError = """
             removed: older
             not removed: old: unlink /x: Input/output error
-            freshetctl: 1 of 2 pipelines was not removed, or not wholly
+            freshetctl: 1 of 2 pipelines was not removed, or only in part
 
             """
         let transcript = try await prune("prune --yes", service, answer: nil, status: .failure)
-        #expect(transcript.talk == talk)
+        #expect(transcript.printError == printError)
         try await expect(
             "prune --yes --json", of: service, status: .failure,
             output: #"{"failed":[{"name":"old","reason":"unlink /x: Input/output error"}],"#
                 + #""pipelines":[{"bytes":0,"generations":0,"name":"older"}]}"# + "\n",
-            talk: "freshetctl: 1 of 2 pipelines was not removed, or not wholly\n")
+            printError: "freshetctl: 1 of 2 pipelines was not removed, or only in part\n")
     }
 
-    @Test("lists what was removed before a piece was refused, and all after it; what is refused at once is only said")
-    func refusedLater() async throws {
+    @Test("prune lists the pipelines removed before a refused call; a refused first call is an ordinary error")
+    func rejectedLater() async throws {
         let service = ScriptedService([])
         let count = ControlDispatcher.unownedPerReply + 1
         service.change {
             $0.unowned = .success((0..<count).map { UnownedPipeline(name: "p\($0)", generations: 0, bytes: 0) })
-            $0.pruneFailure = (2, .busy("the daemon stops"))
+            $0.pruneFailure = (2, .busy("the daemon is stopping"))
         }
         let transcript = try await prune("prune --yes --no-legend", service, answer: nil, status: .failure)
-        let lines = transcript.talk.split(separator: "\n")
+        let lines = transcript.printError.split(separator: "\n")
         #expect(lines.count { $0.hasPrefix("removed: p") } == ControlDispatcher.unownedPerReply)
         #expect(lines.filter { $0.hasPrefix("not removed: ") }.map { $0.prefix(18) } == ["not removed: p64: "])
-        #expect(lines.last == "freshetctl: 1 of 65 pipelines was not removed, or not wholly")
+        #expect(lines.last == "freshetctl: 1 of 65 pipelines was not removed, or only in part")
         service.change { $0.pruneFailure = (3, .failed(name: nil, reason: "nothing is removed")) }
         let refused = try await prune("prune --yes --no-legend", service, answer: nil, status: .failure)
-        #expect(refused.talk == "freshetctl: nothing is removed\n")
+        #expect(refused.printError == "freshetctl: nothing is removed\n")
     }
 
-    @Test("is for those who may change things")
+    @Test("prune needs the permission to change")
     func rights() async throws {
         let transcript = Transcript()
         try await withControlServer(service(), rights: strangerRights) { path in

@@ -9,12 +9,12 @@ import Testing
     private func shown(_ line: String, _ service: ScriptedService = ScriptedService()) async throws -> String {
         let transcript = Transcript()
         try await withControlServer(service, rights: ownRights) { path in
-            #expect(freshetctl(line, transcript, socket: path) == .success, "\(transcript.talk)")
+            #expect(freshetctl(line, transcript, socket: path) == .success, "\(transcript.printError)")
         }
         return transcript.output
     }
 
-    @Test("all properties of a pipeline, by name, without those that have no value")
+    @Test("show prints all properties of a pipeline that have a value, by name")
     func all() async throws {
         #expect(
             try await shown("show jwks") == """
@@ -31,7 +31,7 @@ import Testing
                 """)
     }
 
-    @Test("chosen properties, in the order of the question; one without a value is empty")
+    @Test("show -p prints the chosen properties in the order of the options; a missing value is empty")
     func chosen() async throws {
         #expect(
             try await shown("show jwks -p state,lastCheck -p generation.size")
@@ -39,13 +39,13 @@ import Testing
         #expect(try await shown("show jwks --property generation --value") == "1000\nab\n3\n/current/jwks.json\n1229\n")
     }
 
-    @Test("several pipelines are blocks; without a name it is the daemon")
+    @Test("show prints a block for each pipeline, and without a name the daemon")
     func several() async throws {
         #expect(try await shown("show catalogue jwks -p name") == "name=catalogue\n\nname=jwks\n")
         #expect(try await shown("show -p version,pid") == "version=1.0\npid=42\n")
     }
 
-    @Test("a value stays on its line, and a list is counted")
+    @Test("a value stays on one line, and a list is shown by its count")
     func values() async throws {
         let service = ScriptedService(["jwks"])
         service.change { script in
@@ -58,13 +58,13 @@ import Testing
                 + "lastCauses.0.signal=start\n")
     }
 
-    @Test("a pipeline that is not there is a failure, with the one that was meant")
+    @Test("an unknown pipeline is a failure with a suggestion")
     func unknown() async throws {
         let transcript = Transcript()
         try await withControlServer(ScriptedService(), rights: ownRights) { path in
             #expect(freshetctl("show jwk", transcript, socket: path) == .failure)
         }
         #expect(transcript.output == "")
-        #expect(transcript.talk.contains("did you mean 'jwks'?"), "\(transcript.talk)")
+        #expect(transcript.printError.contains("did you mean 'jwks'?"), "\(transcript.printError)")
     }
 }

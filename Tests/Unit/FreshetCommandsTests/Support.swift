@@ -5,20 +5,20 @@ import Testing
 
 @testable import FreshetCommands
 
-/// Ours, not the one of Swift Testing.
+/// The type of FreshetCommands, not the one of Swift Testing.
 typealias CommandStatus = FreshetCommands.ExitStatus
 
-/// What a command said and did.
+/// The output and the effects of a command.
 final class Transcript: Sendable {
     struct Contents {
         var output = ""
-        var talk = ""
+        var printError = ""
         var executed: [String] = []
     }
     private let contents = Mutex(Contents())
 
     var output: String { contents.withLock { $0.output } }
-    var talk: String { contents.withLock { $0.talk } }
+    var printError: String { contents.withLock { $0.printError } }
     var executed: [String] { contents.withLock { $0.executed } }
 
     /// 2026-11-21 02:39:23 UTC.
@@ -36,7 +36,7 @@ final class Transcript: Sendable {
                 self.contents.withLock { $0.output += String(decoding: bytes, as: UTF8.self) }
                 return takesBytes(self.output)
             },
-            talk: { text in self.contents.withLock { $0.talk += text } },
+            printError: { text in self.contents.withLock { $0.printError += text } },
             isTerminal: columns != nil, columns: columns, now: { Self.now }, timeZone: { _ in (0, "UTC") },
             exists: existing.contains, isExecutable: executable.contains, ownPath: ownPath,
             execute: { path, arguments in
@@ -52,38 +52,40 @@ func freshetctl(_ line: String, _ transcript: Transcript, socket: String? = nil)
     return Freshetctl.run(line.split(separator: " ").map(String.init), transcript.context(environment: environment))
 }
 
-/// Runs a command line against a daemon, and compares what it says, its status, and what it asked for if that is given.
+/// Runs a command line against a daemon, and compares its output, its status, and its
+/// requests if they are given.
 func expect(
     _ line: String, of service: ScriptedService, rights: ControlRights = ownRights, status: CommandStatus = .success,
-    output: String = "", talk: String = "", asked: [String]? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    output: String = "", printError: String = "", asked: [String]? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {
     let transcript = Transcript()
     try await withControlServer(service, rights: rights) { path in
         #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
     }
     #expect(transcript.output == output, sourceLocation: sourceLocation)
-    #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+    #expect(transcript.printError == printError, sourceLocation: sourceLocation)
     if let asked { #expect(service.asked == asked, sourceLocation: sourceLocation) }
 }
 
-/// A suite whose tests compare what a command says to a daemon of the suite's own.
+/// A suite whose tests run commands against the suite's own daemon.
 protocol VerbSuite {
     func service() -> ScriptedService
-    /// What a command asks a daemon for if a test says nothing of it; nil: that is not compared.
+    /// The expected requests of a command if a test gives none; nil if they are not compared.
     var expectedRequests: [String]? { get }
 }
 
 extension VerbSuite {
     var expectedRequests: [String]? { [] }
 
-    /// Runs a command line against a daemon, that of the suite if no other is given, and compares.
+    /// Runs a command line against a daemon, by default that of the suite, and compares.
     func check(
         _ line: String, _ service: ScriptedService? = nil, rights: ControlRights = ownRights,
-        status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String]? = nil,
+        status: CommandStatus = .success, output: String = "", printError: String = "", asked: [String]? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         try await expect(
-            line, of: service ?? self.service(), rights: rights, status: status, output: output, talk: talk,
+            line, of: service ?? self.service(), rights: rights, status: status, output: output, printError: printError,
             asked: asked ?? expectedRequests, sourceLocation: sourceLocation)
     }
 }

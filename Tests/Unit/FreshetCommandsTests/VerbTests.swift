@@ -8,7 +8,7 @@ import Testing
 
 private let minute: Int64 = 60_000_000
 
-/// A daemon with one pipeline in good order and one that fails.
+/// A daemon with one good and one failing pipeline.
 private func oneGoodOneFailing() -> ScriptedService {
     let service = ScriptedService([])
     let now = Transcript.now
@@ -48,12 +48,13 @@ private func oneGoodOneFailing() -> ScriptedService {
 
     func service() -> ScriptedService { oneGoodOneFailing() }
 
-    @Test("status tells of a reload that was refused: when, how many faults, the first of them, and what shows all")
+    @Test(
+        "status shows a refused reload: the time, the number of errors, the first error, and a command that prints all")
     func refusedReload() async throws {
         let service = ScriptedService([])
         service.change {
             $0.refusedReload = RefusedReload(
-                at: Transcript.now - 5 * minute, faults: 2,
+                at: Transcript.now - 5 * minute, errors: 2,
                 first: ConfigurationDiagnostic(
                     file: "/etc/freshet/pipelines/a.yaml", line: 3, column: 11, message: "unknown key 'evry'"))
         }
@@ -64,14 +65,14 @@ private func oneGoodOneFailing() -> ScriptedService {
         let lines = transcript.output.split(separator: "\n").map(String.init)
         #expect(
             lines.contains(
-                "   Reload: refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl reload' tries anew"
+                "   Reload: refused 5min ago: 2 errors; the previous configuration stays active; 'freshetctl reload' retries"
             ), "\(transcript.output)")
         #expect(
-            lines.contains("    Fault: /etc/freshet/pipelines/a.yaml:3:11: error: unknown key 'evry'"),
+            lines.contains("    Error: /etc/freshet/pipelines/a.yaml:3:11: error: unknown key 'evry'"),
             "\(transcript.output)")
     }
 
-    @Test("status and list tell of pages, and of a copy that is truncated")
+    @Test("status and list show pages, and that a copy is truncated")
     func pages() async throws {
         let service = service()
         service.change { script in
@@ -84,7 +85,8 @@ private func oneGoodOneFailing() -> ScriptedService {
         try await withControlServer(service, rights: ownRights) { path in
             let status = Transcript()
             #expect(freshetctl("status jwks", status, socket: path) == .success)
-            #expect(status.output.contains("State: loading, 2 pages, 2 KiB so far (fresh)\n"), "\(status.output)")
+            #expect(
+                status.output.contains("State: loading, 2 pages, 2 KiB so far; content is fresh\n"), "\(status.output)")
             #expect(status.output.contains("ago, truncated: there are more pages\n"), "\(status.output)")
             let list = Transcript()
             #expect(freshetctl("list", list, socket: path) == .success)
@@ -92,7 +94,7 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
     }
 
-    @Test("status shows the daemon, and then a line for each pipeline")
+    @Test("status shows the daemon and a line for each pipeline")
     func status() async throws {
         try await check(
             "status",
@@ -110,34 +112,34 @@ private func oneGoodOneFailing() -> ScriptedService {
                 """)
     }
 
-    @Test("status of several names shows everything about each")
+    @Test("status of several names shows each in detail")
     func statusOfSeveral() async throws {
         try await check(
             "status jwks prices",
             output: """
                 ● jwks - Keys of the identity provider
                    Source: https://id.example.com/jwks.json
-                    State: loaded (fresh)
+                    State: loaded; content is fresh
                      Copy: generation 3, 1.2 KiB, since Sat 2026-11-21 00:34:23 UTC; 2h 5min ago
                      File: /var/cache/freshet/current/jwks.json
                   Checked: 3min 2s ago
-                 Last run: 12: unchanged in 85 ms, begun 3min 2s ago
+                 Last run: #12 unchanged after 85 ms, 3min 2s ago
                    Causes: network (2 times, default route via enp3s0), timer
                  Next run: in 12min (every 15min)
                   Network: via enp3s0 from 192.0.2.7
 
                 ● prices
                    Source: https://prices.example.com/
-                    State: waiting for the next attempt, in 40s
+                    State: waiting; next attempt in 40s
                      Copy: none yet
                    Causes: start
                     Error: the origin answered 503
-                    Since: Sat 2026-11-21 02:29:23 UTC; 10min ago, 7 attempts
+                  Failing: 7 attempts, since Sat 2026-11-21 02:29:23 UTC; 10min ago
 
                 """)
     }
 
-    @Test("status of a name shows that pipeline alone")
+    @Test("status of one name shows only that pipeline")
     func statusOfName() async throws {
         let transcript = Transcript()
         try await withControlServer(service()) { path in
@@ -146,7 +148,7 @@ private func oneGoodOneFailing() -> ScriptedService {
         #expect(transcript.output.hasPrefix("● prices\n") && !transcript.output.contains("jwks"))
     }
 
-    @Test("list is a table; without a verb it is what is shown", arguments: ["list", "--json --no-pager", ""])
+    @Test("list prints a table, and is the default verb", arguments: ["list", "--json --no-pager", ""])
     func list(line: String) async throws {
         let json = line.contains("json")
         let transcript = Transcript()
@@ -168,7 +170,7 @@ private func oneGoodOneFailing() -> ScriptedService {
                 """)
     }
 
-    @Test("list without a legend has no titles and no total")
+    @Test("list --no-legend prints no titles and no total")
     func listWithoutLegend() async throws {
         try await check(
             "list jwks --no-legend", output: "jwks loaded 3 1.2 KiB 3min 2s ago in 12min network, timer\n")
@@ -179,34 +181,34 @@ private func oneGoodOneFailing() -> ScriptedService {
         for verb in ["status", "list", "refresh", "get", "monitor"] {
             try await check(
                 "\(verb) jkws", status: .failure,
-                talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+                printError: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
         }
     }
 
-    @Test("a name that has a file, and is not in force, is told how it comes into force")
+    @Test("for a pipeline whose file is not active yet, the error says how to activate it")
     func notInForce() async throws {
         let service = service()
-        service.change { $0.filesNotInForce = ["jwks2": "/etc/freshet/pipelines/jwks2.yaml"] }
+        service.change { $0.inactiveFiles = ["jwks2": "/etc/freshet/pipelines/jwks2.yaml"] }
         for verb in ["status", "refresh", "hold"] {
             try await check(
                 "\(verb) jwks2", service, status: .failure,
-                talk: """
-                    freshetctl: there is no pipeline 'jwks2' yet: /etc/freshet/pipelines/jwks2.yaml is not in force; \
-                    'freshetctl reload' reads it, or says what is wrong with the configuration
+                printError: """
+                    freshetctl: there is no pipeline 'jwks2' yet: /etc/freshet/pipelines/jwks2.yaml is not active; \
+                    'freshetctl reload' reads it, or prints its errors
 
                     """)
         }
     }
 
-    @Test("hold and release act on all pipelines that there are; a name that is none is told, and a failure in the end")
+    @Test("hold and release change all known pipelines, and report an unknown name at the end")
     func holdSeveral() async throws {
         let service = service()
         try await check(
             "hold jkws prices jwks", service, status: .failure,
-            talk: """
+            printError: """
                 freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?
-                'prices' is held: nothing of it runs until 'freshetctl release prices'
-                'jwks' is held: nothing of it runs until 'freshetctl release jwks'
+                'prices' is held: it does not run until 'freshetctl release prices'
+                'jwks' is held: it does not run until 'freshetctl release jwks'
 
                 """)
         try await check(
@@ -215,10 +217,10 @@ private func oneGoodOneFailing() -> ScriptedService {
                 {"changed":true,"name":"jwks"}
                 {"changed":true,"name":"prices"}
 
-                """, talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+                """, printError: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
     }
 
-    @Test("what is asked of several is answered in the order in which they were named, as often as they were")
+    @Test("status prints pipelines in the order of the arguments, as often as they are named")
     func order() async throws {
         try await check("is-fresh prices jwks prices", status: .failure, output: "none\nfresh\nnone\n")
         try await check("is-fresh prices *", status: .failure, output: "none\nfresh\n")
@@ -226,7 +228,7 @@ private func oneGoodOneFailing() -> ScriptedService {
         try await check("show prices jwks -p name --value", output: "prices\n\njwks\n")
     }
 
-    @Test("what an origin sent steers no terminal on which its copy is watched; lines and tabs stay")
+    @Test("watch escapes control characters of the content for a terminal; lines and tabs stay")
     func watchedOnTerminal() {
         let content = "a\tb\n\u{1B}]0;title\u{7}c\n"
         #expect(
@@ -234,9 +236,9 @@ private func oneGoodOneFailing() -> ScriptedService {
         #expect(Watch.harmless([]).isEmpty)
     }
 
-    @Test("refresh, hold and release take patterns; what nothing is called is a failure")
+    @Test("refresh, hold and release accept patterns; a pattern without a match is a failure")
     func patterns() async throws {
-        try await check("refresh j* prices j*", talk: "jwks: refresh requested\nprices: refresh requested\n")
+        try await check("refresh j* prices j*", printError: "jwks: refresh requested\nprices: refresh requested\n")
         let service = service()
         try await check("hold * --quiet", service)
         try await check(
@@ -246,20 +248,20 @@ private func oneGoodOneFailing() -> ScriptedService {
                 {"changed":true,"name":"prices"}
 
                 """)
-        let none = "freshetctl: there is no pipeline 'zz*'; 'freshetctl list' shows those that there are\n"
+        let none = "freshetctl: there is no pipeline 'zz*'; 'freshetctl list' lists the pipelines\n"
         try await check(
             "hold zz* jwks", status: .failure,
-            talk: none + "'jwks' is held: nothing of it runs until 'freshetctl release jwks'\n")
-        try await check("refresh jwks zz*", status: .failure, talk: none)
+            printError: none + "'jwks' is held: it does not run until 'freshetctl release jwks'\n")
+        try await check("refresh jwks zz*", status: .failure, printError: none)
     }
 
-    @Test("refresh says that it was requested, unless it is to be quiet")
+    @Test("refresh reports the request, unless --quiet is given")
     func refresh() async throws {
-        try await check("refresh jwks", talk: "jwks: refresh requested\n")
+        try await check("refresh jwks", printError: "jwks: refresh requested\n")
         try await check("refresh jwks --quiet")
     }
 
-    @Test("refresh --wait says what came of each run")
+    @Test("refresh --wait prints the outcome of each run")
     func refreshAndWait() async throws {
         let service = service()
         service.change { script in
@@ -280,18 +282,19 @@ private func oneGoodOneFailing() -> ScriptedService {
             output: #"{"results":[{"durationUSec":9000,"name":"jwks","outcome":"unchanged"}]}"# + "\n")
     }
 
-    @Test("a run that failed is status 1, and said even when quiet")
+    @Test("a failed run is status 1, and is printed also with --quiet")
     func refreshFails() async throws {
         let service = service()
         service.change {
             $0.refresh["jwks"] = .success(RefreshResult(name: "jwks", outcome: .failed, failure: "404\u{1B}[2J"))
             $0.refresh["prices"] = .success(RefreshResult(name: "prices", outcome: .cancelled))
         }
-        try await check("refresh --wait -q jwks", service, status: .failure, talk: "jwks: failed: 404\\u{1b}[2J\n")
-        try await check("refresh --wait prices", service, status: .failure, talk: "prices: cancelled\n")
+        try await check(
+            "refresh --wait -q jwks", service, status: .failure, printError: "jwks: failed: 404\\u{1b}[2J\n")
+        try await check("refresh --wait prices", service, status: .failure, printError: "prices: cancelled\n")
     }
 
-    @Test("patience is status 75 and says until when; a failure outweighs it")
+    @Test("a request that was not started is status 75 with the time to try again; a failure has precedence")
     func tryLater() async throws {
         let service = service()
         let hint = TryLaterHint(reason: "the origin answered 429", until: Transcript.now + 3 * minute)
@@ -302,60 +305,128 @@ private func oneGoodOneFailing() -> ScriptedService {
         let until = "the origin answered 429, until Sat 2026-11-21 02:42:23 UTC (in 3min)"
         try await check(
             "refresh jwks", service, status: .tryLater,
-            talk: "freshetctl: nothing was started: \(until); --force passes it\n")
+            printError: "freshetctl: nothing was started: \(until); --force ignores it\n")
         let several = Transcript()
         try await withControlServer(service) { path in
             #expect(freshetctl("refresh --all --wait", several, socket: path) == .tryLater)
         }
         #expect(
             several.output == "prices: unchanged\n"
-                && several.talk == "jwks: not started: \(until); --force passes it\n")
+                && several.printError == "jwks: not started: \(until); --force ignores it\n")
         service.change { $0.refresh["prices"] = .success(RefreshResult(name: "prices", outcome: .failed)) }
         try await withControlServer(service) { path in
             #expect(freshetctl("refresh --all --wait", Transcript(), socket: path) == .failure)
         }
     }
 
-    @Test("who may not is told how: status 77")
+    @Test("a missing permission is status 77 with the remedy")
     func notPermitted() async throws {
         for line in ["refresh jwks", "reload"] {
             let transcript = Transcript()
             try await withControlServer(service(), rights: strangerRights) { path in
                 #expect(freshetctl(line, transcript, socket: path) == .notPermitted)
             }
-            #expect(transcript.talk.contains("as root, or as a member of the group freshet"))
+            #expect(transcript.printError.contains("be root or a member of group freshet"))
         }
     }
 
-    @Test("a daemon that is busy is status 75")
+    @Test("a busy daemon is status 75")
     func busy() async throws {
         let service = service()
-        service.change { $0.reload = .failure(.busy("a reload is under way")) }
-        try await check("reload", service, status: .tryLater, talk: "freshetctl: not now: a reload is under way\n")
+        service.change { $0.reload = .failure(.busy("a reload is in progress")) }
+        try await check(
+            "reload", service, status: .tryLater, printError: "freshetctl: try again later: a reload is in progress\n")
     }
 
-    @Test("get prints the content of the file that the daemon names")
+    @Test("get prints the content that the daemon sends, and does not open the path that the daemon names")
     func get() async throws {
+        let directory = try TemporaryDirectory()
+        let content = String(repeating: "{\"keys\":[]}\n", count: 20_000)
+        let service = service()
+        for path in [
+            try directory.write("a secret of the caller", to: "secret"), try directory.makeFIFO("fifo"),
+            directory.path("missing"),
+        ] {
+            service.change { script in
+                script.contents = [3: Array(content.utf8)]
+                script.pipelines["jwks"]?.generation?.path = path
+            }
+            for user: UInt32 in [0, 1_000] {
+                let transcript = Transcript()
+                try await withControlServer(service) { socket in
+                    let context = transcript.context(environment: ["FRESHET_SOCKET": socket], user: user)
+                    #expect(Freshetctl.run(["get", "jwks"], context) == .success)
+                }
+                #expect(transcript.output == content && transcript.printError.isEmpty)
+            }
+        }
+    }
+
+    @Test("get opens the published file for a caller whom only an access control list lets read it, but not for root")
+    func getByOwnRights() async throws {
         let directory = try TemporaryDirectory()
         let content = String(repeating: "{\"keys\":[]}\n", count: 20_000)
         let path = try directory.write(content, to: "jwks.json")
         let service = service()
-        service.change { $0.pipelines["jwks"]?.generation?.path = path }
+        service.change { script in
+            script.isReadable = false
+            script.pipelines["jwks"]?.generation?.path = path
+            script.pipelines["jwks"]?.generation?.size = Int64(content.utf8.count)
+        }
         try await check("get jwks", service, output: content)
+        let transcript = Transcript()
+        try await withControlServer(service) { socket in
+            let context = transcript.context(environment: ["FRESHET_SOCKET": socket], user: 0)
+            #expect(Freshetctl.run(["get", "jwks"], context) == .notPermitted)
+        }
+        #expect(transcript.output.isEmpty)
         unlink(path)
         try await check(
             "get jwks", service, status: .failure,
-            talk: "freshetctl: cannot read '\(path)': No such file or directory\n")
+            printError: "freshetctl: cannot read '\(path)': No such file or directory\n")
     }
 
-    @Test("get of a pipeline without a copy says where to look")
+    @Test("get does not print a file that is not the published file: a link, a FIFO, another user's, another size")
+    func getAnotherFile() async throws {
+        let directory = try TemporaryDirectory()
+        let secret = try directory.write("secret", to: "secret")
+        try #require(symlink(secret, directory.path("link")) == 0)
+        // A file of a user who is not the one of this test.
+        let foreign = geteuid() == 0 ? try directory.write("secret", to: "foreign") : "/etc/hostname"
+        if geteuid() == 0 { try #require(chown(foreign, 1_234, 1_234) == 0) }
+        for (path, reason) in [
+            (directory.path("link"), "it is not a regular file"),
+            (try directory.makeFIFO("fifo"), "it is not a regular file"),
+            (directory.path, "it is not a regular file"), ("/dev/zero", "it is not a regular file"),
+            (foreign, "it belongs to the user \(geteuid() == 0 ? 1_234 : 0), and the daemon's files to \(geteuid())"),
+            (secret, "it has 6 bytes, and generation 3 has 1229"),
+        ] {
+            let service = service()
+            service.change { script in
+                script.isReadable = false
+                script.pipelines["jwks"]?.generation?.path = path
+            }
+            try await check(
+                "get jwks", service, status: .failure,
+                printError: "freshetctl: cannot read '\(path)': \(reason)\n")
+        }
+    }
+
+    @Test("get gives up if each generation that the daemon names is gone when it is read")
+    func getGone() async throws {
+        try await check(
+            "get jwks", status: .failure,
+            printError: "freshetctl: generation 3 of 'jwks' is not kept; cache.keep sets how many are kept\n")
+    }
+
+    @Test("get of a pipeline without a copy names the command that shows why")
     func getNothing() async throws {
         try await check(
             "get prices", status: .failure,
-            talk: "freshetctl: 'prices' has no copy yet; 'freshetctl status prices' says why\n")
+            printError: "freshetctl: 'prices' has no copy yet; 'freshetctl status prices' shows why\n")
     }
 
-    @Test("get of a copy that is withdrawn fails as well, and says what prints it")
+    @Test("get of a withdrawn copy fails, and names the command that prints it")
     func getWithdrawn() async throws {
         let service = service()
         service.change {
@@ -365,11 +436,11 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
         try await check(
             "get jwks", service, status: .failure,
-            talk: "freshetctl: 'jwks' has no copy now: it is past its max-age, and was withdrawn 5min ago; "
-                + "'freshetctl get jwks --generation 7' prints what it was\n")
+            printError: "freshetctl: 'jwks' has no copy now: it is past its max-age and was withdrawn 5min ago; "
+                + "'freshetctl get jwks --generation 7' prints it\n")
     }
 
-    @Test("signals shows the present facts, what is missing, and how much was heard and ignored")
+    @Test("signals lists facts, unavailable signals, and counts of fired and ignored events")
     func signals() async throws {
         try await check(
             "signals",
@@ -383,13 +454,13 @@ private func oneGoodOneFailing() -> ScriptedService {
                 """)
     }
 
-    @Test("signals fits a terminal of 80 columns, and what is so now gives way last")
+    @Test("signals fits a terminal of 80 columns, and keeps the facts longest")
     func signalsOnTerminal() async throws {
         let service = service()
         service.change { script in
             script.signals.append(
                 SignalStatus(
-                    name: "dbus system interface=org.example.Printer member=Done", fact: "heard from :1.41",
+                    name: "dbus system interface=org.example.Printer member=Done", fact: "receiving from :1.41",
                     fired: 12, ignored: 3, lastFired: Transcript.now - minute,
                     lastDetail: "org.example.Printer.Done from :1.41 at /org/example/Printer"))
         }
@@ -404,7 +475,7 @@ private func oneGoodOneFailing() -> ScriptedService {
                 SIGNAL           FACT                   FIRED IGNORED LAST     DETAIL
                 network          reachable via enp3s0       4      17 2min ago new gateway
                 resume           unavailable: no logind     0       - -
-                dbus system int… heard from :1.41          12       3 1min ago org.example.Prin…
+                dbus system int… receiving from :1.41      12       3 1min ago org.example.Prin…
 
                 3 signals listed.
 
@@ -412,10 +483,10 @@ private func oneGoodOneFailing() -> ScriptedService {
         #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
-    /// What is printed of these events, until nobody reads.
+    /// The output for these events, until the reader closes it.
     private func followed(
         _ arguments: [String], _ service: ScriptedService, _ events: [ControlEvent]
-    ) async throws -> (output: String, talk: String) {
+    ) async throws -> (output: String, printError: String) {
         let transcript = Transcript()
         try await withControlServer(service) { path in
             var context = transcript.context(environment: ["FRESHET_SOCKET": path]) { output in
@@ -423,14 +494,14 @@ private func oneGoodOneFailing() -> ScriptedService {
             }
             context.isTerminal = true
             context.environment["SYSTEMD_COLORS"] = "0"
-            let talk = context.talk
-            context.talk = { text in
-                talk(text)
+            let printError = context.printError
+            context.printError = { text in
+                printError(text)
                 for event in events { service.events.publish(event) }
             }
             #expect(Freshetctl.run(arguments, context) == .success)
         }
-        return (transcript.output, transcript.talk)
+        return (transcript.output, transcript.printError)
     }
 
     private let occurrences = [
@@ -443,11 +514,13 @@ private func oneGoodOneFailing() -> ScriptedService {
         .skipped(3, at: Transcript.now + 70_000),
     ]
 
-    @Test("signals --follow prints a line for each occurrence and each change of a fact, until nobody reads")
+    @Test(
+        "signals --follow prints a line for each occurrence and each change of a fact, until the reader closes the output"
+    )
     func followSignals() async throws {
         let service = service()
         service.change { $0.signals.append(SignalStatus(name: "operator", fact: "")) }
-        let (output, talk) = try await followed(["signals", "--follow"], service, occurrences)
+        let (output, printError) = try await followed(["signals", "--follow"], service, occurrences)
         #expect(
             output == """
                 02:39:23.000 network #4: path changed: via 192.0.2.1
@@ -455,13 +528,13 @@ private func oneGoodOneFailing() -> ScriptedService {
                 02:39:23.042 resume is now: going to sleep
                 02:39:23.050 operator #2 for jwks: refresh
                 02:39:23.060 resume #1
-                02:39:23.070 3 events were missed here, as this client read too slowly
+                02:39:23.070 3 events skipped: this client read too slowly
 
                 """)
-        #expect(talk == "Listening; end with Ctrl-C.\n")
+        #expect(printError == "Waiting for events; end with Ctrl-C.\n")
     }
 
-    @Test("signals --follow --json prints a JSON object a line")
+    @Test("signals --follow --json prints a JSON object per line")
     func followSignalsAsJSON() async throws {
         let (output, _) = try await followed(
             ["signals", "--follow", "--json"], service(), Array(occurrences.prefix(2)))
@@ -475,59 +548,62 @@ private func oneGoodOneFailing() -> ScriptedService {
                 """)
     }
 
-    @Test("signals --follow of what does not exist is a failure with a suggestion, and names need --follow")
+    @Test("signals --follow of an unknown signal is a failure with a suggestion, and names need --follow")
     func followUnknown() async throws {
         try await check(
             "signals --follow network resum", status: .failure,
-            talk: "freshetctl: there is no signal 'resum'; did you mean 'resume'?\n")
+            printError: "freshetctl: there is no signal 'resum'; did you mean 'resume'?\n")
         try await check(
             "signals --follow tide", status: .failure,
-            talk: "freshetctl: there is no signal 'tide'; 'freshetctl signals' shows those that there are\n")
+            printError: "freshetctl: there is no signal 'tide'; 'freshetctl signals' lists the signals\n")
         let transcript = Transcript()
         #expect(freshetctl("signals network", transcript, socket: "/nonexistent/s") == .usage)
-        #expect(transcript.talk.contains("Names go with --follow; 'freshetctl signals fire NAME' raises a signal."))
+        #expect(
+            transcript.printError.contains("Names need --follow; 'freshetctl signals fire NAME' fires a signal."))
     }
 
-    @Test("signals --follow says that the daemon has ended: status 69")
+    @Test("signals --follow reports the end of the daemon with status 69")
     func followEnds() {
         let failure = CommandFailure(
             .closed, socket: "/run/s", isInstalled: true, times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
-        #expect(failure.status == .notRunning && failure.message.contains("it stops"))
+        #expect(failure.status == .notRunning && failure.message.contains("it is stopping"))
     }
 
-    @Test("signals fire says how many pipelines heard it, unless it is to be quiet")
+    @Test("signals fire prints how many pipelines received the signal, unless --quiet is given")
     func fire() async throws {
         let service = service()
-        for (count, heard) in [
-            (0, "no pipeline listens to it"), (1, "heard by 1 pipeline"), (2, "heard by 2 pipelines"),
+        for (count, received) in [
+            (0, "no pipeline subscribes to it"), (1, "received by 1 pipeline"), (2, "received by 2 pipelines"),
         ] {
             service.change { $0.fired = .success(count) }
-            try await check("signals fire network 192.0.2.7", service, talk: "network 192.0.2.7: raised, \(heard)\n")
+            try await check(
+                "signals fire network 192.0.2.7", service, printError: "network 192.0.2.7: fired, \(received)\n")
         }
         #expect(service.asked.first?.hasPrefix("fire network 192.0.2.7 for user ") == true)
         try await check("signals fire resume --quiet", service)
         try await check("--json signals fire resume", service, output: #"{"pipelines":2}"# + "\n")
     }
 
-    @Test("signals fire of what is a pipeline's own names the remedy; of what does not exist, what was meant")
+    @Test("signals fire of a pipeline's own signal names the remedy; of an unknown signal, a similar name")
     func fireRefused() async throws {
         let service = service()
         service.change { $0.fired = .failure(.cannotFire(name: "timer")) }
         try await check(
             "signals fire timer", service, status: .failure,
-            talk: "freshetctl: 'timer' is not raised by hand: it is a single pipeline's, and 'freshetctl refresh NAME' "
-                + "runs one\n")
+            printError:
+                "freshetctl: cannot fire 'timer': it belongs to a single pipeline; 'freshetctl refresh NAME' runs a "
+                + "pipeline\n")
         service.change { $0.fired = .failure(.noSuchSignal(name: "netwrk", suggestion: "network")) }
         try await check(
             "signals fire netwrk", service, status: .failure,
-            talk: "freshetctl: there is no signal 'netwrk'; did you mean 'network'?\n")
+            printError: "freshetctl: there is no signal 'netwrk'; did you mean 'network'?\n")
         try await check(
             "signals fire network", service, rights: strangerRights, status: .notPermitted,
-            talk: "freshetctl: you may not do this; do it as root, or as a member of the group freshet "
+            printError: "freshetctl: permission denied: be root or a member of group freshet "
                 + "('adduser NAME freshet')\n")
     }
 
-    @Test("reload says what changed, and warns")
+    @Test("reload prints the changes and the warnings")
     func reload() async throws {
         let service = service()
         service.change {
@@ -536,7 +612,7 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
         try await check(
             "reload --configuration-only", service,
-            talk: "a.yaml: warning: unreadable\nadded a, b; removed c; 1 pipeline unchanged\n")
+            printError: "a.yaml: warning: unreadable\nadded a, b; removed c; 1 pipeline unchanged\n")
         #expect(service.asked == ["freshetctl reload configuration"])
     }
 
@@ -553,11 +629,11 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
         try await check(
             "reload", service, status: .configuration,
-            talk: """
+            printError: """
                 pipelines/jwks.yaml:12:7: error: unknown key 'evry'; did you mean 'every'?
                    12 | …\tsh: {evry: 15min}
                       |  \t     ^
-                freshetctl: the configuration has 1 fault, keeping the one before
+                freshetctl: reload refused: 1 error; the previous configuration stays active
 
                 """)
         let json = Transcript()
@@ -567,32 +643,32 @@ private func oneGoodOneFailing() -> ScriptedService {
         #expect(json.output.hasPrefix(#"{"diagnostics":[{"#))
     }
 
-    @Test("of very many faults and names, the first are printed and the rest is counted", arguments: [0, 1])
+    @Test("of very many errors and names, the first are printed and the others are counted", arguments: [0, 1])
     func many(beyond: Int) async throws {
         let service = service()
-        let fault = ConfigurationDiagnostic(file: "a.yaml", message: "wrong")
-        let faults = Reload.faultLimit + beyond
-        service.change { $0.reload = .failure(.configurationRefused(Array(repeating: fault, count: faults))) }
+        let error = ConfigurationDiagnostic(file: "a.yaml", message: "wrong")
+        let errors = Reload.errorLimit + beyond
+        service.change { $0.reload = .failure(.configurationRefused(Array(repeating: error, count: errors))) }
         try await check(
             "reload", service, status: .configuration,
-            talk: String(repeating: "a.yaml: error: wrong\n", count: Reload.faultLimit)
-                + (beyond == 0 ? "" : "and 1 more, which freshetctl check names too\n")
-                + "freshetctl: the configuration has \(faults) faults, keeping the one before\n")
+            printError: String(repeating: "a.yaml: error: wrong\n", count: Reload.errorLimit)
+                + (beyond == 0 ? "" : "and 1 more; 'freshetctl check' prints all\n")
+                + "freshetctl: reload refused: \(errors) errors; the previous configuration stays active\n")
         let names = (0..<Reload.nameLimit + beyond).map { "p\($0)" }
         service.change { $0.reload = .success(ReloadSummary(added: names, unchanged: 1)) }
         let shown = beyond == 0 ? names.joined(separator: ", ") : "\(names.count)"
-        try await check("reload", service, talk: "added \(shown); 1 pipeline unchanged\n")
+        try await check("reload", service, printError: "added \(shown); 1 pipeline unchanged\n")
     }
 
-    @Test("log-level prints the level, and sets one by our names and by those of systemctl")
+    @Test("log-level prints the level, and accepts the names of freshetd and of systemctl")
     func logLevel() async throws {
         let service = service()
         try await check("log-level", service, output: "info\n")
         try await check("log-level --json", service, output: #"{"level":"info"}"# + "\n")
         try await check(
-            "log-level info", service, talk: "nothing changed: the log level is info already\n")
+            "log-level info", service, printError: "nothing changed: the log level is info already\n")
         try await check(
-            "log-level notice", service, talk: "the log level is notice until the daemon ends; it was info\n")
+            "log-level notice", service, printError: "the log level is notice until the daemon ends; it was info\n")
         try await check("log-level info --json", service, output: #"{"level":"info"}"# + "\n")
         for (name, level) in [
             ("trace", LogLevel.trace), ("debug", .debug), ("err", .error), ("error", .error), ("emerg", .critical),
@@ -604,7 +680,7 @@ private func oneGoodOneFailing() -> ScriptedService {
         for name in LogLevel.names { #expect(LogLevel(name: name) != nil) }
     }
 
-    @Test("reading the log level is for all, setting it is not")
+    @Test("every user may read the log level, but not set it")
     func logLevelRights() async throws {
         try await check("log-level", rights: strangerRights, output: "info\n")
         let transcript = Transcript()
@@ -613,7 +689,7 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
     }
 
-    @Test("monitor prints a line for each event until nobody reads", arguments: [false, true])
+    @Test("monitor prints a line for each event until the reader closes the output", arguments: [false, true])
     func monitor(json: Bool) async throws {
         let service = service()
         let run = RunStatus(
@@ -629,10 +705,10 @@ private func oneGoodOneFailing() -> ScriptedService {
             var context = transcript.context(environment: ["FRESHET_SOCKET": path]) { output in
                 output.count { $0 == "\n" } < 3
             }
-            // A terminal is told when it listens; from then on nothing may be missed.
+            // On a terminal, a message marks the time from which no event is missed.
             context.isTerminal = true
             context.environment["SYSTEMD_COLORS"] = "0"
-            context.talk = { _ in
+            context.printError = { _ in
                 for event in events { service.events.publish(event) }
             }
             #expect(Freshetctl.run(json ? ["monitor", "--json"] : ["monitor"], context) == .success)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FreshetCommands
 
-/// freshetctl beside a daemon of another version, or beside another program.
+/// freshetctl with a daemon of another version, or with another program.
 @Suite(.serialized, .hangLimit) struct VersionTests {
     private let newer = [
         "GetDaemon": """
@@ -29,7 +29,7 @@ import Testing
         {"event":{"at":1795228763000000,"kind":"eclipse","detail":"total","degree":1}}
         """,
         "Signals": """
-        {"signals":[{"name":"tide","fact":"high","fired":1,"moon":"full"}],"sea":"calm"}
+        {"signals":[{"name":"tide","fact":"high","fired":1,"moon":"full"}],"sea":"quiet"}
         """,
         "Reload": """
         {"summary":{"added":[],"changed":[],"removed":[],"unchanged":1,"pending":[]},
@@ -38,12 +38,12 @@ import Testing
     ]
 
     @Test(
-        "values and fields that a newer daemon adds are passed over, and what is known is shown",
+        "values and fields that a newer daemon adds are ignored, and known ones are shown",
         arguments: [
-            ("status", .success, "Pipelines: 3: 1 loaded"), ("list", .success, "jwks unknown (unknown)"),
-            ("status jwks", .success, "Last run: 4: unknown"), ("signals", .success, "tide"),
+            ("status", .success, "Pipelines: 3: 1 loaded"), ("list", .success, "jwks unknown; unknown"),
+            ("status jwks", .success, "Last run: #4 unknown"), ("signals", .success, "tide"),
             ("list --json", .success, #""name":"jwks""#),
-            ("monitor", .success, "something that this freshetctl does not know: total"),
+            ("monitor", .success, "an event that this freshetctl does not know: total"),
             ("refresh --wait jwks", .failure, "jwks: unknown: it was another day"),
             ("reload", .success, "a.yaml: note: m"),
         ] as [(String, CommandStatus, String)])
@@ -52,7 +52,7 @@ import Testing
         try await withForeignServer(replies: newer) { path in
             #expect(freshetctl(line, transcript, socket: path) == status)
         }
-        let said = transcript.output + transcript.talk
+        let said = transcript.output + transcript.printError
         #expect(said.contains(shown), "\(said)")
     }
 
@@ -63,27 +63,27 @@ import Testing
             #expect(freshetctl("log-level", transcript, socket: path) == .failure)
         }
         #expect(
-            transcript.talk
-                == "freshetctl: the daemon does not have 'io.freshet.Control.GetLogLevel': it is older than this "
-                + "freshetctl; 'systemctl restart freshetd' starts the one that is installed\n")
+            transcript.printError
+                == "freshetctl: the daemon does not support 'io.freshet.Control.GetLogLevel': it is older than this "
+                + "freshetctl; 'systemctl restart freshetd' starts the installed version\n")
     }
 
-    @Test("replies without what was always there are a failure, not a crash", arguments: ["list", "signals", "status"])
+    @Test("replies without required fields are a failure, not a crash", arguments: ["list", "signals", "status"])
     func wrongReplies(verb: String) async throws {
         let transcript = Transcript()
         let replies = ["Summarize": #"{"summaries":[{"name":7}]}"#, "Signals": "{}", "GetDaemon": #"{"daemon":null}"#]
         try await withForeignServer(replies: replies) { path in
             #expect(freshetctl(verb, transcript, socket: path) == .failure)
         }
-        #expect(transcript.output.isEmpty && transcript.talk.contains("is the daemon of another version?"))
+        #expect(transcript.output.isEmpty && transcript.printError.contains("may have different versions"))
     }
 
-    @Test("another program at the socket is named as such: status 69")
+    @Test("another program at the socket is reported, with status 69")
     func anotherProgram() async throws {
         let transcript = Transcript()
         try await withForeignServer(interface: "org.example.other", replies: ["Ping": "{}"]) { path in
             #expect(freshetctl("list", transcript, socket: path) == .notRunning)
         }
-        #expect(transcript.talk.contains("is not freshetd"))
+        #expect(transcript.printError.contains("is not freshetd"))
     }
 }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Pipelines that run after others")
+@Suite("refresh.after")
 struct AfterTests {
-    /// A configuration of pipelines, each with what it says below `after`; nil: nothing.
+    /// A configuration of pipelines, each with the value of `after`; nil omits the key.
     private func load(_ pipelines: KeyValuePairs<String, String?>) -> Configuration {
         var texts: [String: String] = [:]
         for (name, after) in pipelines {
@@ -15,11 +15,11 @@ struct AfterTests {
         return FreshetConfigurationTests.load(texts)
     }
 
-    private func faults(_ pipelines: KeyValuePairs<String, String?>) -> [String] {
+    private func errors(_ pipelines: KeyValuePairs<String, String?>) -> [String] {
         texts(load(pipelines).diagnostics)
     }
 
-    @Test("They are a list of names, or one name, in the order of the file")
+    @Test("after accepts a list of names or one name, and keeps their order")
     func names() throws {
         let configuration = load(["a": nil, "b": "a", "c": "[b, a]", "d": "[]", "0.1_x-Y": "[c]"])
         #expect(texts(configuration.diagnostics) == [])
@@ -29,34 +29,39 @@ struct AfterTests {
     }
 
     @Test(
-        "What is no pipeline's name is an error",
+        "an invalid pipeline name is an error",
         arguments: [
-            ("''", "'after' has to name pipelines, not ''"), ("a/b", "'after' has to name pipelines, not 'a/b'"),
-            (".a", "'after' has to name pipelines, not '.a'"),
-            ("[a b]", "'after' has to name pipelines, not 'a b'"),
+            ("''", "'after' has to contain pipeline names, not ''"),
+            (
+                "a/b",
+                "'after' has to contain pipeline names, "
+                    + "not 'a/b'"
+            ),
+            (".a", "'after' has to contain pipeline names, not '.a'"),
+            ("[a b]", "'after' has to contain pipeline names, not 'a b'"),
         ])
-    func noName(text: String, message: String) {
+    func invalidName(text: String, message: String) {
         let column = text.hasPrefix("[") ? 19 : 18
         #expect(
-            faults(["jwks": text]) == [
-                "jwks.yaml:3:\(column): error: \(message); a pipeline's name is its file's, without the directory and "
-                    + "'.yaml'"
+            errors(["jwks": text]) == [
+                "jwks.yaml:3:\(column): error: \(message); a pipeline has the name of its file, without the directory "
+                    + "and '.yaml'"
             ])
     }
 
-    @Test("A value of another kind is an error")
+    @Test("a value of another kind is an error")
     func kind() {
         #expect(
-            faults(["jwks": "{a: b}"]) == [
-                "jwks.yaml:3:18: error: 'after' has to be a list of pipelines' names such as [catalogue], not keys with "
+            errors(["jwks": "{a: b}"]) == [
+                "jwks.yaml:3:18: error: 'after' has to be a list of pipeline names such as [catalogue], not keys with "
                     + "values"
             ])
     }
 
-    @Test("A pipeline that is not there is an error at its place, which says what was probably meant")
+    @Test("an unknown pipeline is an error at its location, with a suggestion")
     func unknown() {
         #expect(
-            faults(["catalogue": nil, "prices": "[catalog, catalogue.yaml, elsewhere]"]) == [
+            errors(["catalogue": nil, "prices": "[catalog, catalogue.yaml, elsewhere]"]) == [
                 "prices.yaml:3:19: error: there is no pipeline 'catalog'; did you mean 'catalogue'?",
                 "prices.yaml:3:28: error: there is no pipeline 'catalogue.yaml'; did you mean 'catalogue'?",
                 "prices.yaml:3:44: error: there is no pipeline 'elsewhere'; 'after' takes the names of other pipelines",
@@ -67,14 +72,14 @@ struct AfterTests {
                 == "refresh: {after: catalog}")
     }
 
-    @Test("A pipeline whose own file has faults is there, and one that is masked is not")
-    func faultyAndMasked() {
-        let faulty = FreshetConfigurationTests.load([
+    @Test("after accepts an invalid pipeline, but not a masked one")
+    func invalidAndMasked() {
+        let invalid = FreshetConfigurationTests.load([
             "pipelines/a.yaml": "sorce: {}\n", "pipelines/b.yaml": "source: [",
             "pipelines/c.yaml": "source: {file: /x}\ncache: {file: c}\nrefresh: {after: [a, b]}\n",
         ])
-        #expect(faulty.pipelines.map(\.name) == ["c"])
-        #expect(faulty.faulty.keys.sorted() == ["a", "b"])
+        #expect(invalid.pipelines.map(\.name) == ["c"])
+        #expect(invalid.invalid.keys.sorted() == ["a", "b"])
         var files = InMemoryFileSystem(texts: [
             "/usr/lib/freshet/pipelines/gone.yaml": "source: {file: /x}\ncache: {file: gone}\n",
             "/etc/freshet/pipelines/c.yaml": "source: {file: /x}\ncache: {file: c}\nrefresh: {after: gone}\n",
@@ -89,7 +94,7 @@ struct AfterTests {
             ])
     }
 
-    @Test("Faults of `after` are told along with all others, also where there is no definition")
+    @Test("errors of after are reported together with all others, also without a definition")
     func withOthers() {
         let configuration = FreshetConfigurationTests.load([
             "pipelines/a.yaml": "cache: {file: a}\nrefresh: {after: b, evry: 1}\n"
@@ -97,19 +102,23 @@ struct AfterTests {
         #expect(configuration.diagnostics.map(\.keyPath) == ["source", "refresh.after", "refresh.evry"])
     }
 
-    @Test("A name that stands twice is a warning, and counts once")
+    @Test("a duplicate name is a warning, and is used once")
     func twice() {
         let configuration = load(["a": nil, "b": "[a, a]"])
-        #expect(texts(configuration.diagnostics) == ["b.yaml:3:22: warning: 'a' stands twice; once is enough"])
+        #expect(
+            texts(configuration.diagnostics) == [
+                "b.yaml:3:22: warning: 'after' names 'a' twice; remove one of "
+                    + "them"
+            ])
         #expect(configuration.pipelines.last?.refresh.after == ["a"])
     }
 
-    @Test("A pipeline does not run after itself")
+    @Test("a pipeline that runs after itself is an error")
     func itself() {
-        #expect(faults(["a": "[a]"]) == ["a.yaml:3:19: error: 'a' is this pipeline itself; leave it out"])
+        #expect(errors(["a": "[a]"]) == ["a.yaml:3:19: error: 'after' names this pipeline itself, 'a'; leave it out"])
     }
 
-    @Test("64 names are read, and the 65th is an error")
+    @Test("after accepts 64 names, and the 65th is an error")
     func limit() {
         let names = (1...65).map { "p\($0)" }
         func load(_ count: Int) -> Configuration {
@@ -122,62 +131,62 @@ struct AfterTests {
         }
         #expect(load(64).pipelines.first?.refresh.after.count == 64)
         #expect(texts(load(64).diagnostics) == [])
-        #expect(texts(load(65).diagnostics) == ["a.yaml:69:5: error: 'after' has more than 64 pipelines"])
+        #expect(texts(load(65).diagnostics) == ["a.yaml:69:5: error: 'after' names more than 64 pipelines"])
     }
 
-    @Test("What was meant is looked for as long as there are not more than 100 names that are not there")
+    @Test("the first 100 unknown names get a suggestion")
     func suggestions() {
         var order = PipelineOrder()
         for number in 100...200 {
             let place = Location(file: "p\(number).yaml", line: 1, column: 1)
             order.add("p\(number)", after: [Predecessor(name: "catalogue\(number)", location: place)])
         }
-        let remedies = order.faults(among: ["catalogue"]).map(\.1.remedy)
+        let remedies = order.errors(among: ["catalogue"]).map(\.1.remedy)
         #expect(remedies.prefix(100).allSatisfy { $0 == "did you mean 'catalogue'?" })
         #expect(remedies.dropFirst(100) == ["'after' takes the names of other pipelines"])
     }
 
-    // MARK: Circles
+    // MARK: Cycles
 
-    private static let remedy = "each has the one before it in its 'after': take one out"
+    private static let remedy = "each pipeline has the previous one in its 'after': remove one of these names"
 
-    @Test("A circle is told once, where it closes, with its way; that pipeline is faulty, and the others run")
-    func circle() {
+    @Test("a cycle is reported once, with its path; that pipeline is invalid, and the others run")
+    func cycle() {
         let two = load(["a": "b", "b": "a"])
         #expect(
-            texts(two.diagnostics) == ["a.yaml:3:18: error: 'after' leads in a circle: a → b → a; \(Self.remedy)"])
+            texts(two.diagnostics) == ["a.yaml:3:18: error: 'after' makes a cycle: a → b → a; \(Self.remedy)"])
         #expect(two.pipelines.map(\.name) == ["b"])
         #expect(two.diagnostics.first?.excerpt?.text == "refresh: {after: b}")
         #expect(
-            faults(["c": "[b]", "a": "[c]", "b": "[a]", "d": "[a, b]"]) == [
-                "a.yaml:3:19: error: 'after' leads in a circle: a → b → c → a; \(Self.remedy)"
+            errors(["c": "[b]", "a": "[c]", "b": "[a]", "d": "[a, b]"]) == [
+                "a.yaml:3:19: error: 'after' makes a cycle: a → b → c → a; \(Self.remedy)"
             ])
     }
 
-    @Test("A circle that is entered from outside closes where it is entered")
+    @Test("a cycle that is entered from outside is reported where it is entered")
     func entered() {
         #expect(
-            faults(["a": nil, "m": "z", "z": "[a, m]"]) == [
-                "z.yaml:3:22: error: 'after' leads in a circle: z → m → z; \(Self.remedy)"
+            errors(["a": nil, "m": "z", "z": "[a, m]"]) == [
+                "z.yaml:3:22: error: 'after' makes a cycle: z → m → z; \(Self.remedy)"
             ])
     }
 
-    @Test("Two circles are two faults, also if they share a pipeline")
+    @Test("two cycles are two errors, also if they share a pipeline")
     func several() {
         #expect(
-            faults(["a": "[b, c]", "b": "a", "c": "a", "x": "y", "y": "x"]) == [
-                "a.yaml:3:19: error: 'after' leads in a circle: a → b → a; \(Self.remedy)",
-                "a.yaml:3:22: error: 'after' leads in a circle: a → c → a; \(Self.remedy)",
-                "x.yaml:3:18: error: 'after' leads in a circle: x → y → x; \(Self.remedy)",
+            errors(["a": "[b, c]", "b": "a", "c": "a", "x": "y", "y": "x"]) == [
+                "a.yaml:3:19: error: 'after' makes a cycle: a → b → a; \(Self.remedy)",
+                "a.yaml:3:22: error: 'after' makes a cycle: a → c → a; \(Self.remedy)",
+                "x.yaml:3:18: error: 'after' makes a cycle: x → y → x; \(Self.remedy)",
             ])
     }
 
-    @Test("A diamond and a chain are none")
-    func noCircle() {
-        #expect(faults(["a": nil, "b": "a", "c": "a", "d": "[b, c]", "e": "[d, a]"]) == [])
+    @Test("a diamond and a chain are not cycles")
+    func noCycle() {
+        #expect(errors(["a": nil, "b": "a", "c": "a", "d": "[b, c]", "e": "[d, a]"]) == [])
     }
 
-    @Test("Of a long circle the two ends are shown, and a chain of any length is followed")
+    @Test("a message shows both ends of a long cycle, and chains may have any length")
     func long() {
         func texts(_ count: Int, closed: Bool) -> [String] {
             var order = PipelineOrder()
@@ -186,25 +195,25 @@ struct AfterTests {
                 let before = number == 0 ? (closed ? count - 1 : nil) : number - 1
                 order.add("p\(number)", after: before.map { [Predecessor(name: "p\($0)", location: place)] } ?? [])
             }
-            return order.faults(among: (0..<count).map { "p\($0)" }).map(\.1.message)
+            return order.errors(among: (0..<count).map { "p\($0)" }).map(\.1.message)
         }
         #expect(
             texts(8, closed: true) == [
-                "'after' leads in a circle: p0 → p1 → p2 → p3 → p4 → p5 → p6 → p7 → p0"
+                "'after' makes a cycle: p0 → p1 → p2 → p3 → p4 → p5 → p6 → p7 → p0"
             ])
         #expect(
             texts(10, closed: true) == [
-                "'after' leads in a circle: p0 → p1 → p2 → p3 → (2 more) → p6 → p7 → p8 → p9 → p0"
+                "'after' makes a cycle: p0 → p1 → p2 → p3 → (2 more) → p6 → p7 → p8 → p9 → p0"
             ])
         #expect(texts(100_000, closed: false) == [])
         #expect(texts(100_000, closed: true).count == 1)
     }
 
-    @Test("Without the pipelines that are at fault no circle is left, however many there are", arguments: 0..<200)
+    @Test("without the invalid pipelines there is no cycle, whatever the number of cycles", arguments: 0..<200)
     func broken(seed: UInt64) {
         var random = seed
         func next(_ bound: UInt64) -> UInt64 {
-            // Of Knuth's MMIX; the high bits are the good ones.
+            // The generator of Knuth's MMIX; its high bits are the random ones.
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return (random >> 33) % bound
         }
@@ -222,12 +231,12 @@ struct AfterTests {
         let configuration = FreshetConfigurationTests.load(files)
         var left = Dictionary(
             configuration.pipelines.map { ($0.name, Set($0.refresh.after)) }, uniquingKeysWith: { $1 })
-        // Whoever waits for nobody that is left is taken away, until nobody is.
+        // Remove pipelines without remaining predecessors until none is left.
         while let free = left.first(where: { $0.value.isDisjoint(with: left.keys) }) { left[free.key] = nil }
         #expect(left == [:], "\(files)")
-        let isSound = configuration.isSound
+        let isValid = configuration.isValid
         var all = after
         while let free = all.first(where: { $0.value.isDisjoint(with: all.keys) }) { all[free.key] = nil }
-        #expect(isSound == all.isEmpty, "\(files)")
+        #expect(isValid == all.isEmpty, "\(files)")
     }
 }

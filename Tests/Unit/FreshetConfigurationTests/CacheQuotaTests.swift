@@ -2,11 +2,11 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("The room of the cache")
+@Suite("The disk quota of the cache")
 struct CacheQuotaTests {
     private func daemon(_ text: String) -> Configuration { load(["freshet.yaml": "cache: \(text)\n"]) }
 
-    @Test("is one GiB, with 5 % or 256 MiB free, unless configured")
+    @Test("the default quota is 1 GiB, with 5 % or 256 MiB free")
     func values() {
         #expect(load([:]).daemon.cacheLimit == 1 << 30)
         #expect(load([:]).daemon.minFree == .standard)
@@ -22,32 +22,32 @@ struct CacheQuotaTests {
     }
 
     @Test(
-        "that makes no sense is an error at its place, with the remedy",
+        "an invalid quota is an error at its location, with the remedy",
         arguments: [
             ("{max-total: 1048575}", "1:20: error: 'max-total' has to be at least 1M"),
-            ("{max-total: 5%}", "1:20: error: 'max-total' has the unknown unit of size '%'"),
-            ("{max-total: 1GB}", "1:20: error: 'max-total' has the unknown unit of size 'GB'"),
+            ("{max-total: 5%}", "1:20: error: 'max-total' has the unknown size unit '%'"),
+            ("{max-total: 1GB}", "1:20: error: 'max-total' has the unknown size unit 'GB'"),
             (
                 "{min-free: 100%}",
-                "1:19: error: 'min-free' has to be a size, or a whole number from 0% to 99%, not '100%'"
+                "1:19: error: 'min-free' has to be a size, or a percentage from 0% to 99%, not '100%'"
             ),
             (
                 "{min-free: 1.5%}",
-                "1:19: error: 'min-free' has to be a size, or a whole number from 0% to 99%, not '1.5%'"
+                "1:19: error: 'min-free' has to be a size, or a percentage from 0% to 99%, not '1.5%'"
             ),
             ("{min-free: infinity}", "1:19: error: 'min-free' "),
             ("{max-totl: 1G}", "1:9: error: unknown key 'max-totl'; did you mean 'max-total'?"),
             ("{keep: 3}", "1:9: error: 'keep' belongs in a pipeline's own file, below 'cache'; move it there"),
-            ("1G", "1:8: error: 'cache' has to hold keys with values, not text; its keys are max-total, min-free"),
+            ("1G", "1:8: error: 'cache' has to contain keys with values, not text; its keys are max-total, min-free"),
         ])
-    func faults(text: String, expected: String) {
+    func errors(text: String, expected: String) {
         let configuration = daemon(text)
         #expect(configuration.diagnostics.count == 1)
-        let said = configuration.diagnostics.first?.text() ?? ""
-        #expect(said.hasPrefix("/etc/freshet/freshet.yaml:" + expected), "\(said)")
+        let found = configuration.diagnostics.first?.text() ?? ""
+        #expect(found.hasPrefix("/etc/freshet/freshet.yaml:" + expected), "\(found)")
     }
 
-    @Test("is a matter of the daemon's file")
+    @Test("the quota belongs in the daemon's file")
     func place() {
         let configuration = load(pipeline: "source: {file: /x}\ncache: {file: x, max-total: 1G}\n")
         #expect(

@@ -9,7 +9,7 @@ struct CachedFilesTests {
         "source: {url: https://id.example.com/jwks}\ncache: {file: all, \(cache)}\n\(more)"
     }
 
-    @Test("names files and the programs that make them, in whatever order they stand")
+    @Test("files have names and programs, and are sorted by name")
     func read() throws {
         let cache = try #require(load(pipeline: text("files: {keys.json: .keys, a b: '.b'}")).pipelines.first?.cache)
         #expect(cache.files == [CachedFile("a b", by: ".b"), CachedFile("keys.json", by: ".keys")])
@@ -20,16 +20,16 @@ struct CachedFilesTests {
     }
 
     @Test(
-        "Faults have their place and a remedy",
+        "errors have a location and a remedy",
         arguments: [
             (
                 "files: keys.json",
-                "2:27: error: 'files' has to hold names with jq programs, not text; write files: {keys.json: .keys, "
+                "2:27: error: 'files' has to contain names with jq programs, not text; write files: {keys.json: .keys, "
                     + "issuer.txt: .issuer}"
             ),
             (
                 "files: {}",
-                "2:27: error: 'files' names no file; write files: {keys.json: .keys, issuer.txt: .issuer}, or leave it "
+                "2:27: error: 'files' is empty; write files: {keys.json: .keys, issuer.txt: .issuer}, or leave it "
                     + "out"
             ),
             (
@@ -44,49 +44,52 @@ struct CachedFilesTests {
             ),
             (
                 "files: {x: .x}, format: text",
-                "2:44: error: with 'files' there is no 'format: text'; leave it out: a program whose output is a string "
-                    + "makes a text (see jwks.yaml:2:20)"
+                "2:44: error: 'files' and 'format: text' exclude each other; leave 'format' out: a program that "
+                    + "outputs a string makes a text file (see jwks.yaml:2:20)"
             ),
             (
                 "files: {x: .x}, key: .id",
-                "2:41: error: with 'files' there is no 'key'; leave it out: the copy is an object with all files, and no "
-                    + "list; a file that is one can have a pipeline of its own, by 'source: {pipeline: …}' (see "
+                "2:41: error: 'files' and 'key' exclude each other; leave 'key' out: the copy is an object with all "
+                    + "files, not a list; another pipeline with 'source: {pipeline: …}' can have a 'key' for one of "
+                    + "the files (see "
                     + "jwks.yaml:2:20)"
             ),
         ])
     func wrongValues(cache: String, expected: String) {
-        #expect(faults(text(cache)) == ["jwks.yaml:\(expected)"])
+        #expect(errors(text(cache)) == ["jwks.yaml:\(expected)"])
     }
 
-    @Test("A form of the copy that is not JSON is none of several files")
+    @Test("check.format of a copy with several files must be JSON")
     func form() {
         #expect(
-            faults(text("files: {x: .x}", "check: {format: pem}\n")) == [
-                "jwks.yaml:3:17: error: 'pem' is not what 'cache.files' makes; leave it out: checks see one JSON object "
+            errors(text("files: {x: .x}", "check: {format: pem}\n")) == [
+                "jwks.yaml:3:17: error: 'format: pem' contradicts 'cache.files'; leave it out: the checks get one JSON "
+                    + "object "
                     + "with a member for each file"
             ])
-        #expect(faults(text("files: {x: .x}", "check: {format: json}\n")) == [])
+        #expect(errors(text("files: {x: .x}", "check: {format: json}\n")) == [])
     }
 
-    @Test("There are at most 100 files, whose programs have at most 60 KiB together")
+    @Test("there are at most 100 files, whose programs have at most 60 KiB together")
     func limits() {
         func files(_ count: Int) -> String { (0..<count).map { "f\($0): .a" }.joined(separator: ", ") }
-        #expect(faults(text("files: {\(files(CachedFile.perPipeline))}")) == [])
+        #expect(errors(text("files: {\(files(CachedFile.perPipeline))}")) == [])
         #expect(
-            faults(text("files: {\(files(CachedFile.perPipeline + 1))}")) == [
-                "jwks.yaml:2:20: error: 'files' has more than 100 files; give the others a pipeline of their own"
+            errors(text("files: {\(files(CachedFile.perPipeline + 1))}")) == [
+                "jwks.yaml:2:20: error: 'files' has more than 100 files; move some of them to another pipeline"
             ])
         func program(_ bytes: Int) -> String { "." + String(repeating: "a", count: bytes - 1) }
-        // What is around them is part of the program.
+        // The generated code around the programs counts too.
         let most = CachedFile.programBytes - [CachedFile("x", by: "")].program.utf8.count
-        #expect(faults(text("files: {x: \(program(most))}")) == [])
+        #expect(errors(text("files: {x: \(program(most))}")) == [])
         #expect(
-            faults(text("files: {x: \(program(most + 1))}")) == [
-                "jwks.yaml:2:20: error: 'files' has more than 60K of programs; do what they have in common in 'transform'"
+            errors(text("files: {x: \(program(most + 1))}")) == [
+                "jwks.yaml:2:20: error: the programs of 'files' are longer than 60K together; move the common parts to "
+                    + "'transform'"
             ])
     }
 
-    @Test("The link's name and the stamp's are the pipeline's alone")
+    @Test("the names of link and stamp must differ from those of other pipelines")
     func names() {
         func found(_ other: String) -> [String] {
             texts(
@@ -97,9 +100,11 @@ struct CachedFilesTests {
         }
         #expect(
             found("file: all.stamp") == [
-                "a.yaml:2:15: error: 'all.stamp' is the cache file of pipeline 'b' too; give each its own (see "
+                "a.yaml:2:15: error: 'all.stamp' is also the cache file of pipeline 'b'; give each pipeline its own "
+                    + "'cache.file' (see "
                     + "b.yaml:2:15)",
-                "b.yaml:2:15: error: 'all.stamp' is the cache file of pipeline 'a' too; give each its own (see "
+                "b.yaml:2:15: error: 'all.stamp' is also the cache file of pipeline 'a'; give each pipeline its own "
+                    + "'cache.file' (see "
                     + "a.yaml:2:15)",
             ])
         #expect(found("file: all").count == 2)
@@ -107,7 +112,7 @@ struct CachedFilesTests {
         #expect(found("file: stamp") == [])
     }
 
-    @Test("Another pipeline reads the stamp, which has all files")
+    @Test("another pipeline reads the stamp, which contains all files")
     func upstream() {
         let configuration = load([
             "pipelines/a.yaml": "source: {file: /a}\ncache: {file: all, files: {x: .x}}\n",
@@ -116,17 +121,17 @@ struct CachedFilesTests {
         #expect(configuration.pipelines.first { $0.name == "b" }?.source == .copy(of: "a", file: "all.stamp"))
     }
 
-    @Test("A program that jq does not understand is a fault at its place")
-    func programFault() {
+    @Test("an invalid jq program is an error at its location")
+    func programError() {
         let loader = ConfigurationLoader(
             searchPath: SearchPath(directories: ["/c"]),
             fileSystem: InMemoryFileSystem(texts: ["/c/pipelines/a.yaml": text("files: {keys.json: '.a['}")]))
-        let refused = loader.refusing(
+        let rejected = loader.addingProgramErrors(
             [ProgramError(pipeline: "a", program: ".a[", message: "no end")], in: loader.load())
         #expect(
-            refused.diagnostics.map { $0.text() } == [
+            rejected.diagnostics.map { $0.text() } == [
                 """
-                /c/pipelines/a.yaml:2:39: error: 'keys.json' is not a program that jq understands: no end
+                /c/pipelines/a.yaml:2:39: error: 'keys.json' is not a valid jq program: no end
                     2 | cache: {file: all, files: {keys.json: '.a['}}
                       |                                       ^
                 """

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("What is checked of a copy")
+@Suite("The key check")
 struct CheckTests {
     private func rules(_ check: String, cache: String = "{file: a}") throws -> CheckRules {
         let configuration = load(
@@ -16,7 +16,7 @@ struct CheckTests {
         load(pipeline: "source: {url: https://a.example/}\ncheck: \(check)\ncache: \(cache)\n").diagnostics
     }
 
-    @Test("Form, items, shares and times are read")
+    @Test("format, items, percentages and times are read")
     func read() throws {
         let all = try rules(
             """
@@ -30,7 +30,7 @@ struct CheckTests {
         #expect(none == CheckRules() && !none.readsContent)
     }
 
-    @Test("Each of them makes another copy: what was known of the one before is not asked for conditionally")
+    @Test("a changed check changes the binding, so the next request is not conditional")
     func binding() throws {
         let checks = [
             "{}", "{format: json}", "{min-items: 1}", "{min-items: 1, items: .a}", "{shrink: 1%}", "{shrink: 2%}",
@@ -44,7 +44,7 @@ struct CheckTests {
         #expect(Set(bindings).count == checks.count)
     }
 
-    @Test("A program of them is found where it stands")
+    @Test("the programs of all keys are found")
     func programs() throws {
         let configuration = load(
             pipeline: pipeline("check: {jq: .a, items: .b, min-items: 1, valid-until: .c, made-at: .d}"))
@@ -53,28 +53,28 @@ struct CheckTests {
     }
 
     @Test(
-        "What cannot be meant is refused with a remedy",
+        "contradictory values are errors",
         arguments: [
-            ("{shrink: 50}", "'shrink' has to be a share such as 50%, not '50'"),
-            ("{shrink: 100%}", "'shrink' has to be a whole number from 0% to 99%, not '100%'"),
-            ("{shrink: -1%}", "'shrink' has to be a whole number from 0% to 99%, not '-1%'"),
+            ("{shrink: 50}", "'shrink' has to be a percentage such as 50%, not '50'"),
+            ("{shrink: 100%}", "'shrink' has to be a percentage from 0% to 99%, not '100%'"),
+            ("{shrink: -1%}", "'shrink' has to be a percentage from 0% to 99%, not '-1%'"),
             ("{min-items: 0}", "'min-items' has to be a number from 1 to 1000000000, not '0'"),
             ("{format: yaml}", "'format' has to be one of json, text, xml, pem, gzip, not 'yaml'"),
-            ("{format: xml, jq: .a}", "'jq' is for JSON or text, not for xml"),
-            ("{format: gzip, min-items: 1}", "nothing says what the items of gzip are"),
-            ("{made-within: 1d}", "'made-within' without 'made-at': nothing says when it was made"),
+            ("{format: xml, jq: .a}", "'jq' needs JSON or text, not xml"),
+            ("{format: gzip, min-items: 1}", "'min-items' cannot count items in gzip"),
+            ("{made-within: 1d}", "'made-within' needs 'made-at', the time when the data was made"),
         ])
-    func faults(_ check: String, _ message: String) {
+    func errors(_ check: String, _ message: String) {
         #expect(diagnostics(check).map(\.message) == [message])
         #expect(diagnostics(check).first?.severity == .error)
     }
 
-    @Test("A text copy is no JSON, and items that nobody counts are doubtful")
+    @Test("JSON checks of a text copy are errors, and items without an effect are a warning")
     func doubts() {
         let text = diagnostics("{format: json}", cache: "{file: a, format: text}")
-        #expect(text.map(\.message) == ["'json' is not what 'cache.format: text' makes"])
+        #expect(text.map(\.message) == ["'format: json' contradicts 'cache.format: text'"])
         let idle = diagnostics("{items: .a}")
         #expect(idle.map(\.severity) == [.warning])
-        #expect(idle.first?.remedy == "add one of them, or leave it out")
+        #expect(idle.first?.remedy == "add one of them, or leave 'items' out")
     }
 }

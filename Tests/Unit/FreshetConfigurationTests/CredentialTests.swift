@@ -12,7 +12,7 @@ struct CredentialTests {
         return source.headers
     }
 
-    @Test("'credential' is a bearer token, and a header may name one of its own")
+    @Test("credential is a bearer token, and a header may have its own credential")
     func read() {
         #expect(headers("{url: https://a.example/, credential: api-token}") == [.bearer("api-token")])
         #expect(
@@ -31,7 +31,7 @@ struct CredentialTests {
         #expect(headers("{url: https://a.example/, credential: {name: t, header: X-Api-Key}}") == [own])
     }
 
-    @Test("a drop-in names another one, or takes it away")
+    @Test("a drop-in changes or removes the credential")
     func dropIn() {
         let texts = ["pipelines/jwks.yaml": pipeline(source: "{url: https://a.example/, credential: one}")]
         func headers(_ dropIn: String) -> [HTTPHeader]? {
@@ -44,45 +44,45 @@ struct CredentialTests {
     }
 
     @Test(
-        "what would lose or leak a secret is refused",
+        "a credential that would be lost or leaked is an error",
         arguments: [
             (
                 "{url: http://a.example/x, credential: t}",
                 "1:15: error: a credential would be sent to 'a.example' unencrypted; begin the URL with https://; "
-                    + "http:// is for this machine itself (localhost, 127.0.0.1) (see jwks.yaml:1:35)"
+                    + "http:// is allowed only for this host (localhost, 127.0.0.1) (see jwks.yaml:1:35)"
             ),
             (
                 "{url: http://a.example/, headers: {X-Key: {credential: t}}}",
                 "1:15: error: a credential would be sent to 'a.example' unencrypted; begin the URL with https://; "
-                    + "http:// is for this machine itself (localhost, 127.0.0.1)"
+                    + "http:// is allowed only for this host (localhost, 127.0.0.1)"
             ),
             (
                 "{url: https://a.example/, credential: t, headers: {authorization: Basic x}}",
-                "1:35: error: 'credential' makes the header 'Authorization', which stands in 'headers' too; keep one of "
+                "1:35: error: 'credential' sets the header 'Authorization', which is also in 'headers'; keep one of "
                     + "them (see jwks.yaml:1:50)"
             ),
             (
                 "{file: /x, credential: t}",
-                "1:20: error: 'credential' belongs to a 'url', and the source is 'file'; leave it out"
+                "1:20: error: 'credential' needs a 'url', but the source is 'file'; leave it out"
             ),
             (
                 "{url: https://a.example/, headers: {X: {credentail: t}}}",
-                "1:48: error: 'X' has to be one line of text or {credential: NAME}; name a credential that the service "
-                    + "is started with"
+                "1:48: error: 'X' has to be one line of text or {credential: NAME}; add the name of a credential of "
+                    + "the service (LoadCredential=)"
             ),
             (
                 "{url: https://a.example/, headers: {X: {credential: t, scheme: y}}}",
-                "1:48: error: 'X' has to be one line of text or {credential: NAME}; name a credential that the service "
-                    + "is started with"
+                "1:48: error: 'X' has to be one line of text or {credential: NAME}; add the name of a credential of "
+                    + "the service (LoadCredential=)"
             ),
             (
                 "{url: https://a.example/, credential: }",
-                "1:47: error: 'credential' has no value; it has to be the name of a credential such as api-token; to "
-                    + "have the default, leave the key out"
+                "1:47: error: 'credential' has no value; it has to be the name of a credential such as api-token; for "
+                    + "the default, leave the key out"
             ),
             (
                 "{url: https://a.example/, credential: {as: basic}}",
-                "1:47: error: 'credential' has no 'name'; name a credential that the service is started with"
+                "1:47: error: 'credential' has no 'name'; add the name of a credential of the service (LoadCredential=)"
             ),
             (
                 "{url: https://a.example/, credential: {name: t, as: digest}}",
@@ -90,20 +90,22 @@ struct CredentialTests {
             ),
             (
                 "{url: https://a.example/, credential: {name: t, as: header}}",
-                "1:47: error: 'credential' has no 'header'; name the header whose value the secret is: header: X-Api-Key"
+                "1:47: error: 'credential' has no 'header'; add the name of the header for the secret: header: "
+                    + "X-Api-Key"
             ),
             (
                 "{url: https://a.example/, credential: {name: t, as: basic, header: X-Key}}",
-                "1:68: error: 'header' belongs to 'as: header', and a basic credential is the header Authorization; keep "
+                "1:68: error: 'header' needs 'as: header': a basic credential is sent in the header Authorization; "
+                    + "keep "
                     + "one of them (see jwks.yaml:1:57)"
             ),
             (
                 "{url: https://a.example/, credential: {name: t, header: 'X Key'}}",
-                "1:65: error: 'header' is not the name of a header; letters, digits and '-' make one; no ':' or space"
+                "1:65: error: 'header' is not a valid header name; use letters, digits and '-', without ':' and spaces"
             ),
             (
                 "{url: https://a.example/, credential: {name: t, header: Range}}",
-                "1:65: error: 'header' is a header that Freshet sets by itself; leave it out"
+                "1:65: error: 'header' is a header that Freshet sets itself; leave it out"
             ),
             (
                 "{url: https://a.example/, credential: {name: t, headr: X}}",
@@ -111,16 +113,16 @@ struct CredentialTests {
             ),
             (
                 "{url: https://a.example/, credential: {name: t, header: X-Key}, headers: {x-key: a}}",
-                "1:35: error: 'credential' makes the header 'X-Key', which stands in 'headers' too; keep one of them "
+                "1:35: error: 'credential' sets the header 'X-Key', which is also in 'headers'; keep one of them "
                     + "(see jwks.yaml:1:73)"
             ),
         ])
-    func refused(source: String, expected: String) {
-        #expect(faults(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
+    func rejected(source: String, expected: String) {
+        #expect(errors(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
     }
 
     @Test(
-        "a secret where its name belongs is not repeated",
+        "a message does not repeat a secret that is written in place of its name",
         arguments: ["s3cret/+==", "'Bearer s3cret'", ".s3cret", "s3cret:x", "[s3cret]", "\"s3cret\\n\""])
     func pasted(value: String) {
         for source in ["credential: \(value)", "credential: {name: \(value)}", "headers: {X: {credential: \(value)}}"] {
@@ -130,18 +132,18 @@ struct CredentialTests {
         }
     }
 
-    @Test("a broken line that may hold one is not shown")
+    @Test("a message does not show an invalid line that may contain a secret")
     func broken() {
         let diagnostics = load(pipeline: "source:\n  url: https://a.example/\n  credential: 's3cret\n").diagnostics
         #expect(!diagnostics.isEmpty)
         #expect(!diagnostics.map { $0.text() }.joined().contains("s3cret"))
     }
 
-    @Test("names have 64 bytes at most")
+    @Test("a credential name has at most 64 bytes")
     func longest() {
         let name = String(repeating: "x", count: 64)
         #expect(headers("{url: https://a.example/, credential: \(name)}") == [.bearer(name)])
-        #expect(faults(pipeline(source: "{url: https://a.example/, credential: \(name)x}")).count == 1)
+        #expect(errors(pipeline(source: "{url: https://a.example/, credential: \(name)x}")).count == 1)
     }
 
     @Test("a group is a name or a number")
@@ -152,30 +154,30 @@ struct CredentialTests {
         }
         for name in ["'a b'", "a:b", "-a", "''", "a/b"] {
             #expect(
-                faults("source: {file: /x}\ncache: {file: a, group: \(name)}\n") == [
+                errors("source: {file: /x}\ncache: {file: a, group: \(name)}\n") == [
                     "jwks.yaml:2:25: error: 'group' is not the name of a group; see the first column of /etc/group"
                 ])
         }
     }
 
-    @Test("what the service lacks is said at the place that asks for it, as an error or a warning")
-    func surroundings() throws {
+    @Test("a missing credential is reported at its location, as an error or a warning")
+    func hostEnvironment() throws {
         let files = ["pipelines/a.yaml": "source:\n  url: https://a.example/\n  credential: t\ncache: {file: a}\n"]
         var texts: [String: String] = [:]
         for (path, text) in files { texts["/etc/freshet/\(path)"] = text }
         let loader = ConfigurationLoader(
             searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: InMemoryFileSystem(texts: texts))
         let configuration = loader.load()
-        let fault = HostEnvironmentError(
+        let error = HostEnvironmentError(
             pipeline: "a", keys: ["source", "credential"], message: "no credential 't'", remedy: "hand it over")
-        let refused = loader.noting([fault], as: .error, in: configuration)
-        #expect(refused.pipelines.isEmpty)
+        let rejected = loader.adding([error], as: .error, in: configuration)
+        #expect(rejected.pipelines.isEmpty)
         let text = "/etc/freshet/pipelines/a.yaml:3:15: error: no credential 't'; hand it over"
-        #expect(refused.faulty["a"]?.first?.text().hasPrefix(text) == true)
-        #expect(!refused.isSound)
-        let warned = loader.noting([fault], as: .warning, in: configuration)
+        #expect(rejected.invalid["a"]?.first?.text().hasPrefix(text) == true)
+        #expect(!rejected.isValid)
+        let warned = loader.adding([error], as: .warning, in: configuration)
         #expect(warned.pipelines.map(\.name) == ["a"])
-        #expect(warned.isSound && warned.faulty.isEmpty)
+        #expect(warned.isValid && warned.invalid.isEmpty)
         #expect(warned.diagnostics.map(\.severity) == [.warning])
     }
 }

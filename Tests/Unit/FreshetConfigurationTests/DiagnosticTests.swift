@@ -10,7 +10,7 @@ struct DiagnosticTests {
             .split(separator: "\n").dropFirst().map { String($0.dropFirst(8)) }
     }
 
-    @Test("The place, the message, the remedy, then the line and a caret")
+    @Test("text has the location, the message, the remedy, the line and a caret")
     func whole() throws {
         let diagnostics = load(pipeline: pipeline("refresh:", "  evry: 15min")).diagnostics
         #expect(
@@ -24,13 +24,13 @@ struct DiagnosticTests {
         #expect(diagnostics.first?.text().hasPrefix("/etc/freshet/pipelines/jwks.yaml:4:3: ") == true)
     }
 
-    @Test("A file's fault as a whole has no line and no caret")
+    @Test("an error of a whole file has no line and no caret")
     func wholeFile() {
-        let fault = Diagnostic(file: "/c/x.yaml", message: "it cannot be read", remedy: "do so")
-        #expect(fault.text(relativeTo: "/c/") == "x.yaml: error: it cannot be read; do so")
+        let error = Diagnostic(file: "/c/x.yaml", message: "it cannot be read", remedy: "do so")
+        #expect(error.text(relativeTo: "/c/") == "x.yaml: error: it cannot be read; do so")
     }
 
-    @Test("Before the caret a tab stays a tab, a wide character takes two columns and a combining mark none")
+    @Test("before the caret, a tab stays a tab, a wide character has two columns and a combining mark none")
     func widths() {
         #expect(text("\tkey", column: 2) == ["\tkey", "\t^"])
         #expect(text("漢字: x", column: 5) == ["漢字: x", "      ^"])
@@ -38,7 +38,7 @@ struct DiagnosticTests {
         #expect(text("äöü: x", column: 6) == ["äöü: x", "     ^"])
     }
 
-    @Test("A long line is cut on both sides, and the caret still stands below the fault")
+    @Test("a long line is cut on both sides, and the caret stays below the error")
     func longLines() throws {
         let line = String(repeating: "a", count: 300) + "X" + String(repeating: "b", count: 300)
         let lines = text(line, column: 301)
@@ -54,14 +54,14 @@ struct DiagnosticTests {
         #expect(text(fitting + "a", column: 1).first == fitting + "…")
     }
 
-    @Test("What acts on a terminal is not shown as it is")
+    @Test("control characters are replaced")
     func controlCharacters() {
         #expect(text("a\u{1B}[31m\u{202E}b", column: 1).first == "a\u{FFFD}[31m\u{FFFD}b")
         #expect(load(pipeline: pipeline("\"\\e[31m\": 1")).diagnostics.first?.message == "unknown key '\\u{1b}[31m'")
     }
 
     @Test(
-        "Neither header values nor the secrets of URLs are shown",
+        "header values and the secrets of URLs are not shown",
         arguments: [
             "source: {url: 'https://joe:SECRET@a.example/?k=SECRET', headers: {Authorization: SECRET}, evry: 1}",
             "source: {url: x, headers: {Authorization: SECRET, Range: SECRET}}",
@@ -83,7 +83,7 @@ struct DiagnosticTests {
         }
     }
 
-    @Test("Asterisks take the place of a secret character by character, so that the caret stays where it belongs")
+    @Test("asterisks replace a secret character by character, so that the caret stays in its column")
     func masking() throws {
         let diagnostics = load(
             pipeline: "source: {url: https://a.example/?k=v, headers: {A: abc}, zebra: 1}\ncache: {file: x}\n"

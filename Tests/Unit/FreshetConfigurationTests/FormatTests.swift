@@ -3,9 +3,9 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("What is JSON and what is text")
+@Suite("The key format")
 struct FormatTests {
-    @Test("Each source and the copy have a format of their own, JSON unless something else is said")
+    @Test("each source and the copy have their own format, JSON by default")
     func formats() throws {
         let configuration = load(
             pipeline: """
@@ -25,7 +25,7 @@ struct FormatTests {
         #expect(plain.stage.format == .json && plain.cache.format == .json)
     }
 
-    @Test("Another format makes another copy: what was known of the one before is not asked for conditionally")
+    @Test("a changed format changes the binding, so the next request is not conditional")
     func binding() throws {
         func definition(_ format: String, _ copy: String) throws -> PipelineDefinition {
             let source = "{url: https://a.example/, format: \(format), transform: .}"
@@ -40,8 +40,8 @@ struct FormatTests {
         #expect(Set(bindings).count == 4)
     }
 
-    @Test("Pages are no text, a format is one of two, and one that nothing goes by is doubtful")
-    func faults() {
+    @Test("pages of text and an unknown format are errors, and a format without an effect is a warning")
+    func errors() {
         let url = "url: https://a.example/"
         let paged = load(pipeline: pipeline(source: "{\(url), format: text, pages: {next: link}}")).diagnostics
         #expect(paged.map(\.message) == ["'format: text' and 'pages' exclude each other"])
@@ -49,7 +49,7 @@ struct FormatTests {
         #expect(unknown.map(\.message) == ["'format' has to be one of json, text, not 'lines'"])
         let idle = load(pipeline: pipeline(source: "{\(url), format: text}")).diagnostics
         #expect(idle.map(\.severity) == [.warning])
-        #expect(idle.first?.message.contains("is what a program is given") == true)
+        #expect(idle.first?.message.contains("has no effect without a 'transform'") == true)
         #expect(load(pipeline: pipeline("transform: .", source: "{\(url), format: text}")).diagnostics == [])
     }
 }

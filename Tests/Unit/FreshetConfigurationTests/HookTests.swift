@@ -3,9 +3,9 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Hooks in a pipeline's file")
+@Suite("The key on-change")
 struct HookTests {
-    @Test("A hook is a command with its arguments, literally, and a time limit")
+    @Test("a hook is a command with literal arguments and a time limit")
     func read() throws {
         let text = """
             on-change:
@@ -21,7 +21,7 @@ struct HookTests {
             ])
     }
 
-    @Test("A hook may be a unit that is reloaded")
+    @Test("a hook may reload a unit")
     func unit() throws {
         let text = "on-change: [{reload-unit: 'a-b@c\\x2d.service', timeout: 5s}, {exec: [/x]}]"
         let hooks = try #require(load(["pipelines/jwks.yaml": pipeline(text)]).pipelines.first).hooks
@@ -32,25 +32,27 @@ struct HookTests {
         #expect(hooks.map(\.identity) == [#"reload-unit a-b@c\x2d.service"#, "/x"])
     }
 
-    @Test("One hook need not be a list")
+    @Test("a single hook need not be a list")
     func one() throws {
         let configuration = load(["pipelines/jwks.yaml": pipeline("on-change: {exec: [/x], timeout: 1h}")])
         #expect(configuration.pipelines.first?.hooks == [HookDefinition(["/x"], timeout: .seconds(3_600))])
     }
 
     @Test(
-        "A fault names the place and the remedy",
+        "an error has a location and a remedy",
         arguments: [
             (
                 "on-change: {exec: [bin/x]}",
-                "3:20: error: 'exec' has to be an absolute path, not 'bin/x'; begin it with '/': the service runs in a directory of its own"
+                "3:20: error: 'exec' has to be an absolute path, not 'bin/x'; begin it with '/': the service has its "
+                    + "own working directory"
             ),
             (
-                "on-change: {exec: []}", "3:19: error: 'exec' is an empty list; name a program by its path"
+                "on-change: {exec: []}", "3:19: error: 'exec' is an empty list; add the path of a program"
             ),
             (
                 "on-change: {exec: /x y}",
-                "3:19: error: 'exec' has to be a list, not text; write [/usr/bin/program, argument]; there is no shell that would divide a line into words"
+                "3:19: error: 'exec' has to be a list, not text; write [/usr/bin/program, argument]; Freshet uses no "
+                    + "shell to split a line into words"
             ),
             (
                 "on-change: []",
@@ -62,7 +64,7 @@ struct HookTests {
             ),
             (
                 "on-change: [/x]",
-                "3:13: error: a hook of 'on-change' has to hold keys with values, not text; its keys are exec, reload-unit, timeout"
+                "3:13: error: a hook of 'on-change' has to contain keys with values, not text; its keys are exec, reload-unit, timeout"
             ),
             (
                 "on-change: {reload-unit: nginx}",
@@ -70,21 +72,23 @@ struct HookTests {
             ),
             (
                 "on-change: {reload-unit: 'a b.service'}",
-                "3:26: error: 'reload-unit' is not the name of a unit; it has at most 255 letters, digits and :-_.\\@; systemd-escape(1) makes one of anything"
+                "3:26: error: 'reload-unit' is not a valid unit name; use at most 255 letters, digits and :-_.\\@; "
+                    + "systemd-escape(1) converts other characters"
             ),
             (
                 "on-change: {reload-unit: a.service, exec: [/x]}",
-                "3:13: error: a hook has 'exec' and 'reload-unit'; write two elements of 'on-change': they are done one after the other"
+                "3:13: error: a hook has 'exec' and 'reload-unit'; write two elements of 'on-change': they run one "
+                    + "after the other"
             ),
             (
                 "on-change: [{reload-unit: a.service}, {reload-unit: a.service, timeout: 5s}]",
-                "3:39: error: the same unit stands twice; keep one of them (see jwks.yaml:3:13)"
+                "3:39: error: the same unit appears twice; keep one of them (see jwks.yaml:3:13)"
             ),
             ("on-change: {exec: [/x], timeout: 999ms}", "3:34: error: 'timeout' has to be at least 1s"),
             ("on-change: {exec: [/x], timeout: 61min}", "3:34: error: 'timeout' has to be at most 1h"),
             (
                 "on-change: {exec: [/x], timeout: infinity}",
-                "3:34: error: 'timeout' must end some day; 'infinity' is not allowed here; choose a duration"
+                "3:34: error: 'timeout' cannot be 'infinity'; choose a finite duration"
             ),
             (
                 "on-change: {exec: [/x], user: root}",
@@ -92,37 +96,38 @@ struct HookTests {
             ),
             (
                 "on-change: [{exec: [/x, a]}, {exec: [/x, a], timeout: 5s}]",
-                "3:30: error: the same command stands twice; keep one of them (see jwks.yaml:3:13)"
+                "3:30: error: the same command appears twice; keep one of them (see jwks.yaml:3:13)"
             ),
             (
                 "on-change: [\((0...HookDefinition.perPipeline).map { "{exec: [/x\($0)]}" }.joined(separator: ", "))]",
-                "3:1: error: there are more than 16 hooks; they run one after the other: a program can do the work of several"
+                "3:1: error: there are more than 16 hooks; hooks run one after the other: let one program do the work "
+                    + "of several"
             ),
         ])
-    func faulty(line: String, expected: String) {
-        #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+    func invalid(line: String, expected: String) {
+        #expect(errors(pipeline(line)) == ["jwks.yaml:\(expected)"])
     }
 
-    @Test("As many hooks as there may be are taken")
+    @Test("the maximum number of hooks is accepted")
     func most() {
         let hooks = (1...HookDefinition.perPipeline).map { "{exec: [/x\($0)]}" }.joined(separator: ", ")
-        #expect(faults(pipeline("on-change: [\(hooks)]")) == [])
+        #expect(errors(pipeline("on-change: [\(hooks)]")) == [])
     }
 
-    @Test("Another hook does not make another product")
+    @Test("a changed hook does not change the copy")
     func product() throws {
         let without = try #require(load(["pipelines/jwks.yaml": pipeline("")]).pipelines.first)
         let with = try #require(load(["pipelines/jwks.yaml": pipeline("on-change: {exec: [/x]}")]).pipelines.first)
         #expect(with != without && with.makesTheSame(as: without))
     }
 
-    @Test("What the surroundings find is told at the place of its hook")
+    @Test("an error of the host environment is reported at the location of its hook")
     func place() {
         let text = pipeline("on-change:\n- exec: [/x]\n- exec: [/y]")
         let loader = ConfigurationLoader(
             searchPath: SearchPath(directories: ["/etc/freshet"]),
             fileSystem: InMemoryFileSystem(texts: ["/etc/freshet/pipelines/jwks.yaml": text]))
-        let configuration = loader.noting(
+        let configuration = loader.adding(
             [
                 HostEnvironmentError(
                     pipeline: "jwks", keys: ["on-change", "1", "exec"], message: "'/y' is not there",

@@ -4,11 +4,11 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("The machine's files")
+@Suite("The host's files")
 struct HostFileSystemTests {
     private let files = HostFileSystem()
 
-    @Test("A file's bytes are read, up to the limit")
+    @Test("a file's bytes are read, up to the limit")
     func reading() throws {
         let scratch = try TemporaryDirectory()
         let path = try scratch.write("12345", to: "a.yaml")
@@ -16,7 +16,7 @@ struct HostFileSystemTests {
         #expect(throws: FileError.tooLarge(limit: 4)) { try files.content(ofFile: path, limit: 4) }
         #expect(try files.content(ofFile: scratch.write("", to: "empty"), limit: 5) == .bytes([]))
         #expect(try files.names(inDirectory: scratch.path)?.sorted() == ["a.yaml", "empty"])
-        // Its size is 0 as far as the kernel says, and yet there is something to read.
+        // A file of procfs has the size 0, but has content.
         guard case .bytes(let bytes) = try files.content(ofFile: "/proc/self/status", limit: 1 << 20) else {
             Issue.record("no bytes")
             return
@@ -24,7 +24,7 @@ struct HostFileSystemTests {
         #expect(String(decoding: bytes, as: UTF8.self).contains("VmRSS"))
     }
 
-    @Test("Links are followed: to the null device they mask, to nothing they are a fault")
+    @Test("links are followed: a link to the null device masks, and a dangling link is an error")
     func links() throws {
         let scratch = try TemporaryDirectory()
         #expect(symlink("/dev/null", scratch.path("mask")) == 0)
@@ -37,18 +37,18 @@ struct HostFileSystemTests {
         #expect(try files.names(inDirectory: "\(scratch.path)/nothing") == nil)
     }
 
-    @Test("A pipe or a directory in a file's place is a fault, and nobody waits for a writer")
+    @Test("a pipe or a directory in place of a file is an error, and reading does not block")
     func notRegular() throws {
         let scratch = try TemporaryDirectory()
         #expect(mkfifo(scratch.path("pipe"), 0o600) == 0)
         #expect(throws: FileError.notRegular) { try files.content(ofFile: "\(scratch.path)/pipe", limit: 1) }
         #expect(throws: FileError.notRegular) { try files.content(ofFile: scratch.path, limit: 1) }
         let path = try scratch.write("", to: "a")
-        let fault = #expect(throws: FileError.self) { try files.names(inDirectory: path) }
-        #expect(fault?.message == "a directory is expected here: Not a directory")
+        let error = #expect(throws: FileError.self) { try files.names(inDirectory: path) }
+        #expect(error?.message == "a directory is expected here: Not a directory")
     }
 
-    @Test("What the user may not read is a fault that names that user")
+    @Test("a file that the user may not read is an error that names the user")
     func forbidden() throws {
         let scratch = try TemporaryDirectory()
         // Write-only even for root, which may read every ordinary file.
@@ -57,8 +57,8 @@ struct HostFileSystemTests {
             path = try scratch.write("", to: "a")
             chmod(path, 0)
         }
-        let fault = #expect(throws: FileError.self) { try files.content(ofFile: path, limit: 1) }
+        let error = #expect(throws: FileError.self) { try files.content(ofFile: path, limit: 1) }
         let name = try #require(getpwuid(geteuid())?.pointee.pw_name)
-        #expect(fault?.message == "the user '\(String(cString: name))' may not read this: Permission denied")
+        #expect(error?.message == "the user '\(String(cString: name))' may not read this: Permission denied")
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Sources that come in pages")
+@Suite("The key pages")
 struct PagesTests {
     func text(_ pages: String) -> String {
         pipeline(source: "\n  url: https://api.example.com/things\n  pages: \(pages)")
@@ -15,7 +15,7 @@ struct PagesTests {
         return try #require(configuration.pipelines.first?.stage.pages)
     }
 
-    @Test("Without the key a source comes as one; with no more than 'next', all its pages are one list")
+    @Test("a source without pages is one answer; with next, all pages are one list")
     func defaults() throws {
         #expect(load(pipeline: pipeline()).pipelines.first?.stage.pages == nil)
         #expect(try pages("{next: link}") == PagesDefinition(next: .link))
@@ -24,7 +24,7 @@ struct PagesTests {
         #expect(defaults.max == 1000 && defaults.sameOrigin)
     }
 
-    @Test("Every key")
+    @Test("every key is read")
     func keys() throws {
         #expect(
             try pages("{next: {url: .next}, items: .media, key: .id, load: 1, max: 20, same-origin: false}")
@@ -41,7 +41,7 @@ struct PagesTests {
     }
 
     @Test(
-        "Each way to the next page",
+        "each way to the next page is read",
         arguments: [
             ("{url: .paging.next}", NextRule.url(".paging.next")),
             ("{cursor: .next, parameter: cursor}", .cursor(CursorRule(".next", parameter: "cursor"))),
@@ -70,29 +70,33 @@ struct PagesTests {
     }
 
     @Test(
-        "What makes no sense is an error at its place, with the remedy",
+        "an invalid value is an error at its location, with the remedy",
         arguments: [
-            ("link", "3:10: error: 'pages' has to hold keys with values, not text"),
+            ("link", "3:10: error: 'pages' has to contain keys with values, not text"),
             ("{items: .x}", "3:10: error: 'pages' has no 'next'; write next: link, or one of {url: …}"),
             (
                 "{next: .next}",
-                "3:17: error: 'next' has to be 'link' or keys of its own, not '.next'; for a program that"
+                "3:17: error: 'next' has to be 'link' or keys with values, not '.next'; for a program that"
             ),
-            ("{next: Link}", "3:17: error: 'next' has to be 'link' or keys of its own, not 'Link'"),
+            ("{next: Link}", "3:17: error: 'next' has to be 'link' or keys with values, not 'Link'"),
             ("{next: [link]}", "3:17: error: 'next' has to be 'link', or keys such as"),
-            ("{next: {more: .x}}", "3:17: error: 'next' does not say how; write next: link"),
+            ("{next: {more: .x}}", "3:17: error: 'next' does not define how to find the next page; write next: link"),
             ("{next: {cursor: .c, url: .u}}", "3:18: error: 'cursor' and 'url' exclude each other; keep one"),
-            ("{next: {cursor: .c}}", "3:17: error: 'cursor' has no 'parameter'; name the query parameter"),
+            ("{next: {cursor: .c}}", "3:17: error: 'cursor' has no 'parameter'; add the name of the query parameter"),
             (
                 "{next: {cursor: .c, parameter: a=b}}",
-                "3:41: error: 'parameter' is not the name of a query parameter; write it alone"
+                "3:41: error: 'parameter' is not the name of a query parameter; write only the name"
             ),
             (
                 "{next: {url: .u, size: 3}}",
-                "3:27: error: 'size' does not belong to 'url', but to 'offset', 'page', 'last-key'"
+                "3:27: error: 'size' cannot be used with 'url', only with 'offset', 'page', 'last-key'"
             ),
-            ("{next: {offset: o, first: 3}}", "3:29: error: 'first' does not belong to 'offset', but to 'page'; leave"),
-            ("{next: {offset: o, size-parameter: s}}", "3:29: error: 'size-parameter' stands without 'size'"),
+            (
+                "{next: {offset: o, first: 3}}",
+                "3:29: error: 'first' cannot be used with 'offset', only with 'page'; "
+                    + "leave"
+            ),
+            ("{next: {offset: o, size-parameter: s}}", "3:29: error: 'size-parameter' needs 'size'"),
             (
                 "{next: {page: p, past-end: 200}}",
                 "3:37: error: 'past-end' has to be a number from 400 to 499, not '200'"
@@ -102,53 +106,59 @@ struct PagesTests {
             ("{next: link, items: ' '}", "3:30: error: 'items' is an empty program; leave the key out"),
             ("{next: link, load: none}", "3:29: error: 'load' has to be a number from 1 to 100000, not 'none'"),
             ("{next: link, load: 0}", "3:29: error: 'load' has to be a number from 1 to 100000, not '0'"),
-            ("{next: link, load: 3, max: 2}", "3:29: error: 'load' is more than 'max', 2"),
+            ("{next: link, load: 3, max: 2}", "3:29: error: 'load' is greater than 'max' (2)"),
             (
                 "{next: link, load: 1001}",
-                "3:29: error: 'load' is more than 'max', 1000; that is the default: configure"
+                "3:29: error: 'load' is greater than 'max' (1000); 1000 is the default of 'max': set"
             ),
             ("{next: link, max: 100001}", "3:28: error: 'max' has to be a number from 1 to 100000, not '100001'"),
             ("{next: link, same-origin: no}", "3:36: error: 'same-origin' has to be true or false, not 'no'"),
             (
                 "{next: {page: p}, same-origin: false}",
-                "3:28: warning: 'same-origin' means nothing here: the next page has the URL of this one"
+                "3:28: warning: 'same-origin' has no effect here: all pages have the same URL"
             ),
             (
                 "{next: link, sync-token: .t}",
-                "3:35: error: 'sync-token' has to hold keys with values, not text"
+                "3:35: error: 'sync-token' has to contain keys with values, not text"
             ),
             (
                 "{next: link, key: .id, sync-token: {parameter: t}}",
-                "3:45: error: 'sync-token' has no 'token'; write a program that gives it, such as token: .nextSyncToken"
+                "3:45: error: 'sync-token' has no 'token'; add a program that returns the token, such as token: "
+                    + ".nextSyncToken"
             ),
-            ("{next: link, key: .id, sync-token: {token: .t}}", "3:45: error: 'sync-token' has no 'parameter'; name"),
+            (
+                "{next: link, key: .id, sync-token: {token: .t}}",
+                "3:45: error: 'sync-token' has no 'parameter'; add the "
+                    + "name"
+            ),
             (
                 "{next: link, sync-token: {token: .t, parameter: t}}",
-                "3:23: error: 'sync-token' stands without 'key'; changes are put to the items that they are changes of"
+                "3:23: error: 'sync-token' needs 'key'; add the key by which changes are merged into the items"
             ),
             (
                 "{next: link, key: .id, load: 1, sync-token: {token: .t, parameter: t}}",
-                "3:33: error: 'load' and 'sync-token' exclude each other; the token stands in the last page: load: all"
+                "3:33: error: 'load' and 'sync-token' exclude each other; the last page contains the token: write "
+                    + "load: all"
             ),
             (
                 "{next: link, key: .id, sync-token: {token: .t, parameter: t, delete: .d}}",
                 "3:71: error: unknown key 'delete'; did you mean 'deleted'?"
             ),
         ])
-    func faulty(pages: String, expected: String) {
-        let found = faults(text(pages))
+    func invalid(pages: String, expected: String) {
+        let found = errors(text(pages))
         #expect(found.contains { $0.hasPrefix("jwks.yaml:\(expected)") }, "\(found)")
     }
 
-    @Test("Only a URL has pages")
+    @Test("only a URL has pages")
     func otherSources() {
         #expect(
-            faults("source: {file: /x, pages: {next: link}}\ncache: {file: jwks.json}\n") == [
-                "jwks.yaml:1:20: error: 'pages' belongs to a 'url': other sources have one answer; leave it out"
+            errors("source: {file: /x, pages: {next: link}}\ncache: {file: jwks.json}\n") == [
+                "jwks.yaml:1:20: error: 'pages' needs a 'url': other sources have one answer; leave it out"
             ])
     }
 
-    @Test("Its programs are compiled like others, and a fault in one stands at its place")
+    @Test("the programs of pages are compiled, and an error is reported at its location")
     func programs() {
         let source = """
 
@@ -163,15 +173,15 @@ struct PagesTests {
             fileSystem: InMemoryFileSystem(texts: ["/c/pipelines/a.yaml": pipeline(source: source)]))
         let configuration = loader.load()
         #expect(configuration.pipelines.first?.programs.map(\.text) == [".next", ".more[", ".media", ".id"])
-        let refused = loader.refusing(
+        let rejected = loader.addingProgramErrors(
             [ProgramError(pipeline: "a", program: ".more[", message: "no end")], in: configuration)
         #expect(
-            texts(refused.diagnostics).map { $0.split(separator: "/").last.map(String.init) } == [
-                "a.yaml:4:47: error: 'more' is not a program that jq understands: no end"
+            texts(rejected.diagnostics).map { $0.split(separator: "/").last.map(String.init) } == [
+                "a.yaml:4:47: error: 'more' is not a valid jq program: no end"
             ])
     }
 
-    @Test("Other pages make another snapshot")
+    @Test("changed pages change the copy")
     func product() throws {
         let definitions = ["{next: link}", "{next: link, items: .x}", "{next: {url: .n}}", "{next: link, max: 2}"]
             .compactMap {

@@ -3,15 +3,15 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Parameters in a pipeline's file")
+@Suite("The key parameters")
 struct ParameterFileTests {
     private static let source = "{url: 'https://a.example/t?l={language}'}"
 
     private func parameters(_ text: String) -> [String] {
-        faults(pipeline("parameters: \(text)", source: "{url: 'https://a.example/'}"))
+        errors(pipeline("parameters: \(text)", source: "{url: 'https://a.example/'}"))
     }
 
-    @Test("A parameter has a default, choices or a pattern, and a quiet time; they keep their order")
+    @Test("a parameter has a default, choices or a pattern, and a quiet period; parameters keep their order")
     func read() throws {
         let configuration = load(
             pipeline: pipeline(
@@ -30,13 +30,13 @@ struct ParameterFileTests {
                     "query", default: "", rule: .pattern("^[\\w ]*$"), quiet: .milliseconds(300)),
                 ParameterDefinition("_x-1", default: "5"),
             ])
-        // As it is written: each run fills it.
+        // The URL keeps its placeholders: each run replaces them.
         #expect(
             definition.source
                 == .http(HTTPSource(url: "https://a.example/t?l={language}&q={query}", host: "a.example")))
     }
 
-    @Test("A drop-in changes a default, and takes a parameter away")
+    @Test("a drop-in changes a default and removes a parameter")
     func dropIn() {
         let configuration = load([
             "pipelines/a.yaml": pipeline(
@@ -48,37 +48,36 @@ struct ParameterFileTests {
     }
 
     @Test(
-        "Faults have their places, and say what to do",
+        "errors have a location and a remedy",
         arguments: [
             (
                 "[a]",
-                "13: error: 'parameters' has to hold names with keys, not a list; write parameters: {language: "
+                "13: error: 'parameters' has to contain names with keys, not a list; write parameters: {language: "
                     + "{default: en}}"
             ),
             (
                 "{a: en}",
-                "17: error: the parameter 'a' has to hold keys with values, not text; its keys are default, "
+                "17: error: the parameter 'a' has to contain keys with values, not text; its keys are default, "
                     + "choices, pattern, quiet"
             ),
             (
                 "{1a: {default: x}}",
-                "14: error: '1a' cannot be the name of a parameter; use at most 64 letters, digits, "
-                    + "'-' and '_', a letter or '_' first"
+                "14: error: '1a' cannot be the name of a parameter; use at most 64 letters, digits, '-' and '_', "
+                    + "beginning with a letter or '_'"
             ),
             (
                 "{a.b: {default: x}}",
-                "14: error: 'a.b' cannot be the name of a parameter; use at most 64 letters, "
-                    + "digits, '-' and '_', a letter or '_' first"
+                "14: error: 'a.b' cannot be the name of a parameter; use at most 64 letters, digits, '-' and '_', "
+                    + "beginning with a letter or '_'"
             ),
             (
                 "{a: {}}",
-                "17: error: the parameter 'a' has no 'default'; say what it is as long as nobody sets it, which "
+                "17: error: the parameter 'a' has no 'default'; add the value that it has until it is set; the value "
                     + "may be empty: default: \"\""
             ),
             (
                 "{a: {default: }}",
-                "27: error: 'default' has no value; it has to be text; to have the default, leave the "
-                    + "key out"
+                "27: error: 'default' has no value; it has to be text; for the default, leave the key out"
             ),
             ("{a: {default: x, patern: y}}", "30: error: unknown key 'patern'; did you mean 'pattern'?"),
             (
@@ -90,18 +89,16 @@ struct ParameterFileTests {
             ("{a: {default: x, choices: x}}", "39: error: 'choices' has to be a list of 1 to 256 texts"),
             (
                 "{a: {default: x, choices: [x, \"a\\nb\"]}}",
-                "43: error: 'choices' holds a control character, such as a "
+                "43: error: 'choices' contains a control character, such as a "
                     + "line break"
             ),
             (
                 "{a: {default: z, choices: [x, y]}}",
-                "27: error: the default of 'a' has to be one of x, y; a default is a "
-                    + "value like any other"
+                "27: error: the default of 'a' has to be one of x, y; change the default to an allowed value"
             ),
             (
                 "{a: {default: A, pattern: '[a-z]'}}",
-                "27: error: the default of 'a' has to match the pattern [a-z]; a "
-                    + "default is a value like any other"
+                "27: error: the default of 'a' has to match the pattern [a-z]; change the default to an allowed value"
             ),
             (
                 "{a: {default: a, pattern: '(?i)a'}}",
@@ -112,49 +109,49 @@ struct ParameterFileTests {
                 "{a: {default: a, pattern: '[a'}}",
                 "39: error: 'pattern' has a '[' without its ']'; a literal one is \\["
             ),
-            ("{a: {default: \"a\\tb\"}}", "27: error: 'default' holds a control character, such as a line break"),
+            ("{a: {default: \"a\\tb\"}}", "27: error: 'default' contains a control character, such as a line break"),
             ("{a: {default: x, quiet: 2h}}", "37: error: 'quiet' has to be at most 1h"),
         ])
-    func faultyParameters(text: String, expected: String) {
+    func invalidParameters(text: String, expected: String) {
         #expect(parameters(text) == ["jwks.yaml:3:\(expected)"])
     }
 
-    @Test("A choice that stands twice is a warning")
+    @Test("a duplicate choice is a warning")
     func twice() {
         #expect(
             parameters("{a: {default: x, choices: [x, x]}}")
-                == ["jwks.yaml:3:43: warning: a choice stands twice; once is enough"])
+                == ["jwks.yaml:3:43: warning: a choice appears twice; remove one of them"])
     }
 
     @Test(
-        "A URL's places are parameters",
+        "a placeholder of a URL must be a parameter",
         arguments: [
             (
                 "https://a.example/{langauge}",
-                "has a place for 'langauge', and nothing is called so; did you mean '{language}'?"
+                "has the unknown placeholder '{langauge}'; did you mean '{language}'?"
             ),
-            ("https://a.example/{id}", "has a place for 'id', and nothing is called so; there is {language}"),
+            ("https://a.example/{id}", "has the unknown placeholder '{id}'; the placeholders here are {language}"),
             (
                 "https://a.example/{language.x}?{language.x}",
-                "looks with '{language.x}' into the parameter 'language'; a parameter is one text: write {language}"
+                "has '{language.x}', but the parameter 'language' has no fields; write {language}"
             ),
         ])
     func places(url: String, expected: String) {
         #expect(
-            faults(pipeline("parameters: {language: {default: en}}", source: "{url: '\(url)'}"))
+            errors(pipeline("parameters: {language: {default: en}}", source: "{url: '\(url)'}"))
                 == ["jwks.yaml:1:15: error: 'url' \(expected)"])
     }
 
-    @Test("Without parameters, what a place needs is said")
+    @Test("without parameters, the message explains how to declare one")
     func none() {
         #expect(
-            faults(pipeline(source: "{url: 'https://a.example/{id}'}")) == [
-                "jwks.yaml:1:15: error: 'url' has a place for 'id', and nothing is called so; declare 'id' below "
-                    + "'parameters'; a literal brace is %7B or %7D"
+            errors(pipeline(source: "{url: 'https://a.example/{id}'}")) == [
+                "jwks.yaml:1:15: error: 'url' has the unknown placeholder '{id}'; declare 'id' below "
+                    + "'parameters'; write a literal brace as %7B or %7D"
             ])
     }
 
-    @Test("Below 'each' there are parameters beside the item, which is not called as one of them")
+    @Test("each can use parameters, and its item must have another name")
     func each() {
         func text(_ name: String) -> String {
             pipeline(
@@ -162,55 +159,55 @@ struct ParameterFileTests {
                 source:
                     "{url: 'https://a.example/', each: {as: \(name), url: 'https://a.example/{item.id}?{language}'}}")
         }
-        #expect(faults(text("item")) == [])
+        #expect(errors(text("item")) == [])
         #expect(
-            faults(text("language")).contains {
-                $0.hasSuffix("'language' is the name of something around it; choose another name")
+            errors(text("language")).contains {
+                $0.hasSuffix("'language' is already used by a parameter or an outer 'each'; choose another name")
             })
     }
 
     @Test(
-        "A URL's braces hold names, behind the host",
+        "braces in a URL contain names, and follow the host",
         arguments: [
-            ("https://{language}.example/", "would have another host with another 'language'"),
-            ("https://a.example{language}", "would have another host with another 'language'"),
-            ("{language}", "would have another host with another 'language'"),
-            ("https://a.example/{language", "has a brace without its other one"),
-            ("https://a.example/language}", "has a brace without its other one"),
-            ("https://a.example/{}", "has braces around something that is no name"),
-            ("https://a.example/{a{b}}", "has braces around something that is no name"),
+            ("https://{language}.example/", "has the placeholder '{language}' before its path"),
+            ("https://a.example{language}", "has the placeholder '{language}' before its path"),
+            ("{language}", "has the placeholder '{language}' before its path"),
+            ("https://a.example/{language", "has an unbalanced brace"),
+            ("https://a.example/language}", "has an unbalanced brace"),
+            ("https://a.example/{}", "has braces around text that is not a name"),
+            ("https://a.example/{a{b}}", "has braces around text that is not a name"),
         ])
     func braces(url: String, expected: String) {
         let text = pipeline("parameters: {language: {default: en}}", source: "{url: '\(url)'}")
         #expect(load(pipeline: text).diagnostics.map(\.message) == ["'url' \(expected)"])
     }
 
-    @Test("A literal brace is percent-encoded, and other arguments of a command keep theirs")
+    @Test("a literal brace in a URL is percent-encoded, and in an argument it is unchanged")
     func literal() {
-        #expect(faults(pipeline(source: "{url: 'https://a.example/%7Bid%7D'}")) == [])
-        #expect(faults(pipeline(source: "{exec: [/usr/bin/awk, '{print $1}', '{id}']}")) == [])
+        #expect(errors(pipeline(source: "{url: 'https://a.example/%7Bid%7D'}")) == [])
+        #expect(errors(pipeline(source: "{exec: [/usr/bin/awk, '{print $1}', '{id}']}")) == [])
     }
 
-    @Test("With the defaults the path has to be whole")
+    @Test("a default must not make a path segment empty")
     func emptyDefault() {
         #expect(
-            faults(pipeline("parameters: {query: {default: ''}}", source: "{url: 'https://a.example/{query}/x'}"))
+            errors(pipeline("parameters: {query: {default: ''}}", source: "{url: 'https://a.example/{query}/x'}"))
                 == [
-                    "jwks.yaml:1:15: error: the default of 'query' would make a part of the URL's path empty, '.' or "
-                        + "'..', which is another path; give the parameter another default, or another place"
+                    "jwks.yaml:1:15: error: the default of 'query' would make a segment of the URL's path empty, '.' or "
+                        + "'..', which is another path; change the default, or move the placeholder"
                 ])
         #expect(
-            faults(pipeline("parameters: {query: {default: ''}}", source: "{url: 'https://a.example/x?q={query}'}"))
+            errors(pipeline("parameters: {query: {default: ''}}", source: "{url: 'https://a.example/x?q={query}'}"))
                 == [])
     }
 
-    @Test("A faulty parameter is one fault: the URL that uses it is not at fault too")
+    @Test("an invalid parameter is one error; the URL that uses it is not reported too")
     func once() {
         #expect(
-            faults(pipeline("parameters: {language: {default: x, choices: [y]}}", source: Self.source)).count == 1)
+            errors(pipeline("parameters: {language: {default: x, choices: [y]}}", source: Self.source)).count == 1)
     }
 
-    @Test("There are at most 64 parameters, 256 choices, and names of 64 bytes")
+    @Test("there are at most 64 parameters, 256 choices, and names of 64 bytes")
     func limits() {
         func many(_ count: Int) -> String {
             "{" + (0..<count).map { "p\($0): {default: x}" }.joined(separator: ", ") + "}"
@@ -226,7 +223,7 @@ struct ParameterFileTests {
         #expect(parameters("{\(String(repeating: "a", count: 65)): {default: x}}").count == 1)
     }
 
-    @Test("The default of a parameter whose name says that it is a secret is covered where a fault shows its line")
+    @Test("the excerpt of an error hides the default of a parameter with the name of a secret")
     func secret() {
         let text = pipeline(
             "parameters: {api-key: {default: opensesame, quiet: x}}", source: "{url: 'https://a.example/?k={api-key}'}")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-/// What `freshetctl cat` prints, and what `freshetctl edit` has checked.
+/// The files that `freshetctl cat` prints and `freshetctl edit` checks.
 @Suite struct PartsTests {
     private static let path = SearchPath(directories: ["/etc/freshet", "/usr/lib/freshet"])
 
@@ -13,13 +13,13 @@ import Testing
                 switch part.content {
                 case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
                 case .masked: "masked"
-                case .unreadable(let fault): "! \(fault.message)"
+                case .unreadable(let error): "! \(error.message)"
                 }
             return "\(part.file): \(content)"
         }
     }
 
-    @Test("a file above hides that below; drop-ins of both follow, by name, the higher of each name")
+    @Test("a file hides files of its name in later directories; the drop-ins of all directories follow, sorted by name")
     func order() {
         let top = "/etc/freshet/pipelines", below = "/usr/lib/freshet/pipelines"
         #expect(
@@ -31,24 +31,24 @@ import Testing
             ]) == ["\(top)/a.yaml: 1", "\(below)/a.yaml.d/10-x.yaml: 3", "\(top)/a.yaml.d/20-y.yaml: 4"])
     }
 
-    @Test("a mask is shown, and what would be laid over it is not; what cannot be read is named")
+    @Test("a mask is shown without its drop-ins, and an unreadable file is shown with its error")
     func masks() {
         let top = "/etc/freshet/pipelines"
         #expect(
             parts(["\(top)/a.yaml": .mask, "\(top)/a.yaml.d/x.yaml": .bytes([])]) == ["\(top)/a.yaml: masked"])
-        let fault = FileError(message: "no right")
+        let error = FileError(message: "no right")
         #expect(
-            parts(["\(top)/a.yaml": .bytes([]), "\(top)/a.yaml.d/x.yaml": .fault(fault)])
+            parts(["\(top)/a.yaml": .bytes([]), "\(top)/a.yaml.d/x.yaml": .error(error)])
                 == ["\(top)/a.yaml: ", "\(top)/a.yaml.d/x.yaml: ! no right"])
     }
 
-    @Test("a pipeline has a file if one is there that is not masked, the highest of its name")
+    @Test("the file of a pipeline is the first of its name, unless it is masked")
     func fileOfPipeline() {
         let top = "/etc/freshet/pipelines", below = "/usr/lib/freshet/pipelines"
         let entries: [String: InMemoryFileSystem.Entry] = [
             "\(top)/a.yaml": .bytes([]), "\(below)/a.yaml": .bytes([]), "\(below)/b.yaml": .bytes([]),
             "\(top)/c.yaml": .mask, "\(below)/c.yaml": .bytes([]), "\(top)/d.yaml.d/x.yaml": .bytes([]),
-            "\(top)/e.yaml": .fault(FileError(message: "no right")),
+            "\(top)/e.yaml": .error(FileError(message: "no right")),
         ]
         let loader = ConfigurationLoader(searchPath: Self.path, fileSystem: InMemoryFileSystem(entries))
         func file(_ name: String) -> String? { loader.file(ofPipeline: name) }
@@ -56,7 +56,7 @@ import Testing
         for name in ["c", "d", "f", "", "../pipelines/a"] { #expect(file(name) == nil, "\(name)") }
     }
 
-    @Test("the daemon's own files are a part as well")
+    @Test("the daemon's files are parts too")
     func daemon() {
         #expect(
             parts(
@@ -68,7 +68,7 @@ import Testing
 
     // MARK: Copies
 
-    private func faults(_ texts: [String: String], copies: [String: String]) -> [String] {
+    private func errors(_ texts: [String: String], copies: [String: String]) -> [String] {
         let machine = InMemoryFileSystem(texts: texts)
         let contents = copies.mapValues { copy in
             Result { () throws(FileError) in try machine.content(ofFile: copy, limit: 1 << 20) }
@@ -78,27 +78,27 @@ import Testing
         return loader.load().diagnostics.map { "\($0.file): \($0.message)" }
     }
 
-    private static let sound = "source: {file: /a}\ncache: {file: a}\n"
+    private static let valid = "source: {file: /a}\ncache: {file: a}\n"
 
-    @Test("a file is read from its copy, and faults name the file")
+    @Test("a file is read from its copy, and errors name the file")
     func replaced() {
         let file = "/etc/freshet/pipelines/a.yaml"
-        #expect(faults([file: Self.sound, "/tmp/a": "cache: {fiel: a}\n"], copies: [:]).isEmpty)
-        let found = faults([file: Self.sound, "/tmp/a": Self.sound + "evry: 1\n"], copies: [file: "/tmp/a"])
+        #expect(errors([file: Self.valid, "/tmp/a": "cache: {fiel: a}\n"], copies: [:]).isEmpty)
+        let found = errors([file: Self.valid, "/tmp/a": Self.valid + "evry: 1\n"], copies: [file: "/tmp/a"])
         #expect(found.count == 1 && found[0].hasPrefix("\(file): unknown key 'evry'"))
     }
 
-    @Test("a file that is not there yet counts, in a directory that is not there yet")
+    @Test("a copy may be of a file and a directory that do not exist yet")
     func added() {
         let file = "/etc/freshet/pipelines/b.yaml"
-        // It wants the name of another's file.
-        let found = faults(
-            ["/usr/lib/freshet/pipelines/a.yaml": Self.sound, "/tmp/b": Self.sound], copies: [file: "/tmp/b"])
-        #expect(found.contains { $0.hasPrefix(file) && $0.contains("is the cache file of pipeline 'a' too") })
+        // It has the same cache file as another pipeline.
+        let found = errors(
+            ["/usr/lib/freshet/pipelines/a.yaml": Self.valid, "/tmp/b": Self.valid], copies: [file: "/tmp/b"])
+        #expect(found.contains { $0.hasPrefix(file) && $0.contains("is also the cache file of pipeline 'a'") })
         let dropIn = "/etc/freshet/pipelines/a.yaml.d/override.yaml"
         #expect(
-            faults(
-                ["/usr/lib/freshet/pipelines/a.yaml": Self.sound, "/tmp/c": "cache: {file: 3/4}\n"],
+            errors(
+                ["/usr/lib/freshet/pipelines/a.yaml": Self.valid, "/tmp/c": "cache: {file: 3/4}\n"],
                 copies: [dropIn: "/tmp/c"]
             ).contains { $0.hasPrefix(dropIn) })
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A pipeline's file")
 struct PipelineFileTests {
-    @Test("The smallest useful pipeline is read, and what it leaves out has its default")
+    @Test("the smallest useful pipeline is read, with defaults for missing keys")
     func smallest() throws {
         let configuration = load(
             pipeline: """
@@ -25,7 +25,7 @@ struct PipelineFileTests {
         #expect(configuration.files == ["jwks": ["/etc/freshet/pipelines/jwks.yaml"]])
     }
 
-    @Test("Every key is read")
+    @Test("every key is read")
     func everyKey() throws {
         let configuration = load(
             pipeline: """
@@ -71,7 +71,7 @@ struct PipelineFileTests {
         #expect(configuration.pipelines == [expected])
     }
 
-    @Test("A command is a list with an absolute path first; a file is an absolute path")
+    @Test("a command is a list that begins with an absolute path; a file is an absolute path")
     func otherSources() {
         let command = load(pipeline: pipeline(source: "{exec: [/usr/bin/printf, '%s', \"\"]}"))
         #expect(command.pipelines.first?.source == .command(["/usr/bin/printf", "%s", ""]))
@@ -79,48 +79,49 @@ struct PipelineFileTests {
         #expect(file.pipelines.first?.source == .file("/etc/hosts"))
     }
 
-    @Test("A transform may stand below the source, but not at two places")
+    @Test("transform may be below source or at the top, but not both")
     func transforms() {
         let below = load(pipeline: pipeline(source: "{url: http://a.example/, transform: .x}"))
         #expect(below.pipelines.first?.transform == ".x")
         #expect(
-            faults(pipeline("transform: .y", source: "{url: http://a.example/, transform: .x}")) == [
-                "jwks.yaml:1:34: error: two transforms, here and at the top of the file; join the programs with '|' "
+            errors(pipeline("transform: .y", source: "{url: http://a.example/, transform: .x}")) == [
+                "jwks.yaml:1:34: error: there is a 'transform' here and one at the top of the file; join the programs "
+                    + "with '|' "
                     + "and keep one (see jwks.yaml:3:1)"
             ])
     }
 
     @Test(
-        "Values of the wrong kind are refused at their place, with the remedy",
+        "invalid values are errors at their location, with the remedy",
         arguments: [
             ("refresh: {every: fifteen}", "3:18: error: 'every' has to be a duration such as 15min, not 'fifteen'"),
             (
                 "refresh: {every: 15mins}",
-                "3:18: error: 'every' has the unknown unit of time 'mins'; did you mean 'min'?"
+                "3:18: error: 'every' has the unknown time unit 'mins'; did you mean 'min'?"
             ),
             ("refresh: {every: 500ms}", "3:18: error: 'every' has to be at least 1s"),
             ("refresh: {every: -1}", "3:18: error: 'every' must not be negative"),
-            ("refresh: {every: 101y}", "3:18: error: 'every' is longer than the longest duration, 100 years"),
+            ("refresh: {every: 101y}", "3:18: error: 'every' is longer than 100 years"),
             (
                 "refresh: {every: 99999999999999999999y}",
-                "3:18: error: 'every' is too large a number: '99999999999999999999y'"
+                "3:18: error: 'every' has a number that is too large: '99999999999999999999y'"
             ),
             (
                 "refresh: {every: [1min]}", "3:18: error: 'every' has to be a duration such as 15min, not a list"
             ),
             (
                 "refresh: {deadline: infinity}",
-                "3:21: error: 'deadline' must end some day; 'infinity' is not allowed here; choose a duration"
+                "3:21: error: 'deadline' cannot be 'infinity'; choose a finite duration"
             ),
             (
                 "refresh: {needs-network: yes}",
-                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true, in small letters and "
+                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true, in lower case and "
                     + "without quotes"
             ),
             (
                 "refresh: {needs-network: 192.0.2.300}",
-                "3:26: error: 'needs-network' has to be an IPv4 or IPv6 address, not '192.0.2.300'; names are not "
-                    + "looked up here, and brackets, ports and interfaces have no place in it"
+                "3:26: error: 'needs-network' has to be an IPv4 or IPv6 address, not '192.0.2.300'; write an address "
+                    + "without brackets, port and interface; host names are not allowed here"
             ),
             (
                 "refresh: {budget: 500}",
@@ -129,11 +130,11 @@ struct PipelineFileTests {
             ),
             (
                 "refresh: {budget: 0/day}",
-                "3:19: error: 'budget' needs a number from 1 to 1000000 in front of the slash, not '0'"
+                "3:19: error: 'budget' needs a number from 1 to 1000000 before the slash, not '0'"
             ),
             (
                 "refresh: {budget: 1000001/day}",
-                "3:19: error: 'budget' needs a number from 1 to 1000000 in front of the slash, not '1000001'"
+                "3:19: error: 'budget' needs a number from 1 to 1000000 before the slash, not '1000001'"
             ),
             (
                 "refresh: {when-running: restrat}",
@@ -146,68 +147,76 @@ struct PipelineFileTests {
             ),
             (
                 "refresh: {on: operator}",
-                "3:15: error: 'on' need not name 'operator'; the operator is always heard: leave it out"
+                "3:15: error: 'on' does not accept 'operator'; leave it out: every pipeline receives requests of the "
+                    + "operator"
             ),
-            ("refresh: {on: [start, start]}", "3:23: warning: 'start' stands twice; once is enough"),
-            ("refresh: {files: [/a, /b, /a]}", "3:27: warning: '/a' stands twice; once is enough"),
+            ("refresh: {on: [start, start]}", "3:23: warning: 'on' names 'start' twice; remove one of them"),
+            ("refresh: {files: [/a, /b, /a]}", "3:27: warning: 'files' names '/a' twice; remove one of them"),
             (
                 "refresh: {files: [/a, b]}",
-                "3:23: error: 'files' has to be an absolute path, not 'b'; begin it with '/': the service runs in a "
-                    + "directory of its own"
+                "3:23: error: 'files' has to be an absolute path, not 'b'; begin it with '/': the service has its own "
+                    + "working directory"
             ),
-            ("refresh: {files: /a/../b}", "3:18: error: 'files' must not hold '..'; write the path out"),
-            ("refresh: {files: /a//b}", "3:18: error: 'files' holds an empty name or '.'; leave it out"),
-            ("refresh: {files: /a/}", "3:18: error: 'files' ends in '/'; leave that out, for a directory too"),
+            ("refresh: {files: /a/../b}", "3:18: error: 'files' must not contain '..'; write the path without '..'"),
+            ("refresh: {files: /a//b}", "3:18: error: 'files' contains an empty name or '.'; remove it"),
+            (
+                "refresh: {files: /a/}",
+                "3:18: error: 'files' ends in '/'; remove the '/', also from the path of a "
+                    + "directory"
+            ),
             (
                 "refresh: {files: /}",
-                "3:18: error: 'files' cannot be the root directory; name what matters below it"
+                "3:18: error: 'files' cannot be the root directory; use a file or directory below it"
             ),
             (
                 "refresh:",
-                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, after, "
+                "3:9: error: 'refresh' has to contain keys with values, not an empty value; its keys are on, files, "
+                    + "dbus, after, "
                     + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, honour-origin, "
                     + "deadline, retry, budget, "
                     + "needs-network"
             ),
             (
                 "description:",
-                "3:13: error: 'description' has no value; it has to be one line of text; to have the default, leave the "
+                "3:13: error: 'description' has no value; it has to be one line of text; for the default, leave the "
                     + "key out"
             ),
             ("transform: ' '", "3:12: error: 'transform' is an empty program; leave the key out"),
             (
                 "check: {max-bytes: 64MB}",
-                "3:20: error: 'max-bytes' has the unknown unit of size 'MB'; write M or MiB, which is 2^20 bytes"
+                "3:20: error: 'max-bytes' has the unknown size unit 'MB'; write M or MiB, which is 2^20 bytes"
             ),
             ("check: {max-bytes: 9E}", "3:20: error: 'max-bytes' is larger than 8 EiB"),
             ("check: {max-bytes: 0}", "3:20: error: 'max-bytes' has to be at least 1"),
             ("check: {max-bytes: 1.5}", "3:20: error: 'max-bytes' has to be a whole number of bytes"),
             (
                 "check: {min-bytes: 2M, max-bytes: 1M}",
-                "3:20: error: 'min-bytes' is more than 'max-bytes', 1M (see jwks.yaml:3:24)"
+                "3:20: error: 'min-bytes' is greater than 'max-bytes' (1M); lower 'min-bytes', or raise 'max-bytes' "
+                    + "(see jwks.yaml:3:24)"
             ),
             (
                 "check: {min-bytes: 65M}",
-                "3:20: error: 'min-bytes' is more than 'max-bytes', 64M; that is the default: configure 'max-bytes' too"
+                "3:20: error: 'min-bytes' is greater than 'max-bytes' (64M); 64M is the default of 'max-bytes': set "
+                    + "'max-bytes' too"
             ),
-            ("check: {type: text/*}", "3:15: error: 'type' must not hold a '*'; list the types that are expected"),
+            ("check: {type: text/*}", "3:15: error: 'type' must not contain '*'; list the expected types"),
             ("check: {type: json}", "3:15: error: 'type' has to be a media type such as application/json, not 'json'"),
-            ("check: {type: []}", "3:15: error: 'type' is an empty list; to allow any, leave it out"),
+            ("check: {type: []}", "3:15: error: 'type' is an empty list; leave it out to allow every type"),
         ])
     func wrongValues(line: String, expected: String) {
-        #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+        #expect(errors(pipeline(line)) == ["jwks.yaml:\(expected)"])
     }
 
-    @Test("Of the files that a pipeline listens to there may be 64", arguments: [(64, 0), (65, 1)])
+    @Test("refresh.files accepts at most 64 paths", arguments: [(64, 0), (65, 1)])
     func mostFiles(count: Int, expected: Int) {
         let paths = (1...count).map { "/srv/\($0)" }.joined(separator: ", ")
-        let found = faults(pipeline("refresh: {files: [\(paths)]}"))
+        let found = errors(pipeline("refresh: {files: [\(paths)]}"))
         #expect(found.count == expected)
         #expect(found.allSatisfy { $0.contains("'files' has more than 64 paths") })
     }
 
     @Test(
-        "The cache's file and mode are refused where they could do harm",
+        "dangerous names and modes of the cache file are errors",
         arguments: [
             (
                 "{file: a/b}",
@@ -215,52 +224,56 @@ struct PipelineFileTests {
             ),
             ("{file: ..}", "'file' must not begin with a '.'; choose a visible name"),
             ("{file: \"a\\0b\"}", "'file' has to be a file name without control characters"),
-            ("{file: a, mode: 0644}", "'mode' needs quotes; write \"0644\": without them YAML reads a number"),
+            ("{file: a, mode: 0644}", "'mode' needs quotes; write \"0644\": without quotes, YAML reads a number"),
             (
                 "{file: a, mode: '4755'}",
-                "'mode' has bits beyond 0777; the cache has no use for set-user-id and its like"
+                "'mode' has bits beyond 0777; remove the set-user-ID, set-group-ID and sticky bits"
             ),
-            ("{file: a, mode: '0044'}", "'mode' takes the right to read from the service itself; add 0400"),
+            ("{file: a, mode: '0044'}", "'mode' does not let the service itself read the copy; add 0400"),
             ("{file: a, mode: '0888'}", "'mode' has to be three or four octal digits such as \"0644\", not '0888'"),
             ("{file: a, keep: 0}", "'keep' has to be a number from 1 to 1000, not '0'"),
-            ("{keep: 1}", "'cache' has no 'file'; name the file that readers open: cache: {file: name.json}"),
+            (
+                "{keep: 1}",
+                "'cache' has no 'file'; add the name of the file that readers open: cache: {file: "
+                    + "name.json}"
+            ),
         ])
     func cacheRules(cache: String, expected: String) {
-        let faults = load(pipeline: "source: {file: /x}\ncache: \(cache)\n").diagnostics
-        #expect(faults.map { [$0.message, $0.remedy].compactMap { $0 }.joined(separator: "; ") } == [expected])
-        #expect(faults.allSatisfy { $0.line == 2 && $0.severity == .error })
+        let errors = load(pipeline: "source: {file: /x}\ncache: \(cache)\n").diagnostics
+        #expect(errors.map { [$0.message, $0.remedy].compactMap { $0 }.joined(separator: "; ") } == [expected])
+        #expect(errors.allSatisfy { $0.line == 2 && $0.severity == .error })
     }
 
-    @Test("A file name is at most 200 bytes")
+    @Test("a file name has at most 200 bytes")
     func longestFileName() {
         func load(_ count: Int) -> Configuration {
             FreshetConfigurationTests.load(
                 pipeline: "source: {file: /x}\ncache: {file: \(String(repeating: "x", count: count))}")
         }
-        #expect(load(200).isSound)
+        #expect(load(200).isValid)
         #expect(load(201).diagnostics.map(\.message) == ["'file' is longer than 200 bytes"])
     }
 
     @Test(
-        "Sources that cannot be meant are refused",
+        "invalid sources are errors",
         arguments: [
             ("{}", "'source' has none of 'url', 'file', 'exec' and 'pipeline'"),
             ("{url: https://a.example/, file: /x}", "'file' and 'url' exclude each other"),
             ("{file: x}", "'file' has to be an absolute path, not 'x'"),
-            ("{file: /x/}", "'file' names a directory"),
+            ("{file: /x/}", "'file' is a directory"),
             ("{exec: uname -r}", "'exec' has to be a list, not text"),
             ("{exec: []}", "'exec' is an empty list"),
             ("{exec: [uname]}", "'exec' has to be an absolute path, not 'uname'"),
-            ("{file: /x, headers: {A: b}}", "'headers' belong to a 'url', and the source is 'file'"),
-            ("{url: https://a.example/, headers: {'A:': b}}", "'A:' is not the name of a header"),
-            ("{url: https://a.example/, headers: {Range: b}}", "'Range' is a header that Freshet sets by itself"),
+            ("{file: /x, headers: {A: b}}", "'headers' need a 'url', but the source is 'file'"),
+            ("{url: https://a.example/, headers: {'A:': b}}", "'A:' is not a valid header name"),
+            ("{url: https://a.example/, headers: {Range: b}}", "'Range' is a header that Freshet sets itself"),
             (
                 "{url: https://a.example/, headers: {A: b, a: c}}",
-                "the header 'a' stands twice, since case does not matter"
+                "the header 'a' appears twice: header names ignore case"
             ),
             (
                 "{url: https://a.example/, headers: {A: \"b\\r\\nC: d\"}}",
-                "'A' holds a line break, a control character or one that is not ASCII"
+                "'A' contains a line break, a control character or a character that is not ASCII"
             ),
         ])
     func wrongSources(source: String, expected: String) {
@@ -268,17 +281,17 @@ struct PipelineFileTests {
     }
 
     @Test(
-        "URLs are checked, and the message does not repeat them",
+        "invalid URLs are errors, and the message does not repeat them",
         arguments: [
             ("ftp://a.example/", "has to begin with https:// or http://"),
             ("/jwks.json", "has to be an absolute URL"),
             ("https://", "has no host"),
             ("https://:80/", "has no host"),
-            ("https://joe:secret@a.example/", "names a user or a password"),
-            ("https://a.example/a b", "holds a space, a control character or one that is not ASCII"),
-            ("https://bücher.example/", "holds a space, a control character or one that is not ASCII"),
-            ("https://a.example/{lang}", "has a place for 'lang', and nothing is called so"),
-            ("https://a.example/\\", "holds the character '\\'"),
+            ("https://joe:secret@a.example/", "contains a user name or a password"),
+            ("https://a.example/a b", "contains a space, a control character or a character that is not ASCII"),
+            ("https://bücher.example/", "contains a space, a control character or a character that is not ASCII"),
+            ("https://a.example/{lang}", "has the unknown placeholder '{lang}'"),
+            ("https://a.example/\\", "contains the character '\\'"),
             ("https://a.example/%zz", "has a '%' without two hexadecimal digits"),
             ("https://a.example/#part", "has a fragment, which is never sent"),
             ("https://a.example:99999/", "has a port that is not a number from 1 to 65535"),
@@ -289,8 +302,8 @@ struct PipelineFileTests {
             ("https://[::1/", "has a '[' without a ']'"),
             ("https://[fe80]/", "has no IPv6 address between its brackets"),
             ("https://::1/", "has no host"),
-            ("https://a..example/", "has a host that is not a host name"),
-            ("https://a!b.example/", "has a host that is not a host name"),
+            ("https://a..example/", "has an invalid host name"),
+            ("https://a!b.example/", "has an invalid host name"),
         ])
     func urls(url: String, expected: String) {
         let diagnostics = load(pipeline: pipeline(source: "{url: '\(url)'}")).diagnostics
@@ -298,16 +311,16 @@ struct PipelineFileTests {
         #expect(!diagnostics.map { $0.text() }.joined().contains("secret"))
     }
 
-    @Test("Headers are at most 64, and a value at most 8 KiB")
+    @Test("there are at most 64 headers, and a value has at most 8 KiB")
     func headerLimits() {
         func load(count: Int, length: Int = 1) -> Configuration {
             let headers = (0..<count).map { "    X-\($0): \(String(repeating: "v", count: length))\n" }.joined()
             return FreshetConfigurationTests.load(
                 pipeline: "cache: {file: x}\nsource:\n  url: http://a.example\n  headers:\n\(headers)")
         }
-        #expect(load(count: 64).isSound)
-        #expect(!load(count: 65).isSound)
-        #expect(load(count: 1, length: 8192).isSound)
-        #expect(!load(count: 1, length: 8193).isSound)
+        #expect(load(count: 64).isValid)
+        #expect(!load(count: 65).isValid)
+        #expect(load(count: 1, length: 8192).isValid)
+        #expect(!load(count: 1, length: 8193).isValid)
     }
 }

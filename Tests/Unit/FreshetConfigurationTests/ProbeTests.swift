@@ -3,13 +3,13 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Probes of the network")
+@Suite("refresh.needs-network with a probe")
 struct ProbeTests {
     private func need(_ text: String) -> NetworkNeed? {
         load(pipeline: pipeline("refresh: {needs-network: \(text)}")).policy?.needsNetwork
     }
 
-    @Test("A probe is a URL, with the status that it has to answer with or without")
+    @Test("a probe is a URL, with or without an expected status")
     func probe() {
         #expect(
             need("{probe: 'https://probe.example/204?x=1'}")
@@ -27,16 +27,16 @@ struct ProbeTests {
     }
 
     @Test(
-        "Faults have their places",
+        "errors have their location",
         arguments: [
             (
                 "{}",
-                "3:26: error: 'needs-network' has no 'probe'; name a URL that answers with no redirect: probe: "
+                "3:26: error: 'needs-network' has no 'probe'; add a URL that answers without a redirect: probe: "
                     + "https://…; or write true, false or an address"
             ),
             (
                 "{status: 204}",
-                "3:26: error: 'needs-network' has no 'probe'; name a URL that answers with no redirect: probe: "
+                "3:26: error: 'needs-network' has no 'probe'; add a URL that answers without a redirect: probe: "
                     + "https://…; or write true, false or an address"
             ),
             (
@@ -49,7 +49,7 @@ struct ProbeTests {
             ),
             (
                 "{probe: 'https://me:secret@probe.example/'}",
-                "3:34: error: 'probe' names a user or a password; remove what stands before '@': a probe carries no "
+                "3:34: error: 'probe' contains a user name or a password; remove the part before '@': a probe sends no "
                     + "credentials"
             ),
             ("{probe: [a]}", "3:34: error: 'probe' has to be a URL such as https://example.com/204, not a list"),
@@ -78,13 +78,13 @@ struct ProbeTests {
                 "3:26: error: 'needs-network' has to be true, false, an address or {probe: URL}, not a list"
             ),
         ])
-    func faults(text: String, expected: String) {
+    func errors(text: String, expected: String) {
         #expect(
-            FreshetConfigurationTests.faults(pipeline("refresh: {needs-network: \(text)}")) == ["jwks.yaml:\(expected)"]
+            FreshetConfigurationTests.errors(pipeline("refresh: {needs-network: \(text)}")) == ["jwks.yaml:\(expected)"]
         )
     }
 
-    @Test("A drop-in lays a status beside the probe, or takes the probe away")
+    @Test("a drop-in adds a status to the probe, or removes the probe")
     func dropIns() {
         func need(_ dropIn: String) -> NetworkNeed? {
             load([
@@ -99,7 +99,7 @@ struct ProbeTests {
         #expect(need("refresh: {needs-network: null}") == .bySource)
     }
 
-    @Test("The daemon's probe is for pipelines that need the network by their source and say nothing of it")
+    @Test("the daemon's probe applies to pipelines with a network source and without needs-network")
     func daemonDefault() {
         let configuration = load([
             "freshet.yaml": "network-probe: http://probe.example/204\n",
@@ -116,7 +116,7 @@ struct ProbeTests {
         let probes = configuration.pipelines.map { $0.refresh.needsNetwork.probe?.host }
         #expect(configuration.pipelines.map(\.name) == ["command", "own", "silent", "word"])
         #expect(probes == [nil, "b.example", "probe.example", nil])
-        let faulty = load(["freshet.yaml": "network-probe: true\n"])
-        #expect(!faulty.isDaemonSound)
+        let invalid = load(["freshet.yaml": "network-probe: true\n"])
+        #expect(!invalid.isDaemonValid)
     }
 }

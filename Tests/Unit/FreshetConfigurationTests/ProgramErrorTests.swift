@@ -3,12 +3,12 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Programs with faults")
+@Suite("Programs with errors")
 struct ProgramErrorTests {
-    func refusing(_ faults: [ProgramError], _ texts: [String: String]) -> Configuration {
+    func addingProgramErrors(_ errors: [ProgramError], _ texts: [String: String]) -> Configuration {
         let loader = ConfigurationLoader(
             searchPath: SearchPath(directories: ["/c"]), fileSystem: InMemoryFileSystem(texts: texts))
-        return loader.refusing(faults, in: loader.load())
+        return loader.addingProgramErrors(errors, in: loader.load())
     }
 
     let texts = [
@@ -18,9 +18,9 @@ struct ProgramErrorTests {
         "/c/pipelines/c.yaml": "source: {file: /c, transform: '.c['}\ncache: {file: c}\n",
     ]
 
-    @Test("The fault stands where the program does, in the drop-in that counts too; other pipelines stay")
+    @Test("the error is at the location of the program, also in a drop-in; other pipelines stay valid")
     func places() {
-        let configuration = refusing(
+        let configuration = addingProgramErrors(
             [
                 ProgramError(pipeline: "a", program: ".a[", message: "no end"),
                 ProgramError(pipeline: "b", program: ".x[", message: "no end"),
@@ -28,40 +28,41 @@ struct ProgramErrorTests {
         #expect(
             configuration.diagnostics.map { $0.text() } == [
                 """
-                /c/pipelines/a.yaml:3:12: error: 'transform' is not a program that jq understands: no end
+                /c/pipelines/a.yaml:3:12: error: 'transform' is not a valid jq program: no end
                     3 | transform: '.a['
                       |            ^
                 """,
                 """
-                /c/pipelines/b.yaml.d/x.yaml:1:13: error: 'jq' is not a program that jq understands: no end
+                /c/pipelines/b.yaml.d/x.yaml:1:13: error: 'jq' is not a valid jq program: no end
                     1 | check: {jq: '.x['}
                       |             ^
                 """,
             ])
-        #expect(!configuration.isSound)
+        #expect(!configuration.isValid)
         #expect(configuration.pipelines.map(\.name) == ["c"])
-        #expect(configuration.faulty.keys.sorted() == ["a", "b"])
+        #expect(configuration.invalid.keys.sorted() == ["a", "b"])
     }
 
-    @Test("A transform of the source is found as well")
+    @Test("a transform of the source is found too")
     func sourceTransform() {
-        let configuration = refusing([ProgramError(pipeline: "c", program: ".c[", message: "no end")], texts)
+        let configuration = addingProgramErrors([ProgramError(pipeline: "c", program: ".c[", message: "no end")], texts)
         #expect(
-            configuration.faulty["c"]?.map { $0.text() } == [
+            configuration.invalid["c"]?.map { $0.text() } == [
                 """
-                /c/pipelines/c.yaml:1:31: error: 'transform' is not a program that jq understands: no end
+                /c/pipelines/c.yaml:1:31: error: 'transform' is not a valid jq program: no end
                     1 | source: {file: /c, transform: '.c['}
                       |                               ^
                 """
             ])
     }
 
-    @Test("A program that is not in the files any more is still a fault")
+    @Test("a program that is no longer in the files is still an error")
     func changed() {
-        let configuration = refusing([ProgramError(pipeline: "c", program: ".old[", message: "no end")], texts)
+        let configuration = addingProgramErrors(
+            [ProgramError(pipeline: "c", program: ".old[", message: "no end")], texts)
         #expect(
             configuration.diagnostics.map { $0.text() } == [
-                "/c/pipelines/c.yaml: error: a jq program has a fault: no end"
+                "/c/pipelines/c.yaml: error: a jq program is not valid: no end"
             ])
         #expect(configuration.pipelines.map(\.name) == ["a", "b"])
     }

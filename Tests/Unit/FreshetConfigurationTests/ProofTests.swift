@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Sums, signatures and programs in a pipeline's file")
+@Suite("Checksums, signatures and programs in a pipeline's file")
 struct ProofTests {
     private static let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
     private static let source = "{url: https://a.example/pool/x.gz}"
@@ -18,13 +18,13 @@ struct ProofTests {
         return try #require(configuration.pipelines.first).check
     }
 
-    private func fault(_ check: String, source: String = ProofTests.source, more: String = "") -> String? {
-        let faults = texts(load(check, source: source, more: more).diagnostics)
-        #expect(faults.count == 1, "\(faults)")
-        return faults.first
+    private func error(_ check: String, source: String = ProofTests.source, more: String = "") -> String? {
+        let errors = texts(load(check, source: source, more: more).diagnostics)
+        #expect(errors.count == 1, "\(errors)")
+        return errors.first
     }
 
-    @Test("A list of sums is a URL, or a URL and what the list calls the file")
+    @Test("a list of checksums is a URL, or a URL with the file's name in the list")
     func sums() throws {
         let list = HTTPSource(url: "https://b.example/SUMS", host: "b.example")
         #expect(try rules("{sha256: https://b.example/SUMS}").sha256 == ChecksumRule(list: list))
@@ -34,7 +34,7 @@ struct ProofTests {
         #expect(try rules("{}").sha256 == nil)
     }
 
-    @Test("A signature is that of a key, or of a key's file, beside the data or where it is said to be")
+    @Test("a signature has a key or a key file, and a derived or configured URL")
     func signatures() throws {
         let key = try MinisignKey(Self.key)
         #expect(try rules("{minisign: \(Self.key)}").minisign == SignatureRule(.key(key)))
@@ -45,7 +45,7 @@ struct ProofTests {
                     .file("/etc/k.pub"), signature: HTTPSource(url: "https://b.example/s", host: "b.example")))
     }
 
-    @Test("A program is a command with its arguments, literally, and a time limit")
+    @Test("a program is a command with literal arguments and a time limit")
     func programs() throws {
         #expect(
             try rules("{exec: [/usr/lib/check, '{id}'], timeout: 2min}").exec
@@ -54,7 +54,7 @@ struct ProofTests {
         #expect(try !rules("{exec: [/x]}").readsContent)
     }
 
-    @Test("Each of them makes another copy: what was known of the one before is not asked for conditionally")
+    @Test("a changed check changes the binding, so the next request is not conditional")
     func binding() throws {
         let checks = [
             "{}", "{sha256: https://b/c}", "{sha256: https://b/d}", "{sha256: {url: https://b/d, name: e}}",
@@ -63,13 +63,13 @@ struct ProofTests {
         ]
         let bindings = try checks.map { try #require(load($0).pipelines.first).validatorBinding() }
         #expect(Set(bindings).count == checks.count)
-        // How long a program may take does not matter for what it says.
+        // The time limit of a program does not change its result.
         let slow = try #require(load("{exec: [/x], timeout: 1h}").pipelines.first).validatorBinding()
         #expect(slow == bindings[7])
     }
 
     @Test(
-        "A fault names the place and the remedy",
+        "an error has a location and a remedy",
         arguments: [
             (
                 "{sha256: SHA256SUMS}",
@@ -77,16 +77,16 @@ struct ProofTests {
             ),
             (
                 "{sha256: {name: x}}",
-                "3:17: error: 'sha256' has no 'url'; say where the list of sums is: url: https://…/SHA256SUMS"
+                "3:17: error: 'sha256' has no 'url'; add the URL of the list of checksums: url: https://…/SHA256SUMS"
             ),
             (
                 "{sha256: {url: https://b/c, name: ''}}",
-                "3:42: error: 'name' is empty; write what the list calls the file"
+                "3:42: error: 'name' is empty; write the file's name as in the list"
             ),
             (
                 "{sha256: 'https://b/{version}'}",
-                "3:17: error: 'sha256' has a place for 'version', and nothing is called so; declare 'version' below "
-                    + "'parameters'; a literal brace is %7B or %7D"
+                "3:17: error: 'sha256' has the unknown placeholder '{version}'; declare 'version' below "
+                    + "'parameters'; write a literal brace as %7B or %7D"
             ),
             (
                 "{minisign: RWQf}",
@@ -95,7 +95,7 @@ struct ProofTests {
             ),
             (
                 "{minisign: {url: https://b/c}}",
-                "3:19: error: 'minisign' has no 'key'; write the publisher's public key, the line that begins with RW, "
+                "3:19: error: 'minisign' has no 'key'; add the publisher's public key, the line that begins with RW, "
                     + "or the path of its file as 'key-file'"
             ),
             (
@@ -104,53 +104,52 @@ struct ProofTests {
             ),
             (
                 "{exec: bin/x}",
-                "3:15: error: 'exec' has to be a list, not text; write [/usr/bin/program, argument]; there is no shell "
-                    + "that would divide a line into words"
+                "3:15: error: 'exec' has to be a list, not text; write [/usr/bin/program, argument]; Freshet uses no "
+                    + "shell to split a line into words"
             ),
             (
                 "{timeout: 3s}",
-                "3:9: error: 'timeout' is for 'exec', and there is none; leave it out; how long a run may take says "
-                    + "refresh.deadline"
+                "3:9: error: 'timeout' needs 'exec'; leave it out; 'refresh.deadline' limits the time of a run"
             ),
             ("{exec: [/x], timeout: 2h}", "3:30: error: 'timeout' has to be at most 1h"),
         ])
-    func faults(_ check: String, _ text: String) throws {
-        let found = try #require(fault(check))
+    func errors(_ check: String, _ text: String) throws {
+        let found = try #require(error(check))
         #expect(found.hasPrefix("jwks.yaml:\(text)"), "\(found)")
     }
 
     @Test(
-        "What is no answer of one request has no sum and no signature",
+        "a source with several requests or without a URL has no checksum and no signature",
         arguments: [
             ("{file: /a}", "the source is 'file'"), ("{exec: [/a]}", "the source is 'exec'"),
-            ("{url: https://a/b, pages: {next: link}}", "'pages' asks for several"),
-            ("{url: https://a/b, each: {as: x, url: 'https://a/{x.id}'}}", "'each' asks several"),
+            ("{url: https://a/b, pages: {next: link}}", "'pages' makes several requests"),
+            ("{url: https://a/b, each: {as: x, url: 'https://a/{x.id}'}}", "'each' makes several requests"),
         ])
     func shapes(_ source: String, _ obstacle: String) throws {
         for check in ["{sha256: https://b/c}", "{minisign: \(Self.key)}"] {
             let key = check.dropFirst().prefix { $0 != ":" }
-            let found = try #require(fault(check, source: source))
+            let found = try #require(error(check, source: source))
             #expect(
                 found
-                    == "jwks.yaml:3:9: error: '\(key)' is for the answer of one 'url' that is asked once, and \(obstacle); "
-                    + "leave it out; a program of yours can look at any copy: exec: [/usr/lib/program]")
+                    == "jwks.yaml:3:9: error: '\(key)' needs a single request to a 'url', but \(obstacle); "
+                    + "leave it out; your own program can check any copy: exec: [/usr/lib/program]")
         }
         #expect(load("{exec: [/x]}", source: source).diagnostics == [])
     }
 
-    @Test("A URL without a file's name says nothing of where its signature is")
+    @Test("a URL without a file name needs the URL of the signature")
     func noFileName() throws {
         let bare = "{url: https://a.example/}"
-        let found = try #require(fault("{minisign: \(Self.key)}", source: bare))
+        let found = try #require(error("{minisign: \(Self.key)}", source: bare))
         #expect(
             found
-                == "jwks.yaml:3:9: error: the URL of the source names no file that '.minisig' could follow; say where the "
-                + "signature is: minisign: {key: RW…, url: https://…}")
+                == "jwks.yaml:3:9: error: the URL of the source does not end in a file name, to which '.minisig' would "
+                + "be added; add the URL of the signature: minisign: {key: RW…, url: https://…}")
         #expect(load("{minisign: {key: \(Self.key), url: https://b/c}}", source: bare).diagnostics == [])
         #expect(load("{sha256: https://b/c}", source: bare).diagnostics == [])
     }
 
-    @Test("A place for a parameter stands in it as in the source; a default that spoils it is a fault")
+    @Test("the URL of a checksum may have placeholders, and an invalid default is an error")
     func places() throws {
         let parameters = "parameters: {version: {default: '1'}}\n"
         let configuration = load("{sha256: 'https://b/{version}/SUMS'}", more: parameters)
@@ -159,13 +158,13 @@ struct ProofTests {
         #expect(
             definition.validatorBinding(with: ParameterValues(["version": "1"]))
                 != definition.validatorBinding(with: ParameterValues(["version": "2"])))
-        #expect(definition.fault(with: ParameterValues(["version": ".."]))?.parameter == "version")
+        #expect(definition.error(with: ParameterValues(["version": ".."]))?.parameter == "version")
         #expect(
-            try #require(fault("{sha256: 'https://b/{version}/SUMS'}", more: "parameters: {version: {default: ''}}\n"))
-                .contains("the default of 'version' would make a part of the URL's path empty"))
+            try #require(error("{sha256: 'https://b/{version}/SUMS'}", more: "parameters: {version: {default: ''}}\n"))
+                .contains("the default of 'version' would make a segment of the URL's path empty"))
     }
 
-    @Test("A secret in its URL is one of the pipeline's, and what is asked elsewhere needs the network")
+    @Test("a secret in the URL of a checksum is redacted, and a remote URL needs the network")
     func secrets() throws {
         let definition = try #require(
             load("{sha256: 'https://b/SUMS?token=s3cret'}", source: "{url: http://127.0.0.1/x}").pipelines.first)

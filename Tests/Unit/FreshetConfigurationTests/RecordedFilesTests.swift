@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Files that were read beforehand")
+@Suite("Files that are recorded before they are parsed")
 struct RecordedFilesTests {
     private static let path = SearchPath(directories: ["/draft", "/below"], mustExist: true)
     private static let pipeline = "source: {file: /a}\ncache: {file: a}\n"
@@ -18,7 +18,7 @@ struct RecordedFilesTests {
         )
     }
 
-    @Test("make the same configuration as the files themselves: drop-ins, masks and errors included")
+    @Test("recorded files give the same configuration, including drop-ins, masks and errors")
     func same() {
         let (recorded, read) = Self.configurations(of: [
             "/draft/freshet.yaml": "concurrency: 3\n",
@@ -36,7 +36,7 @@ struct RecordedFilesTests {
         #expect(recorded.files == read.files)
     }
 
-    @Test("a directory that is not there stays an error")
+    @Test("a missing directory stays an error")
     func absent() {
         let (recorded, read) = Self.configurations(of: ["/draft/pipelines/a.yaml": Self.pipeline])
         #expect(recorded.diagnostics == read.diagnostics)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("How a pipeline's file says that a URL is asked")
+@Suite("The keys of a request")
 struct RequestTests {
     private func source(_ text: String) -> HTTPSource? {
         guard case .http(let source) = load(pipeline: pipeline(source: text)).pipelines.first?.source else {
@@ -12,7 +12,7 @@ struct RequestTests {
         return source
     }
 
-    @Test("GET unless POST is written; a body is JSON unless its type is written")
+    @Test("the default method is GET, and the default type of a body is JSON")
     func method() {
         #expect(source("{url: https://a.example/}")?.method == .get)
         #expect(source("{url: https://a.example/, method: GET}")?.method == .get)
@@ -42,15 +42,15 @@ struct RequestTests {
     }
 
     @Test(
-        "what contradicts itself is refused at its place",
+        "contradictory keys are errors at their location",
         arguments: [
             (
                 "{url: https://a.example/, body: x}",
-                "1:35: error: 'body' is sent with the method POST only; write method: POST, or leave it out"
+                "1:35: error: 'body' needs the method POST; write method: POST, or leave it out"
             ),
             (
                 "{url: https://a.example/, method: GET, body: x}",
-                "1:48: error: 'body' is sent with the method POST only; write method: POST, or leave it out (see "
+                "1:48: error: 'body' needs the method POST; write method: POST, or leave it out (see "
                     + "jwks.yaml:1:35)"
             ),
             (
@@ -63,8 +63,8 @@ struct RequestTests {
             ),
             (
                 "{url: https://a.example/, method: POST, content-type: a/b}",
-                "1:49: error: 'content-type' says what a 'body' is, and there is none; leave it out; what the origin "
-                    + "is to answer with says the header Accept"
+                "1:49: error: 'content-type' needs a 'body'; leave it out; to choose the type of the answer, use the "
+                    + "header Accept"
             ),
             (
                 "{url: https://a.example/, method: POST, body: x, content-type: json}",
@@ -72,7 +72,8 @@ struct RequestTests {
             ),
             (
                 "{url: https://a.example/, method: POST, body: x, headers: {content-type: a/b}}",
-                "1:58: error: the type of the body stands in 'headers'; write it as 'content-type' (see jwks.yaml:1:49)"
+                "1:58: error: 'headers' has the type of the body; use the key 'content-type' instead (see "
+                    + "jwks.yaml:1:49)"
             ),
             (
                 "{url: https://a.example/, method: POST, body: {q: 1}}",
@@ -80,53 +81,53 @@ struct RequestTests {
             ),
             (
                 "{file: /x, method: POST}",
-                "1:20: error: 'method' belongs to a 'url', and the source is 'file'; leave it out"
+                "1:20: error: 'method' needs a 'url', but the source is 'file'; leave it out"
             ),
         ])
-    func refused(source: String, expected: String) {
-        #expect(faults(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
+    func rejected(source: String, expected: String) {
+        #expect(errors(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
     }
 
-    @Test("a body has 64 KiB at most")
+    @Test("a body has at most 64 KiB")
     func longest() {
         let text = String(repeating: "x", count: DefinitionReader.maximumBodyLength)
-        #expect(faults(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)}")) == [])
+        #expect(errors(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)}")) == [])
         #expect(
-            faults(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)x}")) == [
+            errors(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)x}")) == [
                 "jwks.yaml:1:55: error: 'body' is longer than 65536 bytes"
             ])
     }
 
-    @Test("a socket is named by its path, of at most 107 bytes")
+    @Test("a socket is a path of at most 107 bytes")
     func socket() {
         let path = "/run/" + String(repeating: "x", count: 102)
         #expect(source("{url: http://engine/, unix-socket: \(path)}")?.unixSocket == path)
         #expect(
-            faults(pipeline(source: "{url: http://engine/, unix-socket: \(path)x}")) == [
-                "jwks.yaml:1:44: error: 'unix-socket' is longer than the path of a socket may be, 107 bytes"
+            errors(pipeline(source: "{url: http://engine/, unix-socket: \(path)x}")) == [
+                "jwks.yaml:1:44: error: 'unix-socket' is longer than 107 bytes, the limit for the path of a socket"
             ])
         #expect(
-            faults(pipeline(source: "{url: http://engine/, unix-socket: engine.sock}")) == [
+            errors(pipeline(source: "{url: http://engine/, unix-socket: engine.sock}")) == [
                 "jwks.yaml:1:44: error: 'unix-socket' has to be an absolute path, not 'engine.sock'; begin it with '/': "
-                    + "the service runs in a directory of its own"
+                    + "the service has its own working directory"
             ])
         // Nothing leaves the machine.
-        #expect(faults(pipeline(source: "{url: http://engine/, unix-socket: /run/e, credential: t}")) == [])
+        #expect(errors(pipeline(source: "{url: http://engine/, unix-socket: /run/e, credential: t}")) == [])
     }
 
-    @Test("redirects are named by how far they may lead, and a body without framing is allowed by a word")
+    @Test("redirects and allow-unframed are read")
     func redirects() {
         let plain = source("{url: https://a.example/}")
         #expect(plain?.redirects == .any && plain?.allowsUnframed == false)
         let narrow = source("{url: https://a.example/, redirects: same-origin, allow-unframed: true}")
         #expect(narrow?.redirects == .sameOrigin && narrow?.allowsUnframed == true)
         #expect(
-            faults(pipeline(source: "{url: https://a.example/, redirects: some}")).first?
+            errors(pipeline(source: "{url: https://a.example/, redirects: some}")).first?
                 .contains("'redirects' has to be") == true)
-        #expect(faults(pipeline(source: "{file: /a, redirects: none}")).first?.contains("'redirects'") == true)
+        #expect(errors(pipeline(source: "{file: /a, redirects: none}")).first?.contains("'redirects'") == true)
     }
 
-    @Test("a client certificate and its key are credentials, the authority is a path")
+    @Test("a client certificate and its key are credentials, and the authority is a path")
     func certificates() {
         let full = source(
             "{url: https://a.example/, client-certificate: c, client-key: k, certificate-authority: /etc/ca.pem}")
@@ -137,32 +138,32 @@ struct RequestTests {
         for (text, expected) in [
             (
                 "{url: https://a.example/, client-key: k}",
-                "1:35: error: 'client-key' belongs to a 'client-certificate'; name the credential that holds the "
-                    + "certificate, too"
+                "1:35: error: 'client-key' needs 'client-certificate'; add the name of the credential with the "
+                    + "certificate"
             ),
             (
                 "{url: http://127.0.0.1/, client-certificate: c}",
-                "1:34: error: 'client-certificate' is for TLS, and the URL is not encrypted; begin the URL with "
+                "1:34: error: 'client-certificate' needs TLS, but the URL is not encrypted; begin the URL with "
                     + "https://, or leave it out (see jwks.yaml:1:10)"
             ),
             (
                 "{url: http://127.0.0.1/, certificate-authority: /etc/ca.pem}",
-                "1:34: error: 'certificate-authority' is for TLS, and the URL is not encrypted; begin the URL with "
+                "1:34: error: 'certificate-authority' needs TLS, but the URL is not encrypted; begin the URL with "
                     + "https://, or leave it out (see jwks.yaml:1:10)"
             ),
             (
                 "{url: https://a.example/, certificate-authority: ca.pem}",
                 "1:58: error: 'certificate-authority' has to be an absolute path, not 'ca.pem'; begin it with '/': the "
-                    + "service runs in a directory of its own"
+                    + "service has its own working directory"
             ),
         ] {
-            #expect(faults(pipeline(source: text)) == ["jwks.yaml:\(expected)"])
+            #expect(errors(pipeline(source: text)) == ["jwks.yaml:\(expected)"])
         }
         // A path where a name belongs.
-        #expect(faults(pipeline(source: "{url: https://a.example/, client-certificate: /etc/c.pem}")).count == 1)
+        #expect(errors(pipeline(source: "{url: https://a.example/, client-certificate: /etc/c.pem}")).count == 1)
     }
 
-    @Test("a body is not shown where a fault shows its line: it may hold a key")
+    @Test("the excerpt of an error hides a body, which may contain a key")
     func hidden() {
         let diagnostics = load(
             pipeline: pipeline(source: "{url: https://a.example/, body: '{\"key\": \"s3cret\"}', method: PUT}")

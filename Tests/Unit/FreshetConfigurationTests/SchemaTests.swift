@@ -5,14 +5,14 @@ import Testing
 
 @Suite("The JSON Schemas of the configuration")
 struct SchemaTests {
-    /// A part of a schema, as far as it says which keys there are.
+    /// A part of a schema with its keys.
     private final class Part: Decodable {
         var properties: [String: Part]?
         var definitions: [String: Part]?
         var anyOf: [Part]?
         var allOf: [Part]?
         var reference: String?
-        /// What stands below names that the administrator chooses; nil also if there is no such thing.
+        /// The schema of values whose keys the administrator chooses; nil if there are no such keys.
         var named: Part?
         var isClosed: Bool
 
@@ -33,7 +33,7 @@ struct SchemaTests {
         }
     }
 
-    /// The mapping that a part is, or may be beside a list or a word; nil if it is none.
+    /// The mapping that a part is, or that is one of its alternatives; nil if there is no mapping.
     private func mapping(_ part: Part?, in root: Part) -> Part? {
         guard let part else { return nil }
         if part.isClosed || part.named != nil { return part }
@@ -61,11 +61,11 @@ struct SchemaTests {
 
     private struct Missing: Error {}
 
-    @Test("have each key that is read, and no other", arguments: KeyCatalogue.Section.allCases)
+    @Test("a schema has exactly the keys that are read", arguments: KeyCatalogue.Section.allCases)
     func keys(section: KeyCatalogue.Section) throws {
         let root = try schema(section.isOfPipelines ? "pipeline" : "freshet")
         let part = try #require(mapping(at: section.path, in: root), "there is no mapping at '\(section.path)'")
-        #expect(part.isClosed, "other keys than these are taken")
+        #expect(part.isClosed, "other keys are accepted too")
         #expect(Set((part.properties ?? [:]).keys) == Set(section.keys))
     }
 }

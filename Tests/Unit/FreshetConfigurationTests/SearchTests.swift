@@ -20,7 +20,7 @@ struct SearchTests {
         text("source: {file: \(path)}\ncache: {file: x}\n")
     }
 
-    @Test("Flags count alone, then the environment's directory, then the system's path")
+    @Test("flags take precedence over the environment's directory, and that over the system's path")
     func choice() {
         #expect(SearchPath(flags: [], configurationDirectory: nil) == .system)
         #expect(SearchPath(flags: [], configurationDirectory: "/etc/freshet/") == .system)
@@ -32,7 +32,7 @@ struct SearchTests {
         #expect(flags.mustExist)
     }
 
-    @Test("A user's own directory counts alone, where neither flags nor environment say something else")
+    @Test("a user's own directory is used only without flags and environment")
     func own() {
         let own = SearchPath(flags: [], configurationDirectory: nil, own: "/home/a/.config/freshet/")
         #expect(own == SearchPath(directories: ["/home/a/.config/freshet"]))
@@ -42,16 +42,16 @@ struct SearchTests {
         #expect(SearchPath(flags: [], configurationDirectory: nil, own: nil) == .system)
     }
 
-    @Test("The system's is what is found in its directories, or in some of them, and nowhere else")
+    @Test("a path is the system's if all its directories are")
     func systems() {
-        #expect(SearchPath.system.isSystems)
-        #expect(SearchPath(flags: ["/etc/freshet/", "/usr/lib/freshet"], configurationDirectory: nil).isSystems)
-        #expect(!SearchPath(flags: ["/etc/freshet", "/srv/f"], configurationDirectory: nil).isSystems)
-        #expect(!SearchPath(flags: [], configurationDirectory: nil, own: "/o").isSystems)
+        #expect(SearchPath.system.isSystemPath)
+        #expect(SearchPath(flags: ["/etc/freshet/", "/usr/lib/freshet"], configurationDirectory: nil).isSystemPath)
+        #expect(!SearchPath(flags: ["/etc/freshet", "/srv/f"], configurationDirectory: nil).isSystemPath)
+        #expect(!SearchPath(flags: [], configurationDirectory: nil, own: "/o").isSystemPath)
         #expect(SearchPath.system.text == "/etc/freshet, /run/freshet-config, /usr/lib/freshet")
     }
 
-    @Test("A file above replaces the one of its name below")
+    @Test("a file replaces files of its name in later directories")
     func replacing() {
         let configuration = load([
             "/usr/lib/freshet/pipelines/a.yaml": file("/lib"), "/run/freshet-config/pipelines/a.yaml": file("/run"),
@@ -64,7 +64,7 @@ struct SearchTests {
             ])
     }
 
-    @Test("A link to the null device hides a file below and its drop-ins")
+    @Test("a link to the null device hides files of its name and their drop-ins")
     func masking() {
         let configuration = load([
             "/usr/lib/freshet/pipelines/a.yaml": file("/lib"), "/etc/freshet/pipelines/a.yaml": .mask,
@@ -75,7 +75,7 @@ struct SearchTests {
         #expect(configuration.diagnostics.isEmpty)
     }
 
-    @Test("Drop-ins of all directories merge by file name; of one name the highest counts, and a mask hides it")
+    @Test("drop-ins of all directories are merged by file name; the first of a name is used, and a mask hides it")
     func dropIns() {
         let base = "/usr/lib/freshet/pipelines/a.yaml"
         let configuration = load([
@@ -101,7 +101,7 @@ struct SearchTests {
             ])
     }
 
-    @Test("After merging, a fault still points to the file that has it")
+    @Test("after merging, an error points to the file that has it")
     func places() {
         let configuration = load([
             "/etc/freshet/pipelines/a.yaml": text("source: {file: /x}\ncache: {file: x}\nrefresh:\n  every: soon\n"),
@@ -111,16 +111,17 @@ struct SearchTests {
         #expect(
             texts(configuration.diagnostics)
                 == [
-                    "a.yaml:1:10: error: 'file' and 'url' exclude each other; keep one; a drop-in takes the other away with "
+                    "a.yaml:1:10: error: 'file' and 'url' exclude each other; keep one; a drop-in removes the other "
+                        + "with "
                         + "'url: null' (see a.yaml.d/c.yaml:1:10)",
                     "a.yaml:4:10: error: 'every' has to be a duration such as 15min, not 'soon'",
                     "a.yaml.d/b.yaml:3:10: error: 'quiet' has to be a duration such as 15min, not 'late'",
                     "a.yaml.d/b.yaml:4:3: error: unknown key 'evry'; did you mean 'every'?",
                 ])
-        #expect(configuration.faulty["a"]?.count == 4)
+        #expect(configuration.invalid["a"]?.count == 4)
     }
 
-    @Test("A drop-in that removes one source and gives another changes the kind of source")
+    @Test("a drop-in can replace the kind of source")
     func sourceChange() {
         let configuration = load([
             "/usr/lib/freshet/pipelines/a.yaml": file("/x"),
@@ -129,7 +130,7 @@ struct SearchTests {
         #expect(configuration.pipelines.map(\.source) == [.command(["/bin/true"])])
     }
 
-    @Test("A drop-in that is not YAML is reported, and what it may have held is not missed")
+    @Test("an invalid drop-in is reported, and keys that it may contain are not reported as missing")
     func brokenDropIn() {
         let configuration = load([
             "/etc/freshet/pipelines/a.yaml": text("source: {file: /x}\nevry: 1\n"),
@@ -142,23 +143,23 @@ struct SearchTests {
             ])
     }
 
-    @Test("Null removes in drop-ins only; in a file it is a value that is missing")
+    @Test("null removes a key only in drop-ins; in a file it is a missing value")
     func null() {
         let configuration = load(["/etc/freshet/pipelines/a.yaml": text("source: {file: /x}\ncache: {file: null}\n")])
         #expect(configuration.diagnostics.map(\.message) == ["'file' has no value"])
     }
 
-    @Test("The daemon's file, its drop-ins and their masks follow the same rules, and need not be there")
+    @Test("the daemon's file, its drop-ins and their masks follow the same rules, and are optional")
     func daemon() {
         #expect(load([:]).daemon == DaemonDefinition())
-        #expect(load([:]).isSound)
+        #expect(load([:]).isValid)
         let configuration = load([
             "/usr/lib/freshet/freshet.yaml": text("splay: 1min\nconcurrency: 5\n"),
             "/run/freshet-config/freshet.d/b.yaml": text("format: 1\nconcurrency: 7\n"),
             "/etc/freshet/freshet.d/a.yaml": text("concurrency: 6\nnetwork-target: 2001:db8::7\n"),
             "/usr/lib/freshet/freshet.d/a.yaml": text("splay: 9min\n"),
         ])
-        #expect(configuration.isSound)
+        #expect(configuration.isValid)
         #expect(
             configuration.daemon
                 == DaemonDefinition(splay: .seconds(60), concurrency: 7, networkTarget: "2001:db8::7"))
@@ -174,50 +175,50 @@ struct SearchTests {
         #expect(masked.daemon == DaemonDefinition(concurrency: 6))
     }
 
-    @Test("Another format is refused without a word about the rest of the file")
+    @Test("another format is one error, and the rest of the file is not checked")
     func format() {
         let configuration = load(["/etc/freshet/pipelines/a.yaml": text("format: 2\nzebra: 1\n")])
-        #expect(configuration.diagnostics.map(\.message) == ["this version reads format 1 only"])
-        #expect(configuration.faulty.keys.sorted() == ["a"])
+        #expect(configuration.diagnostics.map(\.message) == ["this version reads only format 1"])
+        #expect(configuration.invalid.keys.sorted() == ["a"])
     }
 
-    @Test("A faulty pipeline is set aside, the others are there")
-    func faulty() {
+    @Test("an invalid pipeline does not affect others")
+    func invalid() {
         let configuration = load([
             "/etc/freshet/pipelines/a.yaml": file("/x"), "/etc/freshet/pipelines/b.yaml": text("zebra: ["),
         ])
         #expect(configuration.pipelines.map(\.name) == ["a"])
-        #expect(configuration.faulty.keys.sorted() == ["b"])
-        #expect(configuration.isDaemonSound)
-        #expect(!configuration.isSound)
+        #expect(configuration.invalid.keys.sorted() == ["b"])
+        #expect(configuration.isDaemonValid)
+        #expect(!configuration.isValid)
     }
 
-    @Test("What may not be read is a fault that names the user; a readable file below does not step in")
+    @Test("an unreadable file is an error that names the user, and a file in a later directory does not replace it")
     func unreadable() {
-        let forbidden = InMemoryFileSystem.Entry.fault(.forbidden(to: "freshet", reason: "Permission denied"))
+        let forbidden = InMemoryFileSystem.Entry.error(.forbidden(to: "freshet", reason: "Permission denied"))
         let configuration = load([
             "/etc/freshet/pipelines/a.yaml": forbidden, "/usr/lib/freshet/pipelines/a.yaml": file("/x"),
             "/run/freshet-config/pipelines": forbidden,
         ])
         let message =
-            "error: the user 'freshet' may not read this: Permission denied; give that user the right to read "
-            + "it and to search the directories above it (chown, chmod)"
+            "error: the user 'freshet' may not read this: Permission denied; give this user permission to read it and "
+            + "to search the directories above it (chown, chmod)"
         #expect(
             configuration.diagnostics.map { $0.text() } == [
                 "/etc/freshet/pipelines/a.yaml: \(message)", "/run/freshet-config/pipelines: \(message)",
             ])
-        #expect(configuration.faulty.keys.sorted() == ["a"])
-        // Pipelines may stand there that nobody knows of.
-        #expect(!configuration.isDaemonSound)
+        #expect(configuration.invalid.keys.sorted() == ["a"])
+        // The unreadable directory may contain pipelines.
+        #expect(!configuration.isDaemonValid)
     }
 
-    @Test("A directory that was asked for has to exist; the system's need not")
+    @Test("a directory of --config-dir must exist; the system's need not")
     func missingDirectory() {
         #expect(load([:], mustExist: true).diagnostics.map(\.file) == Self.directories)
         #expect(load(["/etc/freshet": .emptyDirectory], mustExist: true).diagnostics.count == 2)
     }
 
-    @Test("A file name that is no pipeline's name is a fault; the longest name has 64 bytes")
+    @Test("a file name that is not a valid pipeline name is an error; a name has at most 64 bytes")
     func names() {
         let long = String(repeating: "n", count: 64)
         let configuration = load([
@@ -227,12 +228,12 @@ struct SearchTests {
         #expect(configuration.pipelines.map(\.name) == [long])
         #expect(
             configuration.diagnostics.map(\.message) == [
-                "'-a' is not a pipeline's name", "'a b' is not a pipeline's name",
-                "the pipeline's name is longer than 64 bytes",
+                "'-a' is not a valid pipeline name", "'a b' is not a valid pipeline name",
+                "the pipeline name is longer than 64 bytes",
             ])
     }
 
-    @Test("Files that would be passed over by mistake get a warning")
+    @Test("files that are probably skipped by mistake get a warning")
     func misnamed() {
         let configuration = load([
             "/etc/freshet/pipelines/a.yml": file("/x"), "/etc/freshet/pipelines/b.yaml.d/c.yaml": text("x: 1"),
@@ -242,14 +243,14 @@ struct SearchTests {
         #expect(configuration.diagnostics.map(\.severity) == [.warning, .warning, .warning])
         #expect(
             configuration.diagnostics.map(\.message) == [
-                "the directory is not read: the drop-ins of freshet.yaml are in freshet.d",
-                "the file is not read, since its name ends in .yml",
-                "there are drop-ins here for the pipeline 'b', which does not exist",
+                "this directory is not read: drop-ins of freshet.yaml belong in freshet.d",
+                "the file is not read because its name ends in .yml",
+                "this directory has drop-ins for pipeline 'b', which does not exist",
             ])
-        #expect(configuration.isSound)
+        #expect(configuration.isValid)
     }
 
-    @Test("The difference of two configurations is by definition, not by file")
+    @Test("the difference of two configurations compares definitions, not files")
     func difference() {
         func pipeline(_ name: String, _ path: String) -> PipelineDefinition {
             PipelineDefinition(name: name, source: .file(path), cache: CacheRules(file: name))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("The files that are shipped")
+@Suite("The shipped files")
 struct ShippedFilesTests {
     /// The project's directory: four above this file.
     private static let project = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
@@ -23,7 +23,7 @@ struct ShippedFilesTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("The examples have no faults, and are the five that the documentation names")
+    @Test("the examples are valid, and are the five that the documentation names")
     func examples() {
         let configuration = load("etc/examples")
         #expect(configuration.diagnostics.map { $0.text() } == [])
@@ -33,7 +33,7 @@ struct ShippedFilesTests {
         }
     }
 
-    @Test("The uses have no faults, say what they are for, and each has a page; there are eleven")
+    @Test("the eleven uses are valid, and each has a description and a page")
     func uses() throws {
         let names = [
             "access-lists", "blocklists", "calendar", "crl", "feature-flags", "geoip", "jwks-discovery", "kiosk",
@@ -53,7 +53,7 @@ struct ShippedFilesTests {
         }
     }
 
-    @Test("The installed default configures nothing")
+    @Test("the installed default configures nothing")
     func installedDefault() {
         let configuration = load("etc/freshet")
         #expect(configuration.diagnostics.map { $0.text() } == [])
@@ -61,7 +61,7 @@ struct ShippedFilesTests {
         #expect(configuration.daemonFiles.count == 1)
     }
 
-    @Test("What the installed default shows in comments are keys of the format with values that it takes")
+    @Test("the comments of the installed default show all keys with valid values")
     func commentedKeys() throws {
         let lines = try text("etc/freshet/freshet.yaml").split(separator: "\n")
             .filter { $0.hasPrefix("#") && $0.dropFirst().first?.isLetter == true }
@@ -76,7 +76,7 @@ struct ShippedFilesTests {
                     networkProbe: NetworkProbe(url: "http://probe.example/204", host: "probe.example")))
     }
 
-    @Test("The manual has a heading for each key that is read, and for no other")
+    @Test("the manual has a heading for each key, and for no other")
     func manual() throws {
         let headings = try text("docs/configuration.md").split(separator: "\n").filter { $0.hasPrefix("### `") }
             .map { String($0.dropFirst(5).dropLast()) }

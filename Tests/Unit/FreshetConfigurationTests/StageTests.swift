@@ -3,11 +3,11 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Fan-outs, several sources, and other pipelines' copies")
+@Suite("Fan-outs, several sources, and copies as sources")
 struct StageTests {
     let topics = "url: https://a.example/topics, transform: .topics"
 
-    @Test("All that can be said of a fan-out")
+    @Test("every key of a fan-out is read")
     func each() throws {
         let configuration = load(
             pipeline: pipeline(
@@ -29,8 +29,8 @@ struct StageTests {
         let definition = try #require(configuration.pipelines.first)
         #expect(definition.stage == expected)
         #expect(definition.transform == nil)
-        #expect(outer.places == [.init("topic", path: ["id"])])
-        #expect(inner.places == [.init("medium")])
+        #expect(outer.placeholders == [.init("topic", path: ["id"])])
+        #expect(inner.placeholders == [.init("medium")])
         #expect(definition.cacheMode == 0o640)
         #expect(definition.credentials.map(\.keys) == [["source", "each", "credential"]])
         #expect(
@@ -40,7 +40,7 @@ struct StageTests {
             ])
     }
 
-    @Test("A list is published when it is complete, or as it comes", arguments: EachDefinition.Publish.allCases)
+    @Test("every value of publish is read", arguments: EachDefinition.Publish.allCases)
     func publish(_ publish: EachDefinition.Publish) {
         let configuration = load(
             pipeline: pipeline(source: "{\(topics), each: {as: t, file: /x, publish: \(publish)}}"))
@@ -49,7 +49,7 @@ struct StageTests {
     }
 
     @Test(
-        "Faults of a fan-out have their places",
+        "invalid fan-outs are errors",
         arguments: [
             ("{url: 'https://a.example/{t}'}", "'each' has no 'as'"),
             ("{as: t}", "'each' has none of 'url', 'file', 'exec' and 'pipeline'"),
@@ -60,34 +60,38 @@ struct StageTests {
             ("{as: t, file: /x, publish: eager}", "'publish' has to be one of complete, progressive"),
             (
                 "{as: t, file: /x, each: {as: u, file: /y, publish: progressive}}",
-                "only the pipeline's own list is published as it comes"
+                "'publish: progressive' is allowed only in 'each' directly below 'source'"
             ),
             (
                 "{as: t, file: /x, publish: progressive, each: {as: u, file: /y}}",
-                "only if its branches have no branches of their own"
+                "'publish: progressive' is not allowed with an inner 'each'"
             ),
-            ("{as: topic, url: 'https://a.example/{topics.id}'}", "has a place for 'topics', and nothing is called so"),
-            ("{as: t, url: 'https://{t}.example/'}", "host"),
+            ("{as: topic, url: 'https://a.example/{topics.id}'}", "has the unknown placeholder '{topics}'"),
+            ("{as: t, url: 'https://{t}.example/'}", "has the placeholder '{t}' before its path"),
             ("{as: t, url: 'https://a.example/{t'}", "brace"),
-            ("{as: t, file: /x, each: {as: t, file: /y}}", "'t' is the name of something around it"),
+            (
+                "{as: t, file: /x, each: {as: t, file: /y}}",
+                "the name 't' is already used by a parameter or an outer "
+                    + "'each'"
+            ),
             (
                 "{as: a, file: /x, each: {as: b, file: /x, each: {as: c, file: /x, each: {as: d, file: /x}}}}",
-                "'each' stands within more than 2 others"
+                "'each' is nested more than 3 levels deep"
             ),
         ])
-    func eachFaults(_ each: String, _ expected: String) throws {
+    func eachErrors(_ each: String, _ expected: String) throws {
         let messages = load(pipeline: pipeline(source: "{\(topics), each: \(each)}")).diagnostics.map(\.message)
         #expect(messages.contains { $0.contains(expected) }, "\(messages)")
     }
 
-    @Test("What was meant by a place is said")
+    @Test("a misspelled placeholder gets a suggestion")
     func suggestion() {
-        let found = faults(pipeline(source: "{\(topics), each: {as: topic, url: 'https://a.example/{topics.id}'}}"))
+        let found = errors(pipeline(source: "{\(topics), each: {as: topic, url: 'https://a.example/{topics.id}'}}"))
         #expect(found.count == 1)
         #expect(found.first?.contains("did you mean '{topic}'?") == true)
     }
 
-    @Test("Of a pipeline with a fan-out both transforms are programs")
+    @Test("both transforms of a pipeline with a fan-out are programs")
     func twoTransforms() throws {
         let configuration = load(
             pipeline: pipeline("transform: length", source: "{\(topics), each: {as: t, file: /x}}"))
@@ -105,7 +109,7 @@ struct StageTests {
         cache: {file: shop.json}
         """
 
-    @Test("Several sources, of which one is another pipeline's copy")
+    @Test("several sources are read, also another pipeline's copy")
     func sources() throws {
         let configuration = load([
             "pipelines/shop.yaml": shop,
@@ -126,34 +130,34 @@ struct StageTests {
     }
 
     @Test(
-        "Faults of several sources",
+        "invalid sources of a joined pipeline are errors",
         arguments: [
             ("sources: {a: {file: /x}}", "'sources' has no 'combine'"),
             ("sources: {}\ncombine: .", "'sources' is empty"),
-            ("sources: [a]\ncombine: .", "'sources' has to hold names with sources"),
-            ("sources: {a b: {file: /x}}\ncombine: .", "is not a name for a source"),
+            ("sources: [a]\ncombine: .", "'sources' has to contain names with sources"),
+            ("sources: {a b: {file: /x}}\ncombine: .", "is not a valid source name"),
             ("sources: {a: {}}\ncombine: .", "'source' has none of"),
             ("source: {file: /x}\nsources: {a: {file: /x}}\ncombine: .", "'source' and 'sources' exclude each other"),
-            ("source: {file: /x}\ncombine: .", "'combine' belongs to 'sources'"),
+            ("source: {file: /x}\ncombine: .", "'combine' needs 'sources'"),
             ("source: {pipeline: nowhere}", "there is no pipeline 'nowhere'"),
-            ("source: {pipeline: jwks}", "'jwks' is this pipeline itself"),
+            ("source: {pipeline: jwks}", "'pipeline' names this pipeline itself, 'jwks'"),
         ])
-    func sourcesFaults(_ lines: String, _ expected: String) {
+    func sourcesErrors(_ lines: String, _ expected: String) {
         let messages = load(pipeline: lines + "\ncache: {file: a}\n").diagnostics.map(\.message)
         #expect(messages.contains { $0.contains(expected) }, "\(messages)")
     }
 
-    @Test("A circle of copies is written out, wherever the names stand")
-    func circle() {
+    @Test("a cycle of copies is shown in full, whichever key has the names")
+    func cycle() {
         let configuration = load([
             "pipelines/a.yaml": "source: {pipeline: b}\ncache: {file: a}\n",
             "pipelines/b.yaml": "source: {file: /x}\nrefresh: {after: [a]}\ncache: {file: b}\n",
         ])
         #expect(
-            configuration.diagnostics.map(\.message).contains { $0.hasSuffix("leads in a circle: a → b → a") })
+            configuration.diagnostics.map(\.message).contains { $0.hasSuffix("makes a cycle: a → b → a") })
     }
 
-    @Test("What is made of a copy that is not for everybody is not either, at any remove, unless it says so")
+    @Test("a copy made of a restricted copy is restricted too, also indirectly, unless cache.mode is set")
     func restricted() {
         let configuration = load([
             "pipelines/a.yaml": "source: {pipeline: b}\ncache: {file: a}\n",

@@ -2,7 +2,7 @@ import FreshetPipelines
 
 @testable import FreshetConfiguration
 
-/// A configuration of texts below `/etc/freshet`; paths that begin with `/` are taken as they are.
+/// A configuration of texts below `/etc/freshet`; paths that begin with `/` are not changed.
 func load(_ texts: [String: String], directories: [String] = ["/etc/freshet"]) -> Configuration {
     var absolute: [String: String] = [:]
     for (path, text) in texts { absolute[path.hasPrefix("/") ? path : "/etc/freshet/\(path)"] = text }
@@ -21,8 +21,8 @@ func pipeline(_ lines: String..., source: String = "{url: https://id.example.com
     (["source: \(source)", "cache: {file: jwks.json}"] + lines).joined(separator: "\n") + "\n"
 }
 
-/// The faults of a pipeline's file, as text without the source line and the directories.
-func faults(_ text: String) -> [String] {
+/// The errors and warnings of a pipeline's file, as text without the source line and the directories.
+func errors(_ text: String) -> [String] {
     texts(load(pipeline: text).diagnostics)
 }
 

@@ -2,10 +2,10 @@ import Testing
 
 @testable import FreshetConfiguration
 
-@Suite("Keys that the format does not have")
+@Suite("Unknown keys")
 struct UnknownKeyTests {
     @Test(
-        "An unknown key is an error that says what was probably meant",
+        "an unknown key is an error with a suggestion",
         arguments: [
             ("refresh: {evry: 1min}", "3:11: error: unknown key 'evry'; did you mean 'every'?"),
             ("refresh: {Every: 1min}", "3:11: error: unknown key 'Every'; did you mean 'every'?"),
@@ -37,10 +37,10 @@ struct UnknownKeyTests {
             ),
         ])
     func unknown(line: String, expected: String) {
-        #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+        #expect(errors(pipeline(line)) == ["jwks.yaml:\(expected)"])
     }
 
-    @Test("The daemon's file sends keys of pipelines to their own files")
+    @Test("in the daemon's file, a key of pipelines is an error that names the right file")
     func daemon() {
         let configuration = load(["freshet.yaml": "every: 5min\nconcurency: 3\n"])
         #expect(
@@ -57,11 +57,11 @@ struct UnknownKeyTests {
                       | ^
                 """,
             ])
-        #expect(!configuration.isDaemonSound)
+        #expect(!configuration.isDaemonValid)
         #expect(configuration.daemonDiagnostics == configuration.diagnostics)
     }
 
-    @Test("Every fault of every file is reported at once, in reading order, with the path of its key")
+    @Test("all errors of all files are reported together, in reading order, with the path of the key")
     func allAtOnce() {
         let configuration = load([
             "pipelines/b.yaml": "source: {file: x}\ncache: {file: .b}\nrefresh:\n  evry: 1\n  retry: {from: x}\n",
@@ -73,31 +73,31 @@ struct UnknownKeyTests {
                 "freshet.yaml:splay", "freshet.yaml:concurrency", "a.yaml:cache.file", "a.yaml:source",
                 "b.yaml:source.file", "b.yaml:cache.file", "b.yaml:refresh.evry", "b.yaml:refresh.retry.from",
             ])
-        #expect(configuration.faulty.mapValues(\.count) == ["a": 2, "b": 4])
+        #expect(configuration.invalid.mapValues(\.count) == ["a": 2, "b": 4])
     }
 
-    @Test("Of one pipeline's faults 100 are shown, and it is said how many are not")
-    func manyFaults() throws {
+    @Test("at most 100 errors of a pipeline are shown, with the number of the hidden ones")
+    func manyErrors() throws {
         func diagnostics(_ count: Int) -> [Diagnostic] {
             load(pipeline: pipeline() + (0..<count).map { "zebra\($0): 1\n" }.joined()).diagnostics
         }
         #expect(diagnostics(100).count == 100)
         let cut = diagnostics(103)
         #expect(cut.count == 101)
-        #expect(cut.contains { $0.message == "3 further faults are not shown" })
+        #expect(cut.contains { $0.message == "3 more errors and warnings are not shown" })
     }
 
-    @Test("Warnings that are too many to be shown do not become an error")
+    @Test("hidden warnings do not become an error")
     func manyWarnings() {
         let signals = [String](repeating: "start", count: 103).joined(separator: ", ")
         let configuration = load(pipeline: pipeline("refresh: {on: [\(signals)]}"))
         #expect(configuration.diagnostics.count == 101)
-        #expect(configuration.isSound)
+        #expect(configuration.isValid)
         #expect(configuration.pipelines.count == 1)
     }
 
     @Test(
-        "The distance counts insertions, deletions, replacements and swaps",
+        "the distance counts insertions, deletions, replacements and swaps",
         arguments: [
             ("", "", 0), ("a", "", 1), ("every", "evry", 1), ("every", "evrey", 1), ("form", "from", 1),
             ("quiet", "quite", 1), ("kitten", "sitting", 3),
@@ -107,7 +107,7 @@ struct UnknownKeyTests {
         #expect(Suggestion.distance(Array(other.utf8), Array(one.utf8)) == expected)
     }
 
-    @Test("A word that is too long to be mistyped suggests nothing")
+    @Test("a word that is too long gets no suggestion")
     func longWord() {
         let word = String(repeating: "x", count: Suggestion.maximumLength)
         #expect(Suggestion.nearest(to: word, among: [word + "y"]) == word + "y")

@@ -5,7 +5,7 @@ import Testing
 @Suite("Durations and sizes")
 struct ValueTests {
     @Test(
-        "Durations are those of systemd.time(7)",
+        "durations are those of systemd.time(7)",
         arguments: [
             ("0", .zero), ("20", .seconds(20)), ("15min", .seconds(900)), ("1h 30s", .seconds(3630)),
             ("5m30", .seconds(330)), ("1.5h", .seconds(5400)), ("2 h", .seconds(7200)), (" 3s ", .seconds(3)),
@@ -19,7 +19,7 @@ struct ValueTests {
     }
 
     @Test(
-        "What is not a duration is refused",
+        "an invalid duration is an error",
         arguments: [
             "", " ", "min", "1.", ".5s", "-1s", "+1s", "1e3", "0x10", "1,5s", "1 minute ago", "١s", "100y 1us",
             "9223372036854775807y", "18446744073709551616", "1s;", "1..5s",
@@ -28,7 +28,7 @@ struct ValueTests {
         #expect(throws: ValueError.self) { try TimeSpan.read(text) }
     }
 
-    @Test("A duration's text is read as the same duration")
+    @Test("a duration's text is read as the same duration")
     func roundTrip() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<1000 {
@@ -40,7 +40,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Sizes have IEC units",
+        "sizes have IEC units",
         arguments: [
             ("0", 0), ("1500", 1500), ("64B", 64), ("64K", 65_536), ("64k", nil), ("64 M", 64 << 20), ("1GiB", 1 << 30),
             ("1.5K", 1536), ("7E", 7 << 60), ("8E", nil), ("1KB", nil), ("1.5", nil), ("", nil), ("-1", nil),

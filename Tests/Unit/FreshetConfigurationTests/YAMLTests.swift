@@ -5,16 +5,20 @@ import Testing
 
 @Suite("Strict YAML")
 struct YAMLTests {
-    private func messages(_ text: String) -> [String] { faults(text) }
+    private func messages(_ text: String) -> [String] { errors(text) }
 
     @Test(
-        "What makes YAML surprising is refused at its place, with the remedy",
+        "unsupported YAML is an error at its location, with the remedy",
         arguments: [
             (
                 "description: &a x",
-                "3:14: error: anchors and aliases ('&', '*') are not supported; write the value out"
+                "3:14: error: anchors and aliases ('&', '*') are not supported; write the value itself"
             ),
-            ("description: *a", "3:14: error: anchors and aliases ('&', '*') are not supported; write the value out"),
+            (
+                "description: *a",
+                "3:14: error: anchors and aliases ('&', '*') are not supported; write the value "
+                    + "itself"
+            ),
             (
                 "description: !!str x",
                 "3:14: error: tags ('!') are not supported; leave it out; text that begins with '!' needs quotes"
@@ -26,13 +30,13 @@ struct YAMLTests {
             ),
             (
                 "---\ncheck: {}",
-                "3:1: error: a second document begins here, and a file holds one; move it into a file of its own, or "
+                "3:1: error: a second document begins here, but a file has only one; move it to another file, or "
                     + "remove the '---'"
             ),
-            ("cache: {file: y}", "3:1: error: the key 'cache' stands twice; keep one of them (see jwks.yaml:2:1)"),
+            ("cache: {file: y}", "3:1: error: the key 'cache' appears twice; keep one of them (see jwks.yaml:2:1)"),
             (
                 "check:\n  jq: .\n  jq: .x",
-                "5:3: error: the key 'jq' stands twice; keep one of them (see jwks.yaml:4:3)"
+                "5:3: error: the key 'jq' appears twice; keep one of them (see jwks.yaml:4:3)"
             ),
             ("? [a]\n: b", "3:3: error: a key has to be a word, not a list or a mapping"),
             (
@@ -56,11 +60,11 @@ struct YAMLTests {
                     + "an escape"
             ),
         ])
-    func refused(line: String, expected: String) {
+    func rejected(line: String, expected: String) {
         #expect(messages(pipeline(line)) == ["jwks.yaml:\(expected)"])
     }
 
-    @Test("A directive is refused")
+    @Test("a directive is an error")
     func directive() {
         #expect(
             messages("%YAML 1.1\n---\n" + pipeline()) == [
@@ -68,19 +72,19 @@ struct YAMLTests {
             ])
     }
 
-    @Test("A file that is not UTF-8 is refused at the first byte that is not")
+    @Test("invalid UTF-8 is an error at the first invalid byte")
     func encoding() throws {
         let bytes = Array("description: äö\ncheck: ä".utf8) + [0xFF, 0x0A]
         let files = InMemoryFileSystem(["/c/pipelines/x.yaml": .bytes(bytes)])
         let configuration = ConfigurationLoader(searchPath: SearchPath(directories: ["/c"]), fileSystem: files).load()
-        let fault = try #require(configuration.diagnostics.first)
+        let error = try #require(configuration.diagnostics.first)
         #expect(configuration.diagnostics.count == 1)
-        #expect(fault.message == "the byte 0xFF is not UTF-8")
-        #expect(fault.line == 2)
-        #expect(fault.column == 9)
+        #expect(error.message == "the byte 0xFF is not UTF-8")
+        #expect(error.line == 2)
+        #expect(error.column == 9)
     }
 
-    @Test("More combining characters in a row than any language has are refused, as they are or escaped")
+    @Test("more than 30 combining characters in a row are an error, literal or escaped")
     func combiningCharacters() {
         let remedy = "more than 30 combining characters in a row; remove them; no language needs so many"
         let marks = String(repeating: "\u{301}", count: 30)
@@ -90,41 +94,42 @@ struct YAMLTests {
         #expect(messages(pipeline("\"description\(escaped)\": a")) == ["jwks.yaml:3:1: error: there are \(remedy)"])
     }
 
-    @Test("A byte order mark, a document's start and Windows line breaks do no harm")
+    @Test("a byte order mark, a document start and Windows line breaks are accepted")
     func harmless() {
         let text = "\u{FEFF}---\r\nsource: {file: /x}\r\ncache: {file: x}\r\nevry: 1\r\n"
         #expect(messages(text) == ["jwks.yaml:4:1: error: unknown key 'evry'; did you mean 'every' below 'refresh'?"])
     }
 
     @Test(
-        "A line break that only YAML knows is refused, since places would be wrong", arguments: ["\u{85}", "\u{2028}"])
+        "a line break that only YAML recognizes is an error, since line numbers would be wrong",
+        arguments: ["\u{85}", "\u{2028}"])
     func strangeBreaks(character: String) {
         #expect(load(pipeline: pipeline("description: 'a\(character)b'")).diagnostics.map(\.line) == [3])
     }
 
-    @Test("Plain words are text where text is expected: on, no and 1.0 are nothing special")
+    @Test("plain scalars such as on and no are text where text is expected")
     func plainWords() {
         let configuration = load(pipeline: pipeline("description: no", "refresh: {on: start}"))
         #expect(configuration.pipelines.first?.description == "no")
         #expect(configuration.policy?.on == [.start])
     }
 
-    @Test("A mapping has at most 1,000 keys")
+    @Test("a mapping has at most 1,000 keys")
     func keyLimit() {
         func read(_ count: Int) -> [Diagnostic] {
             let text = (0..<count).map { "k\($0): 1\n" }.joined()
-            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).faults
+            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).errors
         }
         #expect(read(YAMLReader.maximumKeys).isEmpty)
-        #expect(read(YAMLReader.maximumKeys + 1).map(\.message) == ["there are more than 1000 keys in one place"])
+        #expect(read(YAMLReader.maximumKeys + 1).map(\.message) == ["there are more than 1000 keys in one mapping"])
     }
 
-    @Test("Values nest at most 32 deep, and a file has at most 20,000 of them")
+    @Test("values nest at most 32 levels deep, and a file has at most 20,000 values")
     func limits() {
         func nested(_ depth: Int) -> (Node?, [Diagnostic]) {
             let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
             let result = YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8)))
-            return (result.root, result.faults)
+            return (result.root, result.errors)
         }
         #expect(nested(YAMLReader.maximumDepth + 1).0 != nil)
         #expect(nested(YAMLReader.maximumDepth + 2).0 == nil)
@@ -132,28 +137,29 @@ struct YAMLTests {
 
         func long(_ count: Int) -> [Diagnostic] {
             let text = "[" + String(repeating: "a,", count: count - 1) + "]"
-            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).faults
+            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).errors
         }
         #expect(long(YAMLReader.maximumNodes).isEmpty)
         #expect(long(YAMLReader.maximumNodes + 1).map(\.message) == ["the file has more than 20000 values"])
     }
 
-    @Test("A file of one mebibyte is read, a larger one is refused")
+    @Test("a file of 1 MiB is read, and a larger one is an error")
     func size() {
         func load(_ size: Int) -> Configuration {
             let text = pipeline("#")
             return FreshetConfigurationTests.load(
                 pipeline: text + String(repeating: "#", count: size - text.utf8.count))
         }
-        #expect(load(SourceText.maximumSize).isSound)
+        #expect(load(SourceText.maximumSize).isValid)
         #expect(load(SourceText.maximumSize + 1).diagnostics.map(\.message) == ["the file is larger than 1024 KiB"])
     }
 
-    @Test("An empty file lacks what it has to have, and that is said")
+    @Test("an empty file is reported with its missing keys")
     func empty() {
         #expect(load(pipeline: "").diagnostics.map(\.message) == ["'cache' is missing", "'source' is missing"])
         #expect(load(pipeline: "# nothing\n").diagnostics.count == 2)
         #expect(
-            load(pipeline: "[a]").diagnostics.map(\.message) == ["the file has to hold keys with values, not a list"])
+            load(pipeline: "[a]").diagnostics.map(\.message) == ["the file has to contain keys with values, not a list"]
+        )
     }
 }

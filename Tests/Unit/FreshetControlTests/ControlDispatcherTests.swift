@@ -8,7 +8,7 @@ import Testing
 @testable import FreshetVarlink
 
 @Suite(.serialized, .hangLimit) struct ControlDispatcherTests {
-    @Test("the daemon and its pipelines are told")
+    @Test("a client reads the daemon, its pipelines and its signals")
     func reading() async throws {
         let service = ScriptedService()
         service.change { $0.signals = [SignalStatus(name: "network", fact: "reachable", fired: 2, lastFired: 7)] }
@@ -23,24 +23,26 @@ import Testing
         }
     }
 
-    @Test("a daemon that answers nobody is given up; one that is at work is awaited")
+    @Test("the client gives up a daemon that does not answer, and waits for a daemon that works")
     func silence() async throws {
         let directory = try TemporaryDirectory()
         let listener = try VarlinkListener(path: directory.path("s"))
         defer { listener.close() }
-        let silent = try ControlClient(path: directory.path("s"), silence: .milliseconds(2), proof: .milliseconds(2))
+        let silent = try ControlClient(
+            path: directory.path("s"), silence: .milliseconds(2), probeTimeout: .milliseconds(2))
         #expect(throws: ControlClient.Failure.notAnswering) { try silent.daemon() }
 
-        // One that has no room for another client is at work all the same.
+        // A daemon that closes further connections because of its limit counts as working.
         let crowded = try VarlinkListener(path: directory.path("t"))
         defer { crowded.close() }
-        let door = crowded.descriptor.rawValue
+        let listeningSocket = crowded.descriptor.rawValue
         @Sendable func next(within milliseconds: Int32) -> Int32? {
-            var entry = pollfd(fd: door, events: Int16(POLLIN), revents: 0)
-            return poll(&entry, 1, milliseconds) == 1 ? accept(door, nil, nil) : nil
+            var entry = pollfd(fd: listeningSocket, events: Int16(POLLIN), revents: 0)
+            return poll(&entry, 1, milliseconds) == 1 ? accept(listeningSocket, nil, nil) : nil
         }
         let asking = Task.detached {
-            try ControlClient(path: directory.path("t"), silence: .milliseconds(2), proof: .seconds(30)).logLevel()
+            try ControlClient(path: directory.path("t"), silence: .milliseconds(2), probeTimeout: .seconds(30))
+                .logLevel()
         }
         let first = try #require(next(within: testTimeoutMilliseconds))
         defer { close(first) }
@@ -56,17 +58,17 @@ import Testing
         await turningAway.value
 
         let service = ScriptedService()
-        // Longer than it may be silent without an answer to whether it answers.
+        // Longer than the client waits before it checks whether the daemon answers.
         service.change { $0.beforeRefresh = { _ in usleep(50_000) } }
         try await withControlServer(service) { path in
-            let client = try ControlClient(path: path, silence: .milliseconds(2), proof: .seconds(30))
+            let client = try ControlClient(path: path, silence: .milliseconds(2), probeTimeout: .seconds(30))
             var names: [String] = []
             try client.refresh(.init(names: ["jwks"], wait: true)) { names.append($0.name) }
             #expect(names == ["jwks"])
         }
     }
 
-    @Test("many pipelines come in several replies, to those who want it")
+    @Test("many pipelines are sent in several replies if the client accepts them")
     func batches() async throws {
         let limit = ControlDispatcher.pipelinesPerReply
         for (count, replies) in [(limit, 1), (limit + 1, 2), (3 * limit, 3)] {
@@ -98,8 +100,8 @@ import Testing
             #expect(throws: ControlClient.Failure.refused(.noSuchPipeline(name: "zzz", suggestion: nil))) {
                 try client.generation(of: "zzz")
             }
-            // One that is written, and not in force yet.
-            service.change { $0.filesNotInForce = ["new": "/etc/freshet/pipelines/new.yaml"] }
+            // The file of this pipeline exists, but is not in the active configuration.
+            service.change { $0.inactiveFiles = ["new": "/etc/freshet/pipelines/new.yaml"] }
             let new = ControlError.noSuchPipeline(
                 name: "new", suggestion: nil, file: "/etc/freshet/pipelines/new.yaml")
             #expect(throws: ControlClient.Failure.refused(new)) { try client.generation(of: "new") }
@@ -107,7 +109,7 @@ import Testing
         #expect(service.asked.isEmpty)
     }
 
-    @Test("a call that names pipelines costs the same however many others there are")
+    @Test("the cost of a call that names pipelines does not depend on the number of other pipelines")
     func namedAlone() async throws {
         let service = ScriptedService()
         try await withControlServer(service) { path in
@@ -121,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("refresh starts what was named, each once, or all")
+    @Test("refresh starts each named pipeline once, or all pipelines")
     func refresh() async throws {
         let service = ScriptedService()
         service.change { $0.refresh["jwks"] = .success(RefreshResult(name: "jwks", outcome: .changed, generation: 4)) }
@@ -139,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("parameters are set with what was given, and refusals come as they are")
+    @Test("parameters are passed to the service, and its refusals reach the client unchanged")
     func parameters() async throws {
         let service = ScriptedService()
         let status = ParameterStatus(
@@ -155,15 +157,15 @@ import Testing
             let reply = try client.setParameters(.init(name: "jwks", settings: settings))
             #expect(reply == .init(changed: ["language"], parameters: [status]))
             _ = try client.setParameters(.init(name: "jwks", settings: [], othersToDefault: true))
-            let asker = "user \(geteuid()), process \(getpid())"
+            let caller = "user \(geteuid()), process \(getpid())"
             #expect(
                 service.asked == [
-                    "set jwks language=de query=default for \(asker)", "set jwks others=default for \(asker)",
+                    "set jwks language=de query=default for \(caller)", "set jwks others=default for \(caller)",
                 ])
             #expect(throws: ControlClient.Failure.refused(.noSuchPipeline(name: "jkws", suggestion: "jwks"))) {
                 try client.setParameters(.init(name: "jkws", settings: []))
             }
-            // Which of the two would hold?
+            // It would be unclear which of the two values counts.
             #expect(throws: ControlClient.Failure.refused(.invalidParameter("settings"))) {
                 try client.setParameters(.init(name: "jwks", settings: settings + settings))
             }
@@ -177,21 +179,21 @@ import Testing
         }
     }
 
-    @Test("a refresh that waits for the proof of the network says why in the meantime, of what was named alone")
+    @Test("a refresh that waits for the network reports the reason, only for named pipelines")
     func refreshWaits() async throws {
         let service = ScriptedService()
-        let (heard, hears) = AsyncStream<Void>.makeStream()
+        let (hintReceived, signalHint) = AsyncStream<Void>.makeStream()
         service.change { script in
             script.beforeRefresh = { [weak service] name in
-                func say(_ name: String, _ detail: String?) {
+                func publish(_ name: String, _ detail: String?) {
                     service?.events.publish(
                         .state(.waiting, of: name, waitingFor: .network, detail: detail, at: 1))
                 }
-                say("catalogue", "not asked for")
-                say(name, nil)
-                say(name, "the portal")
-                var turns = heard.makeAsyncIterator()
-                await turns.next()
+                publish("catalogue", "not requested")
+                publish(name, nil)
+                publish(name, "the portal")
+                var hints = hintReceived.makeAsyncIterator()
+                await hints.next()
             }
         }
         try await withControlServer(service) { path in
@@ -201,14 +203,14 @@ import Testing
                 results.append($0.name)
             } waiting: { hint in
                 hints.append(hint)
-                hears.yield()
+                signalHint.yield()
             }
             #expect(hints == [WaitingHint(name: "jwks", reason: "the portal")])
             #expect(results == ["jwks"])
         }
     }
 
-    @Test("neither names nor all, or both, is no request")
+    @Test("a refresh without names and all, or with both, is an invalid request")
     func refreshOfNothing() async throws {
         try await withControlServer(ScriptedService()) { path in
             let client = try ControlClient(path: path)
@@ -220,7 +222,7 @@ import Testing
         }
     }
 
-    @Test("patience is the answer to a request for one pipeline, and part of it for several")
+    @Test("TryLater is the error for one pipeline, and a part of the results for several pipelines")
     func tryLater() async throws {
         let hint = TryLaterHint(reason: "Retry-After", until: 9)
         for refusal in [
@@ -241,7 +243,7 @@ import Testing
         }
     }
 
-    @Test("who may not change things is refused before anything else is looked at")
+    @Test("a caller without rights is refused before anything else is checked")
     func rights() async throws {
         let service = ScriptedService()
         try await withControlServer(service, rights: strangerRights) { path in
@@ -254,10 +256,10 @@ import Testing
         #expect(service.asked.isEmpty)
     }
 
-    @Test("reload tells what changed, or what is wrong and where")
+    @Test("reload reports the changes, or the errors with their places")
     func reload() async throws {
         let service = ScriptedService()
-        let fault = ConfigurationDiagnostic(file: "jwks.yaml", line: 3, column: 7, message: "unknown key 'evry'")
+        let error = ConfigurationDiagnostic(file: "jwks.yaml", line: 3, column: 7, message: "unknown key 'evry'")
         service.change {
             $0.reload = .success(ReloadSummary(added: ["new"], unchanged: 2))
             $0.warnings = [ConfigurationDiagnostic(severity: .warning, file: "a.yaml", message: "unreadable")]
@@ -266,13 +268,13 @@ import Testing
             let client = try ControlClient(path: path)
             let reloaded = try client.reload(configurationOnly: true)
             #expect(reloaded.summary.added == ["new"] && reloaded.diagnostics.count == 1)
-            service.change { $0.reload = .failure(.configurationRefused([fault])) }
-            #expect(throws: ControlClient.Failure.refused(.configurationRefused([fault]))) { try client.reload() }
+            service.change { $0.reload = .failure(.configurationRefused([error])) }
+            #expect(throws: ControlClient.Failure.refused(.configurationRefused([error]))) { try client.reload() }
         }
         #expect(service.asked == ["freshetctl reload configuration", "freshetctl reload"])
     }
 
-    @Test("a pipeline without a copy has no content to show")
+    @Test("a pipeline without a generation is an error")
     func noGeneration() async throws {
         let service = ScriptedService()
         service.change { $0.pipelines["jwks"]?.generation = nil }
@@ -283,7 +285,7 @@ import Testing
         }
     }
 
-    @Test("a pipeline whose copy is withdrawn has none either, and says which it was")
+    @Test("a pipeline with a withdrawn copy is an error that names the generation")
     func withdrawn() async throws {
         let service = ScriptedService()
         service.change {
@@ -297,7 +299,7 @@ import Testing
         }
     }
 
-    @Test("monitor begins at once, misses nothing from then on, and leaves out other pipelines")
+    @Test("monitor begins immediately, misses no event from then on, and leaves out other pipelines")
     func monitor() async throws {
         let service = ScriptedService()
         let events = [
@@ -307,15 +309,15 @@ import Testing
         ]
         try await withControlServer(service) { path in
             let client = try ControlClient(path: path)
-            var heard: [ControlEvent?] = []
+            var received: [ControlEvent?] = []
             try client.monitor(["jwks"]) { event in
                 if event == nil { for event in events { service.events.publish(event) } }
-                heard.append(event)
-                return heard.count < 3
+                received.append(event)
+                return received.count < 3
             }
-            #expect(heard == [nil, events[0], events[2]])
+            #expect(received == [nil, events[0], events[2]])
         }
-        #expect(!service.events.isObserved, "when the client has gone, nobody listens any more")
+        #expect(!service.events.isObserved, "when the client has gone, the observation has ended")
     }
 
     /// A daemon with these sources of signals.
@@ -326,7 +328,7 @@ import Testing
     }
 
     @Test(
-        "who follows signals gets occurrences and facts of what was named: a source, or all of a signal",
+        "followSignals sends firings and facts of the named sources, or of all sources of a named signal",
         arguments: [
             (nil, ["network", "network 192.0.2.7", "resume", "file /a", "operator", "resume"]),
             (["network"], ["network", "network 192.0.2.7"]), (["network 192.0.2.7"], ["network 192.0.2.7"]),
@@ -346,20 +348,20 @@ import Testing
         ]
         try await withControlServer(service, rights: strangerRights) { path in
             let client = try ControlClient(path: path)
-            var heard: [String] = []
+            var received: [String] = []
             try client.followSignals(names) { event in
                 guard let event else {
                     for event in events { service.events.publish(event) }
                     return true
                 }
-                heard.append(event.source ?? event.signal ?? "")
-                return heard.count < expected.count
+                received.append(event.source ?? event.signal ?? "")
+                return received.count < expected.count
             }
-            #expect(heard == expected)
+            #expect(received == expected)
         }
     }
 
-    @Test("a follower that does not read is told how many of its events it missed, and others do not count")
+    @Test("a follower that does not read gets the number of its missed events, without unselected events")
     func slowFollower() async throws {
         let service = service(signals: ["network", "file /a"])
         let limit = ControlEvents.queueLimit
@@ -378,16 +380,16 @@ import Testing
     func monitorWithoutFacts() async throws {
         let service = ScriptedService()
         try await withControlServer(service) { path in
-            var heard: [ControlEvent?] = []
+            var received: [ControlEvent?] = []
             try ControlClient(path: path).monitor { event in
                 if event == nil {
                     service.events.publish(.fact("resume", "going to sleep", at: 1))
                     service.events.publish(.signal("resume", number: 1, at: 2))
                 }
-                heard.append(event)
-                return heard.count < 2
+                received.append(event)
+                return received.count < 2
             }
-            #expect(heard == [nil, .signal("resume", number: 1, at: 2)])
+            #expect(received == [nil, .signal("resume", number: 1, at: 2)])
         }
     }
 
@@ -408,7 +410,7 @@ import Testing
         #expect(SignalSelection.suggestion(for: "file", among: ["file /a", "fils"]) == "file /a")
     }
 
-    @Test("a signal is fired for who asks, by the kernel's word, and the number of hearers is the answer")
+    @Test("fireSignal passes the caller's kernel credentials, and returns how many pipelines received the signal")
     func fireSignal() async throws {
         let service = service(signals: ["network"])
         service.change { $0.fired = .success(3) }
@@ -438,11 +440,11 @@ import Testing
     private static let personal = ControlRights(daemonUser: 1_000, isSystemDaemon: false, changingGroup: nil)
 
     private static let everything = Set(ControlRights.Permission.allCases)
-    private static let looks: Set<ControlRights.Permission> = [.read]
-    private static let looksAndReloads: Set<ControlRights.Permission> = [.read, .reload]
+    private static let reads: Set<ControlRights.Permission> = [.read]
+    private static let readsAndReloads: Set<ControlRights.Permission> = [.read, .reload]
 
     @Test(
-        "who may do what",
+        "rights depend on user and groups",
         arguments: [
             (system, VarlinkPeer(processIdentifier: 1, user: 0, group: 0), everything),
             (system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 50), everything),
@@ -450,11 +452,11 @@ import Testing
                 system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1_000, supplementaryGroups: [4, 50]),
                 everything
             ),
-            (system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1_000), looks),
-            (system, VarlinkPeer(processIdentifier: 1, user: 990, group: 50), looksAndReloads),
+            (system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1_000), reads),
+            (system, VarlinkPeer(processIdentifier: 1, user: 990, group: 50), readsAndReloads),
             (personal, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1), everything),
             (personal, VarlinkPeer(processIdentifier: 1, user: 0, group: 0), everything),
-            (personal, VarlinkPeer(processIdentifier: 1, user: 1_001, group: 1_000), looks),
+            (personal, VarlinkPeer(processIdentifier: 1, user: 1_001, group: 1_000), reads),
         ] as [(ControlRights, VarlinkPeer, Set<ControlRights.Permission>)])
     func table(rights: ControlRights, peer: VarlinkPeer, allowed: Set<ControlRights.Permission>) {
         #expect(Set(ControlRights.Permission.allCases.filter { rights.allow($0, by: peer) }) == allowed)
@@ -463,7 +465,7 @@ import Testing
 
 @Suite struct NameSuggestionTests {
     @Test(
-        "a similar name is suggested, an unlike one is not",
+        "a similar name is suggested, a different name is not",
         arguments: [
             ("jkws", "jwks"), ("JWKS", "jwks"), ("jwk", "jwks"), ("catalog", "catalogue"), ("homepge", "homepage"),
             ("zzzz", nil), ("", nil), ("xy", nil),

@@ -9,13 +9,13 @@ import Testing
         #expect(ControlInterface.description == text)
     }
 
-    @Test("every type that the description names is one that it has, and none is without use")
+    @Test("the description defines every type that it names, and uses every type that it defines")
     func types() {
         let code = ControlInterface.description.split(separator: "\n").filter { !$0.hasPrefix("#") }
             .joined(separator: " ")
         let words = code.split { !$0.isLetter && !$0.isNumber && $0 != ":" && $0 != "." }
         let defined = zip(words, words.dropFirst()).filter { $0.0 == "type" }.map(\.1)
-        // A type begins with a capital, as methods and errors do, whose names stand behind those words.
+        // Names of types begin with a capital; so do names of methods and errors, which follow these keywords.
         let used = zip(words, words.dropFirst()).filter { before, word in
             word.first?.isUppercase == true && !["type", "method", "error"].contains(before)
         }.map(\.1)
@@ -23,7 +23,7 @@ import Testing
         #expect(defined.count > 30)
     }
 
-    @Test("the description avoids what existing parsers refuse")
+    @Test("the description avoids syntax that existing parsers reject")
     func portability() {
         let code = ControlInterface.description.split(separator: "\n").filter { !$0.hasPrefix("#") }
             .joined(separator: "\n")
@@ -37,7 +37,7 @@ import Testing
     }
 }
 
-/// The repository's directory, from this file's place in it.
+/// The repository's directory, derived from the path of this file.
 let repository = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
 
 func contents(of path: String) -> String? {

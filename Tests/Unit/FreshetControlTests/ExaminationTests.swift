@@ -12,7 +12,7 @@ import Testing
         return examined
     }
 
-    @Test("goes through the index, the strays and each pipeline, and tells what it finds in pieces")
+    @Test("an examination covers the index, the strays and each pipeline, and sends findings in several replies")
     func steps() async throws {
         let limit = ControlDispatcher.findingsPerReply
         let service = ScriptedService(["a", "b"])
@@ -36,7 +36,7 @@ import Testing
             service.asked == ["repair index", "repair strays", #"repair pipeline("a")"#, #"repair pipeline("b")"#])
     }
 
-    @Test("is for those who may change things, and for those who take several replies")
+    @Test("an examination requires the right to change things, and more")
     func rights() async throws {
         try await withControlServer(ScriptedService(), rights: strangerRights) { path in
             #expect(throws: ControlClient.Failure.refused(.permissionDenied)) {
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("that fails ends with the error, which needs no pipeline")
+    @Test("a failed examination ends with the error, which may have no pipeline")
     func failure() async throws {
         let service = ScriptedService(["a"])
         let error = ControlError.failed(name: nil, reason: "the index failed")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("has words for each kind of finding, and what helps", arguments: ExaminationFinding.Kind.allCases)
+    @Test("each kind of finding has a description and a remedy", arguments: ExaminationFinding.Kind.allCases)
     func words(kind: ExaminationFinding.Kind) {
         var finding = ExaminationFinding(kind: kind, pipeline: "jwks", generation: 3, path: "/c/x", detail: "why")
         let lines = finding.lines
@@ -74,14 +74,14 @@ import Testing
         #expect(finding.lines == [lines[0] + "; repaired"])
     }
 
-    @Test("says in the end of how much, and what is left")
+    @Test("the total has the examined amount and the remaining errors")
     func totals() {
         var total = ControlMessage.Examined()
         total.add(examined(0, of: 1))
-        #expect(total.total == "0 pipelines, 1 generation, 0 bytes: no faults")
+        #expect(total.total == "0 pipelines, 1 generation, 0 bytes: no errors")
         total.add(examined(2))
         total.findings[0].repaired = true
-        #expect(total.total == "0 pipelines, 1 generation, 0 bytes: 1 repaired, 1 fault left")
+        #expect(total.total == "0 pipelines, 1 generation, 0 bytes: 1 repaired, 1 error left")
         total.unnamed = 3
         #expect(total.left == 4)
     }

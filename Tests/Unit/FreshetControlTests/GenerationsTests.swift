@@ -7,7 +7,7 @@ import Testing
 @Suite("Base64")
 struct Base64Tests {
     @Test(
-        "is that of RFC 4648, section 10",
+        "Base64 matches the test vectors of RFC 4648, section 10",
         arguments: [
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
@@ -17,7 +17,7 @@ struct Base64Tests {
         #expect(Base64.bytes(of: text) == Array(plain.utf8))
     }
 
-    @Test("gives back any bytes")
+    @Test("decoding returns the encoded bytes")
     func all() {
         let bytes = (0..<1024).map { UInt8(truncatingIfNeeded: $0 * 7 + $0 / 256) }
         for count in [255, 256, 257, 1024] {
@@ -27,7 +27,7 @@ struct Base64Tests {
     }
 
     @Test(
-        "is not what is of another length, alphabet or padding",
+        "text with a wrong length, alphabet or padding is rejected",
         arguments: [
             "Z", "Zg", "Zg=", "Zh==", "Zm9=", "====", "Z===", "Zg==Zg==", "Zm9v\n", "Zm-_", "Zmü=",
         ])
@@ -41,7 +41,7 @@ struct Base64Tests {
         number: 2, committedAt: 5, size: 3, digest: "cd", causes: "timer", durationUSec: 7, kept: false)
     private let current = PastGeneration(number: 3, committedAt: 9, size: 4, digest: "ab", current: true)
 
-    @Test("the history is told as it is, as much of it as is wanted")
+    @Test("the history reaches the client unchanged, up to the requested limit")
     func history() async throws {
         let service = ScriptedService()
         let (old, current) = (old, current)
@@ -59,7 +59,7 @@ struct Base64Tests {
         }
     }
 
-    @Test("content comes in as many replies as it takes, whatever its bytes, and only to those who want several")
+    @Test("content with any bytes is sent in several replies, and only to clients that accept several replies")
     func content() async throws {
         let limit = ControlDispatcher.contentPerReply
         let sizes = [0, 1, limit, limit + 1, 3 * limit]
@@ -93,7 +93,7 @@ struct Base64Tests {
         }
     }
 
-    @Test("a reader who has had enough may go before the end")
+    @Test("a reader may end the stream before the last piece")
     func enough() async throws {
         let service = ScriptedService()
         service.change { $0.contents[1] = [UInt8](repeating: 7, count: 5 * ControlDispatcher.contentPerReply) }
@@ -108,11 +108,11 @@ struct Base64Tests {
     }
 
     @Test(
-        "errors cross the socket as they are",
+        "errors reach the client unchanged",
         arguments: [
             ControlError.noSuchGeneration(name: "jwks", number: 4, kept: [2, 3]),
             .noSuchGeneration(name: "jwks", number: nil, kept: []), .damagedGeneration(name: "jwks", number: 2),
-            .faultyPipeline(name: "jwks"), .failed(name: "jwks", reason: "no room"),
+            .invalidPipeline(name: "jwks"), .failed(name: "jwks", reason: "no free space"),
             .notReadable(name: "jwks", number: 2), .pinned(name: "jwks", number: 3),
         ])
     func errors(error: ControlError) async throws {

@@ -4,7 +4,7 @@ import FreshetVarlink
 import TestSupport
 import Testing
 
-/// Callers as the system's daemon (user 990, group 50) meets them.
+/// Callers of the system daemon (user 990, group 50).
 private enum Caller: String, CaseIterable {
     case root
     case member = "the group `freshet`"
@@ -15,9 +15,9 @@ private enum Caller: String, CaseIterable {
         switch self {
         case .root: [peer(0, 0)]
         case .member: [peer(1_000, 50), peer(1_000, 1_000, [4, 50])]
-        // It has the group as its own.
+        // The daemon's primary group is the group.
         case .daemon: [peer(990, 50), peer(990, 990)]
-        // nobody; a user of this machine; one that no database knows; one that user name spaces cannot show.
+        // nobody; a user of this machine; a user in no database; the overflow user of user namespaces.
         case .nobody: [peer(65_534, 65_534), peer(1_000, 1_000), peer(3_999_999_999, 7), peer(.max, .max)]
         }
     }
@@ -30,7 +30,7 @@ private enum Caller: String, CaseIterable {
 @Suite(.serialized, .hangLimit) struct RightsTests {
     private let rights = ControlRights(daemonUser: 990, isSystemDaemon: true, changingGroup: 50)
 
-    /// The table of docs/control.md: what it says of each method and caller.
+    /// The table of docs/control.md: the rights of each method and caller.
     private func documented() throws -> [String: [Caller: Bool]] {
         let text = try #require(contents(of: repository + "/docs/control.md"))
         let rows = text.split(separator: "\n").map { line in
@@ -49,10 +49,10 @@ private enum Caller: String, CaseIterable {
         return table
     }
 
-    @Test("who may call which method is what the documentation says, for each caller and method")
+    @Test("the rights of each caller and method match the documentation")
     func matrix() throws {
         let table = try documented()
-        #expect(Set(table.keys) == Set(ControlRights.deeds.keys))
+        #expect(Set(table.keys) == Set(ControlRights.permissions.keys))
         for (method, callers) in table {
             #expect(Set(callers.keys) == Set(Caller.allCases))
             for (caller, isAllowed) in callers {
@@ -71,12 +71,19 @@ private enum Caller: String, CaseIterable {
         }
     }
 
-    @Test("what is not known is nobody's")
+    @Test("connections are reserved for callers that may do more than read, so that others cannot block them")
+    func reservedConnections() {
+        for caller in Caller.allCases {
+            for peer in caller.peers { #expect(rights.hasReservedConnections(peer) == (caller != .nobody)) }
+        }
+    }
+
+    @Test("an unknown method is allowed for no caller")
     func unknownMethod() {
         #expect(!rights.allow("io.freshet.Control.Erase", by: VarlinkPeer(processIdentifier: 1, user: 0, group: 0)))
     }
 
-    @Test("each method of the interfaces has rights, and none is without a handler")
+    @Test("each method of the interfaces has rights and a handler")
     func complete() async throws {
         struct Info: Decodable { var interfaces: [String] }
         struct Description: Decodable { var description: String }
@@ -94,9 +101,9 @@ private enum Caller: String, CaseIterable {
                     methods.insert("\(interface).\(line.dropFirst(7).prefix { $0 != "(" })")
                 }
             }
-            #expect(methods == Set(ControlRights.deeds.keys))
+            #expect(methods == Set(ControlRights.permissions.keys))
             for method in methods {
-                // Each has a client of its own, as streams end by closing.
+                // Each method has its own client, because streams end by closing the connection.
                 do {
                     try VarlinkClient(path: path).callMore(method) { _ in false }
                 } catch VarlinkClientError.refused(let error) {
@@ -106,12 +113,12 @@ private enum Caller: String, CaseIterable {
         }
     }
 
-    @Test("a method that changes is refused to whoever may only look, before its parameters are looked at")
+    @Test("a method that changes something is refused to read-only callers before its parameters are decoded")
     func refusal() async throws {
         let service = ScriptedService()
         try await withControlServer(service, rights: strangerRights) { path in
             let client = try VarlinkClient(path: path)
-            for (method, deed) in ControlRights.deeds where deed != .read {
+            for (method, permission) in ControlRights.permissions where permission != .read {
                 #expect(throws: VarlinkClientError.refused(.permissionDenied)) { try client.call(method) }
             }
         }
@@ -135,13 +142,13 @@ private enum Caller: String, CaseIterable {
     @Test("Ping answers, Reload reloads with its signal, and a refusal carries the diagnostics")
     func pingAndReload() async throws {
         let service = ScriptedService()
-        let fault = ConfigurationDiagnostic(file: "a.yaml", message: "unknown key")
+        let error = ConfigurationDiagnostic(file: "a.yaml", message: "unknown key")
         try await withControlServer(service) { path in
             let client = try VarlinkClient(path: path)
             #expect(try call(client, "Ping") == "{}")
             #expect(try call(client, "Reload") == "{}")
-            service.change { $0.reload = .failure(.configurationRefused([fault])) }
-            let refusal = VarlinkClientError.refused(ControlError.configurationRefused([fault]).reply)
+            service.change { $0.reload = .failure(.configurationRefused([error])) }
+            let refusal = VarlinkClientError.refused(ControlError.configurationRefused([error]).reply)
             #expect(throws: refusal) { try call(client, "Reload") }
         }
         #expect(service.asked == ["io.systemd.service.Reload", "io.systemd.service.Reload"])
@@ -164,7 +171,7 @@ private enum Caller: String, CaseIterable {
         }
     }
 
-    @Test("a level that is none, or missing, is an invalid parameter and changes nothing", arguments: ["-1", "8", nil])
+    @Test("an invalid or missing level is an invalid parameter and changes nothing", arguments: ["-1", "8", nil])
     func wrongLevel(level: String?) async throws {
         let service = ScriptedService()
         try await withControlServer(service) { path in

@@ -4,10 +4,10 @@ import Testing
 
 @testable import FreshetControl
 
-@Suite("A pattern of names")
+@Suite("Glob patterns")
 struct GlobPatternTests {
     @Test(
-        "matches as in a shell",
+        "a pattern matches as in a shell",
         arguments: [
             ("*", "", true), ("*", "abc", true), ("a*", "abc", true), ("*c", "abc", true), ("a*c", "abbc", true),
             ("a*c", "abcd", false), ("a?c", "abc", true), ("a?c", "ac", false), ("[a-c]x", "bx", true),
@@ -21,7 +21,7 @@ struct GlobPatternTests {
         #expect(GlobPattern(pattern).matches(name) == expected)
     }
 
-    @Test("takes the same names as fnmatch(3)", arguments: 0..<4 as Range<UInt64>)
+    @Test("a pattern matches the same names as fnmatch(3)", arguments: 0..<4 as Range<UInt64>)
     func likeTheSystem(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let pieces = ["a", "b", "-", "*", "?", "[ab]", "[!a]", "[a-b]", "ab"]
@@ -39,16 +39,16 @@ struct GlobPatternTests {
         }
     }
 
-    @Test("of many stars costs little, where fnmatch(3) would take longer than the universe is old")
+    @Test("a pattern of many stars costs little, where fnmatch(3) would need exponential time")
     func manyStars() {
         let pattern = GlobPattern(String(repeating: "*a", count: 500) + "b")
         #expect(!pattern.matches(String(repeating: "a", count: 1_000)))
     }
 }
 
-@Suite("A selection of pipelines")
+@Suite("Selections")
 struct PipelineSelectionTests {
-    @Test("has the named ones, those that a pattern fits, and what belongs to none")
+    @Test("a selection has the named pipelines, the matches of patterns, and events of no pipeline")
     func contains() throws {
         let selection = try PipelineSelection(["jwks", "home*"])
         #expect(["jwks", "homepage", "home", nil].allSatisfy(selection.contains))
@@ -58,7 +58,7 @@ struct PipelineSelectionTests {
         #expect(try !PipelineSelection([]).contains("any"))
     }
 
-    @Test("with long patterns is rejected, with long names it is not")
+    @Test("a selection with long patterns is rejected, but not with long names")
     func bounds() throws {
         let limit = PipelineSelection.patternBytesLimit
         #expect(throws: Never.self) { try PipelineSelection([String(repeating: "*", count: limit)]) }
@@ -68,7 +68,7 @@ struct PipelineSelectionTests {
         #expect(throws: Never.self) { try PipelineSelection([String](repeating: "a", count: 10 * limit)) }
     }
 
-    @Test("of signals has the rows of a name and those of its first word")
+    @Test("a selection of signals has the rows of a name and of its first word")
     func signals() {
         let rows = ["file /a b", "file /c", "network", "network 192.0.2.7"]
         #expect(SignalSelection(["file", "network"]).unknownName(among: rows) == nil)
@@ -78,9 +78,9 @@ struct PipelineSelectionTests {
     }
 }
 
-@Suite("A suggestion")
+@Suite("Name suggestions")
 struct SuggestionCostTests {
-    @Test("a name that is no misspelt one, or very many candidates, cost little")
+    @Test("a very long name, or very many candidates, cost little")
     func bounds() {
         let long = String(repeating: "a", count: NameSuggestion.nameBytesLimit + 1)
         #expect(NameSuggestion.closest(to: long, among: [long + "b"]) == nil)

@@ -7,7 +7,7 @@ import Testing
 @testable import FreshetCache
 @testable import FreshetDaemon
 
-@Suite("Long bodies in the cache")
+@Suite("Bodies on disk in the cache")
 struct CacheBodyWriterTests {
     let directory: TemporaryDirectory
     let store: CacheStore
@@ -26,8 +26,8 @@ struct CacheBodyWriterTests {
     private var generations: [String] { TemporaryDirectory.names("\(directory.path)/cache/generations/a") }
 
     private func body(_ pieces: [[UInt8]]) async throws -> FetchedBody {
-        let keeper = try #require(store.keeper(of: definition))
-        let pending = try await keeper.begin(expecting: nil)
+        let bodyStore = try #require(store.bodyStore(of: definition))
+        let pending = try await bodyStore.begin(expecting: nil)
         for piece in pieces { try await pending.append(piece) }
         return .kept(StoredBody(pending, size: pieces.reduce(0) { $0 + $1.count }))
     }
@@ -37,7 +37,7 @@ struct CacheBodyWriterTests {
             Snapshot(body, validators: FreshetPipelines.Validators(entityTag: "\"v1\""), binding: "b"), of: definition)
     }
 
-    @Test("become a generation as they are, with the digest that was made on the way")
+    @Test("a body becomes a generation unchanged, with the digest that was computed while it was written")
     func committed() async throws {
         let body = try await body([Array("on".utf8), Array("e".utf8)])
         #expect(generations.count == 1 && generations.allSatisfy { $0.hasPrefix(".new-") })
@@ -50,12 +50,12 @@ struct CacheBodyWriterTests {
         #expect(directory.text("cache/current/a.bin") == "one")
         #expect(generations == ["1-\(generation.digest)"])
         #expect(await store.validators("a", binding: "b")?.entityTag == "\"v1\"")
-        // What was committed is not taken away by whoever drops it afterwards.
+        // Dropping the body after the commit does not remove the generation.
         await body.discard()
         #expect(directory.text("cache/current/a.bin") == "one")
     }
 
-    @Test("can be read, and have the digest of what was written, before they become anything")
+    @Test("before the commit, a body can be read and has the digest of the written bytes")
     func readBefore() async throws {
         let body = try await body([Array("on".utf8), Array("e".utf8)])
         guard case .kept(let kept) = body else {
@@ -67,7 +67,7 @@ struct CacheBodyWriterTests {
         #expect(try await kept.pending.content() == Array("one".utf8))
         let path = try #require(kept.pending.path)
         #expect(path.hasPrefix("\(directory.path)/cache/generations/a/.new-"))
-        // More may come after it was asked.
+        // More bytes may follow after the digest was read.
         try await kept.pending.append(Array("s".utf8))
         #expect(try await kept.pending.digest() != digest)
         #expect(try await kept.pending.content() == Array("ones".utf8))
@@ -76,7 +76,7 @@ struct CacheBodyWriterTests {
         await #expect(throws: RunFailure.self) { try await kept.pending.content() }
     }
 
-    @Test("are known to be whole, whatever the times of their file say, until somebody else has written to it")
+    @Test("a body is intact until another process writes to its file, whatever the times of the file are")
     func intact() async throws {
         let body = try await body([Array("on".utf8), Array("e".utf8)])
         guard case .kept(let kept) = body, let path = kept.pending.path else {
@@ -92,7 +92,7 @@ struct CacheBodyWriterTests {
         await #expect(throws: RunFailure.self) { try await kept.pending.isIntact() }
     }
 
-    @Test("of the content that is there make no generation, also if that came in memory")
+    @Test("a body with the content of the copy makes no generation, also if that content came in memory")
     func unchanged() async throws {
         guard case .changed(let first) = try await commit(.bytes(Array("one".utf8))) else {
             Issue.record("nothing changed")
@@ -106,7 +106,7 @@ struct CacheBodyWriterTests {
         #expect(generations == ["1-\(first.digest)"])
     }
 
-    @Test("leave nothing when they are discarded, and cannot be committed then")
+    @Test("a discarded body leaves no file and cannot be committed")
     func discarded() async throws {
         let body = try await body([[1]])
         await body.discard()
@@ -115,10 +115,10 @@ struct CacheBodyWriterTests {
         await #expect(throws: RunFailure.self) { try await commit(body) }
     }
 
-    @Test("of more than the limit are refused as they come, and leave nothing")
+    @Test("a body larger than the limit is refused while it is written, and leaves no file")
     func tooLarge() async throws {
-        let keeper = try #require(store.keeper(of: definition))
-        let pending = try await keeper.begin(expecting: nil)
+        let bodyStore = try #require(store.bodyStore(of: definition))
+        let pending = try await bodyStore.begin(expecting: nil)
         try await pending.append([UInt8](repeating: 1, count: 1 << 20))
         let error = await #expect(throws: RunFailure.self) { try await pending.append([1]) }
         #expect(error?.message.contains("check.max-bytes") == true)

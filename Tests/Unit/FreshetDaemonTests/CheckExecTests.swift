@@ -8,9 +8,9 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("Programs that look at what would become the copy")
+@Suite("Programs of check.exec")
 struct CheckExecTests {
-    /// A pipeline whose copy is the text of a file, with a check that is a line of shell.
+    /// Configures a pipeline that copies a file and has a shell command as its check.
     private func configure(_ home: Home, _ script: String, timeout: String = "30s") throws {
         try home.configure(
             "a",
@@ -22,7 +22,7 @@ struct CheckExecTests {
             """)
     }
 
-    @Test("one sees it in a file of its own, in a clean environment, and what it accepts becomes the copy")
+    @Test("the program gets the candidate in its own file, in a clean environment; accepted content becomes the copy")
     func accepts() async throws {
         let home = try Home()
         try configure(
@@ -43,28 +43,28 @@ struct CheckExecTests {
         #expect(TemporaryDirectory.names(home.path + "/state/checks") == [])
     }
 
-    @Test("what one refuses is kept aside, with the first line that it wrote; its words are in the journal")
+    @Test("rejected content is kept with the first line of the output; the whole output is logged")
     func refuses() async throws {
         let home = try Home()
         try configure(home, #"grep -q good "$FRESHET_CANDIDATE" || { echo not good; echo at all >&2; exit 3; }"#)
         try home.write("good\n", to: "data")
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(eventually { home.copy("a.txt") == "good\n" })
             try home.write("bad\n", to: "data")
             let result = try client.refresh("a")
-            #expect(result.failure == "check.exec: /bin/sh refuses it, with exit status 3: not good")
+            #expect(result.failure == "check.exec: /bin/sh rejected the content with exit status 3: not good")
             #expect(home.copy("a.txt") == "good\n")
             #expect(try client.status("a").candidate?.size == 4)
         }
-        let said = log.lines.filter { $0.message == "the check says: {output}" }
-        #expect(said.map { $0.metadata["output"] } == ["not good", "at all"])
+        let logged = log.lines.filter { $0.message == "check output: {output}" }
+        #expect(logged.map { $0.metadata["output"] } == ["not good", "at all"])
         #expect(
-            said.allSatisfy { $0.metadata["pipeline"] == "a" && $0.metadata["check"]?.hasPrefix("/bin/sh") == true })
+            logged.allSatisfy { $0.metadata["pipeline"] == "a" && $0.metadata["check"]?.hasPrefix("/bin/sh") == true })
     }
 
-    @Test("one that is ended has said nothing: nothing is kept aside, and the copy stays")
-    func saysNothing() async throws {
+    @Test("a program that is killed decides nothing: no candidate is kept, and the copy stays")
+    func killed() async throws {
         let home = try Home()
         try home.write("one\n", to: "data")
         try configure(home, "kill -9 $$")
@@ -77,13 +77,13 @@ struct CheckExecTests {
             #expect(try client.status("a").candidate == nil)
             try configure(home, "sleep 100 & sleep 100", timeout: "1s")
             _ = try client.reload(configurationOnly: true)
-            #expect(try client.refresh("a").failure == "check.exec: /bin/sh was ended, as it took longer than 1 s")
+            #expect(try client.refresh("a").failure == "check.exec: /bin/sh was stopped: it took longer than 1 s")
             #expect(try client.status("a").candidate == nil)
             #expect(home.copy("a.txt") == nil)
         }
     }
 
-    @Test("one that others could change is not run, and it is said at load")
+    @Test("a program that others can change is not run, and the reload warns about it")
     func notTrusted() async throws {
         let home = try Home()
         try home.write("one\n", to: "data")
@@ -99,20 +99,20 @@ struct CheckExecTests {
                         == true
                 })
             let warnings = try client.reload(configurationOnly: true).diagnostics
-            #expect(warnings.contains { $0.message.hasPrefix("the check would not be run: others than its owner") })
+            #expect(warnings.contains { $0.message.hasPrefix("the check cannot be run: others than its owner") })
         }
         #expect(home.text("ran") == nil && home.copy("a.txt") == nil)
     }
 
-    /// More than is kept in memory.
+    /// More content than is kept in memory.
     private static let long = String(repeating: "0123456789abcde\n", count: 1 << 17)
 
-    @Test("a long one is looked at where it is kept; it may only be read")
+    @Test("the program reads a long candidate in place, and must not change it")
     func long() async throws {
         let home = try Home()
         try home.write(Self.long, to: "data")
         try configure(home, #"echo "$FRESHET_CANDIDATE" > \#(home.path)/seen; wc -c < "$FRESHET_CANDIDATE""#)
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(eventually { (try? client.status("a"))?.state == .loaded })
             #expect(home.text("seen")?.hasPrefix("\(home.path)/cache/below/generations/a/.new-") == true)
@@ -121,12 +121,12 @@ struct CheckExecTests {
             _ = try client.reload(configurationOnly: true)
             try home.write(Self.long.replacing("0", with: "1"), to: "data")
             let result = try client.refresh("a")
-            #expect(result.failure == "check.exec: /bin/sh has changed the candidate, which it may only read")
+            #expect(result.failure == "check.exec: /bin/sh changed the candidate; a check may only read it")
             #expect(try client.status("a").candidate == nil)
             #expect(home.copy("a.txt")?.hasPrefix("0123") == true)
         }
     }
-    /// A body whose file looks as it did, in all that a look at it tells, and has other content.
+    /// A body whose file has the same attributes as before, but other content.
     private final class Changed: PendingBody {
         let path: String?
         init(_ path: String) { self.path = path }
@@ -141,7 +141,7 @@ struct CheckExecTests {
     }
 
     @Test(
-        "a change that no time of the file tells, within a tick of the clock or through a memory map, is found all the same"
+        "a change that leaves the times of the file the same, such as one through a memory map, is detected"
     )
     func unseen() async throws {
         let directory = try TemporaryDirectory()
@@ -162,6 +162,6 @@ struct CheckExecTests {
                 by: InspectionRule(["/bin/true"]))
         }
         #expect(
-            error == .failed(RunFailure(.local, "/bin/true has changed the candidate, which it may only read")))
+            error == .failed(RunFailure(.local, "/bin/true changed the candidate; a check may only read it")))
     }
 }

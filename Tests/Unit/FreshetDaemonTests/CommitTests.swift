@@ -13,46 +13,48 @@ struct CommitDetectorTests {
         number.map { CurrentGeneration(number: $0, size: 1, digest: "ab", committedAt: 7, path: "/current/news") }
     }
 
-    /// What a run tells: from the generation that was offered before it to the one that is offered after it.
-    private func news(from before: UInt64?, to after: UInt64?, _ outcome: FreshetPipelines.RunOutcome) -> UInt64? {
+    /// The new generation that a run leaves, from the generations before and after it.
+    private func newGeneration(
+        from before: UInt64?, to after: UInt64?, _ outcome: FreshetPipelines.RunOutcome
+    ) -> UInt64? {
         var watch = CommitDetector()
         let order = RunOrder(run: 1, reason: .signals, causes: [], started: Self.start, epoch: 0)
-        #expect(watch.heard(.runStarted(order), generation: generation(before)) == nil)
-        return watch.heard(.runEnded(summary(outcome, at: Self.start), next: nil), generation: generation(after))?
+        #expect(watch.received(.runStarted(order), generation: generation(before)) == nil)
+        return watch.received(.runEnded(summary(outcome, at: Self.start), next: nil), generation: generation(after))?
             .number
     }
 
-    @Test("those that changed the copy, the first one included")
+    @Test("runs that changed the copy leave a new generation, including the first run")
     func changed() {
-        #expect(news(from: nil, to: 1, .changed) == 1)
-        #expect(news(from: 6, to: 7, .changed) == 7)
+        #expect(newGeneration(from: nil, to: 1, .changed) == 1)
+        #expect(newGeneration(from: 6, to: 7, .changed) == 7)
     }
 
-    @Test("not those that found it unchanged, also where nothing was known of it, nor those that failed")
+    @Test("unchanged and failed runs leave no new generation, also if the generation was unknown before")
     func others() {
-        #expect(news(from: 7, to: 7, .unchanged) == nil)
-        #expect(news(from: nil, to: 7, .unchanged) == nil)
-        #expect(news(from: 7, to: 7, .failed) == nil)
-        #expect(news(from: nil, to: nil, .failed) == nil)
+        #expect(newGeneration(from: 7, to: 7, .unchanged) == nil)
+        #expect(newGeneration(from: nil, to: 7, .unchanged) == nil)
+        #expect(newGeneration(from: 7, to: 7, .failed) == nil)
+        #expect(newGeneration(from: nil, to: nil, .failed) == nil)
     }
 
-    @Test("those that had committed when they were superseded or cancelled, and not those that had not")
+    @Test("superseded and cancelled runs leave a new generation only if they had committed")
     func cutShort() {
-        #expect(news(from: 6, to: 7, .superseded) == 7)
-        #expect(news(from: 6, to: 7, .cancelled) == 7)
-        #expect(news(from: 7, to: 7, .superseded) == nil)
-        #expect(news(from: 7, to: 7, .cancelled) == nil)
+        #expect(newGeneration(from: 6, to: 7, .superseded) == 7)
+        #expect(newGeneration(from: 6, to: 7, .cancelled) == 7)
+        #expect(newGeneration(from: 7, to: 7, .superseded) == nil)
+        #expect(newGeneration(from: 7, to: 7, .cancelled) == nil)
     }
 }
 
 @Suite("Pipelines that run after others")
 struct CommitTests {
-    /// A pipeline that copies a file, and runs after others alone.
+    /// A pipeline that copies a file, and only runs after others.
     private func copying(_ source: String, to name: String, after: String = "[]") -> String {
         "source: {file: \(source)}\ncache: {file: \(name)}\nrefresh: {on: [], after: \(after), quiet: 10ms}\n"
     }
 
-    @Test("a new generation runs them, in a chain; one that is unchanged, failed or was there before does not")
+    @Test("a new generation runs a chain of pipelines; an unchanged, failed or earlier run does not")
     func chain() async throws {
         let home = try Home()
         let current = home.path + "/cache/below/current"
@@ -94,7 +96,7 @@ struct CommitTests {
         }
     }
 
-    @Test("a diamond ends with what both its sides have, in two runs at most")
+    @Test("the last pipeline of a diamond gets the content of both sides, in at most two runs")
     func diamond() async throws {
         let home = try Home()
         let current = home.path + "/cache/below/current"
@@ -116,12 +118,12 @@ struct CommitTests {
             _ = try client.refresh("a")
             #expect(eventually { home.copy("d") == "twotwo" })
             #expect(eventually { (try? client.status("d"))?.nextRun == nil })
-            // Two for each of the two times: those of the first may well end after its result could be seen.
+            // Two runs for each of the two changes: the runs of the first change may end after its result is visible.
             #expect(try #require(client.status("d").lastRun?.number) <= 4)
         }
     }
 
-    @Test("a reload adds and removes what they run after, and leaves alone what it does not change")
+    @Test("a reload adds and removes dependencies, and does not touch unchanged ones")
     func reload() async throws {
         let home = try Home()
         try home.write("one", to: "input")
@@ -140,7 +142,7 @@ struct CommitTests {
             #expect(try client.refresh("b").outcome == .changed)
             #expect(eventually { home.copy("c") == "two" })
 
-            // What is named stays named, whatever becomes of it.
+            // A row stays as long as a pipeline names it, also if the named pipeline is removed.
             try home.configure("b", copying("\(home.path)/input", to: "b2"))
             #expect(try client.reload(configurationOnly: true).summary.changed == ["b"])
             try home.write("three", to: "input")
@@ -149,26 +151,28 @@ struct CommitTests {
 
             try home.configure("b", nil)
             let failure = #expect(throws: ControlClient.Failure.self) { _ = try client.reload() }
-            guard case .refused(.configurationRefused(let faults)) = failure else {
+            guard case .refused(.configurationRefused(let errors)) = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
             }
-            #expect(faults.map(\.message) == ["there is no pipeline 'b'; 'after' takes the names of other pipelines"])
+            #expect(errors.map(\.message) == ["there is no pipeline 'b'; 'after' takes the names of other pipelines"])
             #expect(try rows() == ["pipeline b"])
         }
     }
 
-    @Test("run once, each comes in its turn")
-    func turns() {
-        #expect(Supervisor.turns([:]) == [])
-        #expect(Supervisor.turns(["b": [], "a": []]) == [["a", "b"]])
+    @Test("pipelines are grouped by their dependencies")
+    func dependencyGroups() {
+        #expect(Supervisor.dependencyGroups([:]) == [])
+        #expect(Supervisor.dependencyGroups(["b": [], "a": []]) == [["a", "b"]])
         #expect(
-            Supervisor.turns(["d": ["b", "c"], "c": ["a"], "b": ["a"], "a": [], "e": ["a", "d"], "f": ["faulty"]])
+            Supervisor.dependencyGroups([
+                "d": ["b", "c"], "c": ["a"], "b": ["a"], "a": [], "e": ["a", "d"], "f": ["invalid"],
+            ])
                 == [["a", "f"], ["b", "c"], ["d"], ["e"]])
     }
 
-    @Test("one that waits for a pipeline whose file is faulty says so")
-    func faulty() async throws {
+    @Test("the row of an invalid pipeline that others run after says that it does not run")
+    func invalid() async throws {
         let home = try Home()
         try home.configure("a", "nonsense: 1\n")
         try home.configure("b", Home.printing("x", to: "b") + "refresh: {after: a}\n")

@@ -22,7 +22,7 @@ struct ContentReadersTests {
         readers.set(definition)
     }
 
-    @Test("are root, the owner, the group and others, as the mode says")
+    @Test("root, the owner, the group and others may read as the mode permits")
     func modes() {
         set(mode: 0o644)
         #expect(readers.isPublic("a") && readers.mayRead("a", peer(1_000)))
@@ -31,22 +31,22 @@ struct ContentReadersTests {
         #expect(readers.mayRead("a", peer(0)) && readers.mayRead("a", peer(990)))
         #expect(readers.mayRead("a", peer(1_000, 991)) && readers.mayRead("a", peer(1_000, 5, 991)))
         set(mode: 0o604)
-        // The group's bits count for its members, and no others.
+        // For members of the group, only the bits of the group count.
         #expect(!readers.mayRead("a", peer(1_000, 991)) && readers.mayRead("a", peer(1_000)))
         set(mode: 0o600)
         #expect(!readers.mayRead("a", peer(1_000, 991)) && readers.mayRead("a", peer(0)))
     }
 
-    @Test("with a group of the configuration are its members; a group that does not exist has none")
+    @Test("members of the configured group may read; a group that does not exist has no members")
     func groups() {
-        readers.know(["web": 33])
+        readers.setGroups(["web": 33])
         set(mode: 0o640, group: "web")
         #expect(readers.mayRead("a", peer(1_000, 33)) && !readers.mayRead("a", peer(1_000, 991)))
         set(mode: 0o640, group: "none")
         #expect(!readers.mayRead("a", peer(1_000, 33)) && !readers.mayRead("a", peer(1_000, 991)))
     }
 
-    @Test("of a pipeline that is not known are root and the owner")
+    @Test("only root and the owner may read an unknown pipeline")
     func unknown() {
         #expect(readers.mayRead("b", peer(0)) && readers.mayRead("b", peer(990)))
         #expect(!readers.mayRead("b", peer(1_000, 991)) && !readers.isPublic("b"))

@@ -19,12 +19,12 @@ struct ControlStatusTests {
 
     private func shown(_ status: FreshetPipelines.PipelineStatus) -> FreshetControl.PipelineStatus {
         let shown = FreshetControl.PipelineStatus(status, of: definition, path: "via 192.0.2.1")
-        // Whatever a test shows is the same in short.
+        // The summary has to show the same.
         #expect(PipelineSummary(status, hookFails: false) == PipelineSummary(shown))
         return shown
     }
 
-    @Test("each activity is the state of its name")
+    @Test("each activity becomes the state of the same name")
     func states() {
         let failure = RunFailure(.transient, "503")
         let activities: [PipelineActivity] = [
@@ -35,7 +35,7 @@ struct ControlStatusTests {
         #expect(activities.map { shown(status($0)).loadedBytes } == [nil, nil, 5, nil, nil, nil])
     }
 
-    @Test("pages are shown while there are some; a truncated copy is said to be one")
+    @Test("the status shows pages while they are loaded, and that a copy is truncated")
     func pages() {
         #expect(shown(status(.loading(LoadProgress(bytes: 5)))).loadedPages == nil)
         #expect(shown(status(.loading(LoadProgress(bytes: 5, pages: 2)))).loadedPages == 2)
@@ -62,10 +62,10 @@ struct ControlStatusTests {
         }
     }
 
-    @Test("each reason to wait has its word")
+    @Test("each reason to wait has a name")
     func waiting() {
         let words: [(Wait.Reason, WaitingReason)] = [
-            (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backOff, .backoff),
+            (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backoff, .backoff),
             (.retryAfter, .backoff), (.slot, .slot), (.memory, .memory), (.sleep, .sleep),
         ]
         for (reason, word) in words {
@@ -77,7 +77,7 @@ struct ControlStatusTests {
         #expect(shown(status(.loaded)).waitingFor == nil)
     }
 
-    @Test("how good the copy is, and until when, by its origin's word and by its max-age")
+    @Test("the status shows the freshness of the copy, and its expiry by the origin and by max-age")
     func freshness() {
         let words: [(FreshetPipelines.Freshness, FreshetControl.Freshness)] = [
             (.fresh, .fresh), (.stale, .stale), (.expired, .expired),
@@ -96,7 +96,7 @@ struct ControlStatusTests {
         #expect((59_000_000...61_000_000).contains(own - origin))
     }
 
-    @Test("no secret of a source is shown")
+    @Test("the status shows no secret of a source")
     func source() {
         let text = shown(status(.loaded)).source
         #expect(text.contains("example.com/news"))
@@ -105,7 +105,7 @@ struct ControlStatusTests {
         #expect(SourceDefinition.file("/etc/hosts").text == "/etc/hosts")
     }
 
-    @Test("the run under way is the last one; without it, the one that ended last")
+    @Test("the last run is the run in progress, or otherwise the run that ended last")
     func runs() {
         var status = status(.loaded)
         status.lastRun = summary(.changed, run: 6, at: now)
@@ -119,7 +119,7 @@ struct ControlStatusTests {
         #expect(shown(status).lastRun?.outcome == nil)
     }
 
-    @Test("outcomes and freshness have the same names on both sides, and all of them")
+    @Test("all outcomes and freshness values have the same names in the engine and on the interface")
     func names() {
         for outcome in [FreshetPipelines.RunOutcome.changed, .unchanged, .failed, .superseded, .cancelled] {
             #expect(RunStatus(summary(outcome, at: now)).outcome?.rawValue == outcome.rawValue)
@@ -132,7 +132,7 @@ struct ControlStatusTests {
         }
     }
 
-    @Test("numbers that do not fit are the largest that do")
+    @Test("numbers that do not fit become the largest number that fits")
     func clamps() {
         let generation = CurrentGeneration(number: .max, size: .max, digest: "", committedAt: 0, path: "")
         #expect(GenerationStatus(generation).number == .max)
@@ -142,20 +142,20 @@ struct ControlStatusTests {
 
 @Suite("The wall clock")
 struct WallClockTests {
-    @Test("an instant of the boot clock has its moment: as far from now as it is from the boot clock's now")
+    @Test("an instant of the boot clock becomes the wall-clock time with the same distance from now")
     func instants() {
-        // Between two readings, so that nothing depends on how long this takes.
+        // Between two readings, so that the test does not depend on its duration.
         let before = WallClock.now
         let hour = WallClock.microseconds(at: .now + .seconds(3600)) - 3_600_000_000
         let past = WallClock.microseconds(at: .now - .seconds(3600)) + 3_600_000_000
         let after = WallClock.now
-        // Each reads two clocks, one after the other, and rounds.
+        // Each conversion reads two clocks, one after the other, and rounds.
         let slack = after - before + 2
         #expect((before - slack...after + slack).contains(hour))
         #expect((before - slack...after + slack).contains(past))
     }
 
-    @Test("microseconds are rounded toward zero, and what does not fit is the most that does")
+    @Test("microseconds are rounded toward zero, and an instant that does not fit becomes the last one that fits")
     func microseconds() {
         #expect(Duration.nanoseconds(1_999).microseconds == 1)
         #expect(Duration.nanoseconds(-1_999).microseconds == -1)

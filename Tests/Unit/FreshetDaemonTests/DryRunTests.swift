@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("Dry runs: what is said of a difference")
+@Suite("Reports of dry runs")
 struct DryRunReportTests {
     private func report(_ outcome: DryRunReport.Outcome, current: Bool) -> DryRunReport {
         var report = DryRunReport(name: "jwks", outcome: outcome, size: 20, digest: "ab", mediaType: "text/plain")
@@ -11,7 +11,7 @@ struct DryRunReportTests {
         return report
     }
 
-    @Test("unchanged, changed and the first copy are told apart")
+    @Test("the report distinguishes unchanged content, changed content and the first copy")
     func outcomes() {
         #expect(report(.unchanged, current: true).text.hasPrefix("jwks: unchanged\n"))
         #expect(!report(.unchanged, current: true).text.contains("was"))
@@ -19,7 +19,7 @@ struct DryRunReportTests {
         #expect(report(.changed, current: false).text.hasPrefix("jwks: would be the first copy\n"))
     }
 
-    @Test("what comes from elsewhere acts on no terminal")
+    @Test("control characters of untrusted text are escaped")
     func escaped() {
         var report = report(.changed, current: true)
         report.mediaType = "text/\u{1b}[31m"
@@ -32,11 +32,11 @@ struct DryRunReportTests {
         #expect(report.text.contains("    .a\\nb: 2 items, was 1: 1 added\n"))
     }
 
-    @Test("JSON that says the same, and lists in another order, are named as that")
+    @Test("the report names differences of only the JSON formatting or only the order of a list")
     func same() {
         var report = report(.changed, current: true)
         report.difference = ContentDifference(changes: [])
-        #expect(report.text.contains("none, but in how the JSON is written"))
+        #expect(report.text.contains("only the formatting of the JSON"))
         report.difference = ContentDifference(changes: [
             ContentDifference.Change(
                 member: "", kind: "array", before: 2, after: 2, added: 0, removed: 0, changed: 0)
@@ -44,7 +44,7 @@ struct DryRunReportTests {
         #expect(report.text.contains("difference: 2 items, was 2: in another order"))
     }
 
-    @Test("of diff's output no more lines, and no longer ones, are shown than people read")
+    @Test("the number and the length of shown lines of diff are limited")
     func limits() {
         let lines = ["--- a", "+++ b"] + (1...TextDifference.lineLimit).map { "+\($0)" }
         let whole = TextDifference(Array((lines.joined(separator: "\n") + "\n").utf8))
@@ -55,7 +55,7 @@ struct DryRunReportTests {
         #expect(TextDifference(Array("--- a\n+++ b\n\(long)\n".utf8)).lines == [String(long.dropLast()) + "…"])
     }
 
-    @Test("of more than can be read of diff's output it is said that there is more, also where the lines are few")
+    @Test("truncated output of diff is marked, also if it has only a few long lines")
     func fewLongLines() async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")
@@ -68,7 +68,7 @@ struct DryRunReportTests {
         #expect(difference.lines.dropFirst().allSatisfy { $0.count == TextDifference.lineWidth + 1 })
     }
 
-    @Test("two texts are compared by lines; what is no text, or too large, is not")
+    @Test("texts are compared by lines; binary or too large contents are not compared")
     func texts() async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")

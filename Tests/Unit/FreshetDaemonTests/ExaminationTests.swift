@@ -6,9 +6,9 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("The daemon's cache", .serialized, .hangLimit)
+@Suite("Examination of the daemon's cache", .serialized, .hangLimit)
 struct ExaminationTests {
-    /// A home whose pipeline `a` reads a file when it is told to, and `b` follows it.
+    /// A home with a pipeline `a`, which copies a file on request, and a pipeline `b`, which runs after `a`.
     private func makeHome() throws -> Home {
         let home = try Home()
         try home.write("one", to: "source.txt")
@@ -24,20 +24,20 @@ struct ExaminationTests {
         return total
     }
 
-    @Test("is examined and repaired while it runs, and those who follow a copy hear of it")
+    @Test("the cache is examined and repaired while the daemon runs, and subscribers receive the change of the copy")
     func living() async throws {
         let home = try makeHome()
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(try client.refresh("a").outcome == .changed)
             try home.write("two", to: "source.txt")
             #expect(try client.refresh("a").outcome == .changed)
             #expect(eventually { home.copy("b.txt") == "two" })
-            // Readers see it a moment before the index knows it.
+            // Readers see the copy shortly before the index contains it.
             #expect(eventually { (try? examined(client).generations) ?? 0 >= 3 })
             let sound = try examined(client)
             #expect(sound.left == 0 && sound.pipelines == 2 && sound.generations >= 2 && sound.bytes >= 6)
-            // In place: the generation is the same file.
+            // Written in place: the generation is the same file.
             try home.write("?!?", to: "cache/below/current/a.txt")
             try home.write("x", to: "cache/below/current/mine.txt")
             let found = try examined(client)
@@ -49,16 +49,16 @@ struct ExaminationTests {
             #expect(try client.status("a").generation?.number == 1)
             #expect(eventually { home.copy("b.txt") == "one" })
             #expect(try examined(client).left == 0)
-            // The next request is for all of it.
+            // The next request is unconditional.
             #expect(try client.refresh("a").outcome == .changed)
             #expect(home.copy("a.txt") == "two")
         }
-        let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.cacheMended.rawValue }
+        let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.cacheRepaired.rawValue }
         #expect(lines.map { $0.metadata["pipeline"] } == ["none", "a"])
         #expect(lines.last?.metadata["repairs"]?.hasPrefix("a: generation 2 is damaged: ") == true)
     }
 
-    @Test("is examined without a daemon, and not beside one that has it")
+    @Test("the cache is examined without a daemon, and not while a daemon uses it")
     func withoutDaemon() async throws {
         let home = try makeHome()
         func examined(repairs: Bool = false) -> DaemonExit {

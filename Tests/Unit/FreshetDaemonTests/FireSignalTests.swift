@@ -6,12 +6,12 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("Signals that are raised by hand")
+@Suite("Signals that are fired by hand")
 struct FireSignalTests {
-    private let asker = "user \(geteuid()), process \(getpid())"
+    private let caller = "user \(geteuid()), process \(getpid())"
 
-    @Test("all that listens hears it as the real thing, and cause, follower and journal say who raised it")
-    func raised() async throws {
+    @Test("subscribers receive the signal like a real one; causes, events and journal name the caller")
+    func firedByRequest() async throws {
         let home = try Home()
         try home.write("one", to: "watched")
         let signals = [
@@ -24,36 +24,36 @@ struct FireSignalTests {
             let refresh = refresh.hasPrefix("{") ? refresh : "{\(refresh), fresh-for: 0}"
             try home.configure("p\(index)", Home.printing("x", to: "p\(index)") + "refresh: \(refresh)\n")
         }
-        let log = LogBook()
-        let exit = try await withDaemon(home, log) { [asker] client in
+        let log = LogRecorder()
+        let exit = try await withDaemon(home, log) { [caller] client in
             for (name, refresh) in signals {
                 let index = try #require(signals.values.sorted().firstIndex(of: refresh))
-                // What the start itself asked for is over.
+                // The runs of the start have ended.
                 #expect(eventually { (try? client.status("p\(index)").state) != .loading })
                 let before = try client.signals().first { $0.name == name }
                 #expect(try client.fireSignal(name).pipelines == 1)
                 #expect(
                     eventually {
                         let causes = try? client.status("p\(index)").lastCauses
-                        return causes?.last?.detail == "raised by hand by \(asker)"
+                        return causes?.last?.detail == "fired by hand by \(caller)"
                     }, "\(name)")
                 let after = try client.signals().first { $0.name == name }
                 #expect(after?.fired == before.map { $0.fired + 1 })
-                #expect(after?.lastDetail == "raised by hand by \(asker)")
+                #expect(after?.lastDetail == "fired by hand by \(caller)")
                 let cause = try client.status("p\(index)").lastCauses.last
                 #expect(cause?.number == after?.fired)
                 if name == "network" || name.hasPrefix("file") { #expect(after?.fact == before?.fact) }
             }
         }
         #expect(exit == .success)
-        let lines = log.lines.filter { $0.message == "{signal} was raised by hand" }
+        let lines = log.lines.filter { $0.message == "{signal} was fired by hand" }
         #expect(lines.count == signals.count)
-        #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["by"] == asker })
+        #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["requested-by"] == caller })
         #expect(lines.allSatisfy { $0.metadata["pipelines"] == "1" })
-        #expect(!log.lines.contains { $0.message == "the machine woke up" || $0.message == "configuration in force" })
+        #expect(!log.lines.contains { $0.message == "the machine woke up" || $0.message == "configuration active" })
     }
 
-    @Test("what is a single pipeline's is refused, and so is what does not exist; nothing fires")
+    @Test("signals of a single pipeline and unknown signals are refused, and nothing fires")
     func refused() async throws {
         let home = try Home()
         try home.configure("a", Home.printing("x", to: "a"))
@@ -69,11 +69,11 @@ struct FireSignalTests {
         }
     }
 
-    @Test("a timer's firings are counted")
+    @Test("the occurrences of a timer are counted")
     func timers() async throws {
         let home = try Home()
         try home.configure("a", Home.printing("x", to: "a") + "refresh: {on: [start], every: 1s, fresh-for: 0}\n")
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(eventually { ((try? client.signals())?.first { $0.name == "timer" }?.fired ?? 0) > 0 })
         }

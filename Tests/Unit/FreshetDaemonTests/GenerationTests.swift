@@ -7,14 +7,14 @@ import Testing
 
 @Suite("The daemon's generations", .serialized, .hangLimit)
 struct GenerationTests {
-    /// A pipeline that reads a file, when it is told to.
+    /// A pipeline that copies a file on request.
     private static func following(_ path: String) -> String {
         "source: {file: \(path)}\nrefresh: {on: [], fresh-for: 0, min-interval: 0}\ncache: {file: a.txt, keep: 9}\n"
     }
 
-    /// A home whose pipeline `a` has had these contents, one after the other.
+    /// Creates a home with a pipeline `a` that has had these contents, one after the other.
     private func withHistory(
-        _ contents: [String], _ log: LogBook = LogBook(),
+        _ contents: [String], _ log: LogRecorder = LogRecorder(),
         _ body: @escaping @Sendable (Home, ControlClient) throws -> Void
     ) async throws {
         let home = try Home()
@@ -39,10 +39,10 @@ struct GenerationTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("are remembered with their causes, and can be read")
+    @Test("generations are listed with their causes, and can be read")
     func history() async throws {
         try await withHistory(["one", "two"]) { home, client in
-            // Written down after the run's end was answered.
+            // The record is written after the reply about the end of the run.
             #expect(
                 eventually {
                     guard let history = try? client.history(of: "a") else { return false }
@@ -61,9 +61,9 @@ struct GenerationTests {
     }
 
     @Test(
-        "are rolled back to, for those who follow too; what the source had does not undo that, and other content does")
+        "a rollback is published; a check with the previous content keeps it, and new content replaces it")
     func rollback() async throws {
-        let log = LogBook()
+        let log = LogRecorder()
         try await withHistory(["one", "two"], log) { home, client in
             #expect(eventually { home.copy("b.txt") == "two" })
             let reply = try client.rollBack("a")
@@ -88,12 +88,12 @@ struct GenerationTests {
         let line = log.lines.first { $0.metadata["message-id"] == JournalMessage.rolledBack.rawValue }
         #expect(line?.metadata["generation"] == "1")
         #expect(line?.metadata["replaced"] == "2")
-        #expect(line?.metadata["by"] == "user \(geteuid()), process \(getpid())")
+        #expect(line?.metadata["requested-by"] == "user \(geteuid()), process \(getpid())")
     }
 
-    @Test("stay while they are pinned, and it is told once what the source has; unpinned, the next check takes it")
+    @Test("a pinned copy stays, and new content of the source is logged once; after unpin the next check publishes it")
     func pin() async throws {
-        let log = LogBook()
+        let log = LogRecorder()
         try await withHistory(["one"], log) { home, client in
             #expect(try client.pin("a").changed)
             #expect(try !client.pin("a").changed)
@@ -115,11 +115,11 @@ struct GenerationTests {
         #expect(count(.pinned) == 1 && count(.unpinned) == 1 && count(.heldBack) == 1)
     }
 
-    @Test("are not rolled back to where the system refuses, which is said, and the copy stays")
+    @Test("a rollback that the system refuses is reported, and the copy stays")
     func refused() async throws {
         try await withHistory(["one", "two"]) { home, client in
             let generations = home.path + "/cache/below/generations"
-            // Candidates can be written nowhere, whoever asks.
+            // No candidate can be written, whichever client requests it.
             #expect(rename(generations + "/a", generations + "/b") == 0)
             #expect(symlink("a", generations + "/a") == 0)
             let failure = #expect(throws: ControlClient.Failure.self) { try client.rollBack("a", to: 1) }
@@ -134,7 +134,7 @@ struct GenerationTests {
         }
     }
 
-    @Test("are let go of also where readers have lost the pinned one")
+    @Test("a pipeline can be unpinned also if the pinned file is missing")
     func unpinWithoutCopy() async throws {
         try await withHistory(["one"]) { home, client in
             #expect(try client.pin("a").changed)
@@ -150,8 +150,8 @@ struct GenerationTests {
         }
     }
 
-    @Test("of a pipeline whose configuration has faults can be seen and pinned, and not chosen")
-    func faulty() async throws {
+    @Test("generations of an invalid pipeline can be listed and pinned, but not published")
+    func invalid() async throws {
         let home = try Home()
         try home.configure("a", Home.printing("one", to: "a.txt"))
         _ = try await withDaemon(home) { client in
@@ -165,7 +165,7 @@ struct GenerationTests {
             #expect(try content(1, client) == "one\n")
             #expect(try client.pin("a").changed)
             #expect(try client.status("a").generation?.pinnedSince != nil)
-            let refusal = ControlClient.Failure.refused(.faultyPipeline(name: "a"))
+            let refusal = ControlClient.Failure.refused(.invalidPipeline(name: "a"))
             #expect(throws: refusal) { try client.rollBack("a") }
             #expect(throws: refusal) { try client.loadMore(ControlMessage.LoadMore(name: "a")) }
         }

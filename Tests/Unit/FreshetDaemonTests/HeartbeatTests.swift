@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The heartbeat")
 struct HeartbeatTests {
-    @Test("beats again and again, until it is released")
+    @Test("the heartbeat beats repeatedly until it is released")
     func beats() async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")

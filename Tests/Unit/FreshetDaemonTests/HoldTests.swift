@@ -27,11 +27,11 @@ struct HoldTests {
         _ = try client.reload()
     }
 
-    @Test("outlasts that the pipeline is removed and comes back, which is told, and ends when that is pruned")
+    @Test("a hold survives the removal and return of its pipeline, which is logged, and ends when that is pruned")
     func removed() async throws {
         let home = try Home()
         try configure(home)
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(try client.refresh("a").outcome == .changed)
             #expect(try client.hold("a").changed)
@@ -42,13 +42,13 @@ struct HoldTests {
             #expect(try client.status("a").heldSince == since)
             #expect(try client.status("a").state == .held)
             #expect(try client.refresh("a").failure?.contains("it is held") == true)
-            // Pruning takes it along with all else that was kept.
+            // Pruning removes the hold together with all other data of the pipeline.
             try remove(home, client)
             #expect(try client.prune(["a"]).pipelines.map(\.name) == ["a"])
             try bringBack(home, client)
             #expect(try client.status("a").heldSince == nil)
             #expect(try client.refresh("a").outcome == .changed)
-            // And so does a release.
+            // A release ends the hold too.
             #expect(try client.hold("a").changed)
             #expect(try client.release("a").changed)
             try remove(home, client)
@@ -56,24 +56,24 @@ struct HoldTests {
             #expect(try client.status("a").heldSince == nil)
         }
         let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.held.rawValue }
-        #expect(lines.map { $0.metadata["by"] != nil } == [true, false, true])
-        #expect(lines.map(\.message)[1] == "held still: nothing of it runs until it is released")
+        #expect(lines.map { $0.metadata["requested-by"] != nil } == [true, false, true])
+        #expect(lines.map(\.message)[1] == "still held: the pipeline does not run until it is released")
         #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["pipeline"] == "a" })
     }
 
-    @Test("a demand that is refused is no signal: it is neither counted nor remembered")
+    @Test("a refused request is neither counted nor published as a signal")
     func refused() async throws {
         let home = try Home()
         try configure(home)
         _ = try await withDaemon(home) { client in
-            func demands() throws -> (counted: Int64?, told: Int) {
+            func requests() throws -> (counted: Int64?, published: Int) {
                 (
                     try client.signals().first { $0.name == "operator" }?.fired,
                     try client.recentEvents(["a"]).events.count { $0.kind == .signal && $0.signal == "operator" }
                 )
             }
             #expect(try client.refresh("a").outcome == .changed)
-            #expect(try demands() == (1, 1))
+            #expect(try requests() == (1, 1))
             #expect(try client.hold("a").changed)
             #expect(try client.refresh("a").failure?.contains("it is held") == true)
             try client.refresh(ControlMessage.Refresh(names: ["a"])) {
@@ -86,17 +86,17 @@ struct HoldTests {
             #expect(throws: ControlClient.Failure.self) {
                 try client.loadMore(ControlMessage.LoadMore(name: "a"))
             }
-            #expect(try demands() == (1, 1))
+            #expect(try requests() == (1, 1))
             #expect(try client.refresh("a").outcome == .unchanged)
-            #expect(try demands() == (2, 2))
+            #expect(try requests() == (2, 2))
         }
     }
 
-    @Test("is the name's: one with faults is held and released for when they are mended, and does not run for it")
-    func faulty() async throws {
+    @Test("an invalid pipeline can be held and released, and does not run after the release")
+    func invalid() async throws {
         let home = try Home()
         try home.configure("a", "nonsense: 1\n")
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             let held = (try client.hold("a").changed, try client.status("a").heldSince)
             #expect(held.0 && held.1 != nil)
@@ -105,14 +105,14 @@ struct HoldTests {
             #expect(try client.status("a").state == .failed)
         }
         let line = log.lines.first { $0.metadata["message-id"] == JournalMessage.released.rawValue }
-        #expect(line?.message == "released, and does not run as long as it has faults")
+        #expect(line?.message == "released; the pipeline does not run while its configuration has errors")
     }
 
-    /// Runs a daemon in this process, and hands it over when it is ready.
+    /// Runs a daemon in this process, and calls `body` with it when it is ready.
     private func withSupervisor(_ body: (Supervisor, CacheStore) async throws -> Void) async throws {
         let home = try Home()
         try configure(home)
-        let log = LogBook()
+        let log = LogRecorder()
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")
         defer { loop.stop() }
@@ -124,36 +124,36 @@ struct HoldTests {
         #expect(await life.value == .success)
     }
 
-    @Test("acts at once, waits for a reload under way, and leaves nothing of a pipeline which that removes")
+    @Test("a hold takes effect immediately, then waits for a reload; it stores nothing if that removes the pipeline")
     func race() async throws {
         try await withSupervisor { daemon, store in
             for isRemoved in [true, false] {
-                await daemon.takeReloadTurn()
+                await daemon.acquireReloadLock()
                 let hold = Task { await daemon.failureOfHold("a") }
                 #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
                 #expect(await store.remembered("a").heldSince == nil)
                 await daemon.dismiss("a")
                 if !isRemoved { await daemon.bringBack() }
-                await daemon.endReloadTurn()
+                await daemon.releaseReloadLock()
                 #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
                 #expect(await (store.remembered("a").heldSince == nil) == isRemoved)
-                // Also what runs is what was brought back.
+                // The pipeline that was added again has the state too.
                 #expect(await (daemon.pipeline("a")?.heldSince == nil) == isRemoved)
                 if isRemoved { await daemon.bringBack() }
             }
         }
     }
 
-    @Test("a hold and a release that wait keep their order, whoever comes to reload as the turn ends")
+    @Test("a hold and a release that wait keep their order, also if another reload requests the lock")
     func order() async throws {
         try await withSupervisor { daemon, store in
-            await daemon.takeReloadTurn()
-            let hold = Task { try await daemon.hold("a", true, asker: "test") }
+            await daemon.acquireReloadLock()
+            let hold = Task { try await daemon.hold("a", true, caller: "test") }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
-            let release = Task { try await daemon.hold("a", false, asker: "test") }
+            let release = Task { try await daemon.hold("a", false, caller: "test") }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince == nil })
-            await daemon.endReloadTurnAndTakeItAgain()
-            await daemon.endReloadTurn()
+            await daemon.releaseAndReacquireReloadLock()
+            await daemon.releaseReloadLock()
             let answers = [try await hold.value, try await release.value]
             #expect(answers == [true, true])
             #expect(await daemon.pipeline("a")?.heldSince == nil)
@@ -161,19 +161,19 @@ struct HoldTests {
         }
     }
 
-    @Test("that it is held already is said when the disk has it, and not before")
+    @Test("the reply that a pipeline is already held comes only after the hold is stored")
     func already() async throws {
         try await withSupervisor { daemon, store in
-            await daemon.takeReloadTurn()
-            let first = Task { try await daemon.hold("a", true, asker: "test") }
+            await daemon.acquireReloadLock()
+            let first = Task { try await daemon.hold("a", true, caller: "test") }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
             let second = Task { () -> (isNew: Bool, isKept: Bool) in
-                let isNew = try await daemon.hold("a", true, asker: "test")
+                let isNew = try await daemon.hold("a", true, caller: "test")
                 return (isNew, await store.remembered("a").heldSince != nil)
             }
-            // It has had its say by then, if it says anything.
+            // A reply that does not wait would have come by then.
             for _ in 1...1_000 { await Task.yield() }
-            await daemon.endReloadTurn()
+            await daemon.releaseReloadLock()
             let isNew = try await first.value
             #expect(isNew)
             let answer = try await second.value
@@ -183,24 +183,24 @@ struct HoldTests {
 }
 
 extension Supervisor {
-    /// As one that came to the actor while the turn was another's.
-    fileprivate func endReloadTurnAndTakeItAgain() async {
-        endReloadTurn()
-        await takeReloadTurn()
+    /// Releases the lock and immediately requests it again, like a reload that reached the actor in between.
+    fileprivate func releaseAndReacquireReloadLock() async {
+        releaseReloadLock()
+        await acquireReloadLock()
     }
 }
 
 extension Supervisor {
     fileprivate func failureOfHold(_ name: String) async -> ControlError? {
         do throws(ControlError) {
-            _ = try await hold(name, true, asker: "test")
+            _ = try await hold(name, true, caller: "test")
             return nil
         } catch {
             return error
         }
     }
 
-    /// Hosts again what is configured.
+    /// Hosts all configured pipelines again.
     fileprivate func bringBack() async {
         for definition in configuration.pipelines { await host(definition) }
     }

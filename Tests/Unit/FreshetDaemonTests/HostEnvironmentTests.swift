@@ -5,20 +5,20 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("What a configuration needs of the service's surroundings")
+@Suite("The host environment of a configuration")
 struct HostEnvironmentTests {
     @Test(
-        "a reload that adds a credential closes the copy at once; one that was not handed over keeps the pipeline as it was"
+        "a reload that restricts the copy takes effect immediately; a missing credential leaves the pipeline as it was"
     )
     func credential() async throws {
         let home = try Home()
         try home.configure("private", Home.printing("old", to: "private.txt"))
-        try home.write("s3cret-token\n", to: "token")
+        try home.write("s3cret-token\n", to: "credentials/token")
         let copy = home.path + "/cache/below/current/private.txt"
         _ = try await withDaemon(home) { client in
             _ = try client.refresh("private")
             #expect(try mode(of: copy) == 0o644)
-            // Nothing answers there: it is not a commit that closes the copy.
+            // No server answers there, so it is not a commit that restricts the copy.
             let source = "source: {url: http://127.0.0.1:9/, credential: token}"
             try home.configure("private", source + "\ncache: {file: private.txt}\n")
             #expect(try client.reload(configurationOnly: true).summary.changed == ["private"])
@@ -34,11 +34,11 @@ struct HostEnvironmentTests {
                 try home.configure("private", wrong)
                 let reloaded = try client.reload(configurationOnly: true)
                 #expect(reloaded.summary.changed.isEmpty && reloaded.summary.removed.isEmpty)
-                #expect(reloaded.diagnostics.contains { $0.severity == .fault })
+                #expect(reloaded.diagnostics.contains { $0.severity == .error })
                 #expect(try mode(of: copy) == 0o604)
             }
         }
-        // Closed while the daemon was away.
+        // The mode is restricted while the daemon does not run.
         try home.configure(
             "private",
             "source: {url: http://127.0.0.1:9/, credential: token}\ncache: {file: private.txt, mode: \"0600\"}\n")
@@ -48,7 +48,7 @@ struct HostEnvironmentTests {
         }
     }
 
-    @Test("an error that only the service can see keeps no other pipeline from being reloaded")
+    @Test("an error that only the service can see does not prevent the reload of other pipelines")
     func othersReloaded() async throws {
         let home = try Home()
         try home.configure("works", Home.printing("one", to: "works.txt"))
@@ -62,14 +62,14 @@ struct HostEnvironmentTests {
             let reloaded = try client.reload(configurationOnly: true)
             #expect(reloaded.summary.added == ["added"] && reloaded.summary.changed == ["works"])
             #expect(reloaded.summary.removed.isEmpty && reloaded.summary.unchanged == 1)
-            let errors = reloaded.diagnostics.filter { $0.severity == .fault }
+            let errors = reloaded.diagnostics.filter { $0.severity == .error }
             #expect(errors.count == 2 && errors.allSatisfy { $0.message.contains("credential 'none'") })
             #expect(try client.refresh("works").failure == nil && home.copy("works.txt") == "two\n")
             #expect(eventually { home.copy("added.txt") == "added\n" })
-            // The one that ran goes on as before; the new one does not run, and says why.
+            // The running pipeline continues as before; the new one does not run, and its status has the reason.
             #expect(try client.refresh("runs").failure == nil)
             #expect(try client.status("lacks").failure?.message.contains("LoadCredential=none:") == true)
-            // An error that everybody can see rejects all, as before.
+            // An error in a file refuses the whole reload.
             try home.configure("added", "nonsense: 1\n")
             try home.configure("works", Home.printing("three", to: "works.txt"))
             #expect(throws: (any Error).self) { try client.reload(configurationOnly: true) }
@@ -78,7 +78,7 @@ struct HostEnvironmentTests {
         }
     }
 
-    @Test("a pipeline whose credential was not handed over fails alone, and names the line that is missing")
+    @Test("a pipeline with a missing credential fails alone, and names the line to add to the unit")
     func missingCredential() async throws {
         let home = try Home()
         try home.configure("works", Home.printing("hello", to: "works.txt"))

@@ -4,8 +4,8 @@ import Testing
 
 @testable import FreshetDaemon
 
-/// The catalog and the page name what the code says, all of it and nothing else.
-@Suite("The journal's documents")
+/// The catalog and the page contain exactly the messages of the code.
+@Suite("The documents about the journal")
 struct JournalDocumentsTests {
     private func lines(_ path: String) throws -> [String] {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
@@ -26,7 +26,7 @@ struct JournalDocumentsTests {
         }
     }
 
-    @Test("the catalog has one entry for each message, with all of its parts, and names only fields that there are")
+    @Test("the catalog has one complete entry for each message, and names only existing fields")
     func catalog() throws {
         let lines = try lines("systemd/freshet.catalog")
         let identifiers = lines.filter { $0.hasPrefix("-- ") }.map { String($0.dropFirst(3)) }
@@ -72,7 +72,7 @@ struct JournalDocumentsTests {
             rows.map { Array($0.prefix(2)) } == JournalField.allCases.map { ["`\($0.rawValue)`", "`\($0.fieldName)`"] })
     }
 
-    @Test("identifiers are what journald takes for one, and words are constant sentences")
+    @Test("identifiers are valid for journald, and texts are constant")
     func identifiers() {
         #expect(Set(JournalMessage.allCases.map(\.rawValue)).count == JournalMessage.allCases.count)
         for message in JournalMessage.allCases {
@@ -84,7 +84,7 @@ struct JournalDocumentsTests {
 }
 
 extension JournalField {
-    /// Its name in the journal, spelled out here a second time on purpose.
+    /// The name of the field in the journal, written a second time on purpose.
     fileprivate var fieldName: String {
         "FRESHET_" + rawValue.uppercased().split(separator: "-").joined(separator: "_")
     }

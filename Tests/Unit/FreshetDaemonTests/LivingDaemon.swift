@@ -7,7 +7,7 @@ import ThreadTestSupport
 
 @testable import FreshetDaemon
 
-/// Where a daemon of a test has its directories.
+/// The directories of a daemon in a test.
 final class Home: Sendable {
     private let directory: TemporaryDirectory
 
@@ -15,6 +15,7 @@ final class Home: Sendable {
         directory = try TemporaryDirectory()
         try #require(mkdir(directory.path + "/etc", 0o755) == 0)
         try #require(mkdir(directory.path + "/etc/pipelines", 0o755) == 0)
+        try #require(mkdir(directory.path + "/credentials", 0o700) == 0)
     }
 
     var path: String { directory.path }
@@ -27,11 +28,11 @@ final class Home: Sendable {
         options.cacheDirectory = path + "/cache/below"
         options.runtimeDirectory = path + "/run"
         options.socket = socket
-        options.environment = ["CREDENTIALS_DIRECTORY": path]
+        options.environment = ["CREDENTIALS_DIRECTORY": path + "/credentials"]
         return options
     }
 
-    /// A pipeline's file; nil removes it.
+    /// Writes the file of a pipeline; nil removes it.
     func configure(_ name: String, _ text: String?) throws {
         if let text {
             try directory.write(text, to: "etc/pipelines/\(name).yaml")
@@ -45,7 +46,7 @@ final class Home: Sendable {
     /// The beginning of a file; nil if there is none.
     func text(_ name: String) -> String? { directory.text(name) }
 
-    /// What readers see.
+    /// The published file.
     func copy(_ name: String) -> String? { directory.text("cache/below/current/\(name)") }
 
     /// A pipeline that prints a text.
@@ -54,10 +55,10 @@ final class Home: Sendable {
     }
 }
 
-/// Runs a daemon on a loop of its own while `body`, on a thread that may block, talks to it; then ends it and awaits
+/// Runs a daemon on its own loop while `body` uses it on a thread that may block. Then it ends the daemon and waits for
 /// that.
 func withDaemon(
-    _ home: Home, _ log: LogBook = LogBook(), _ body: @escaping @Sendable (ControlClient) throws -> Void
+    _ home: Home, _ log: LogRecorder = LogRecorder(), _ body: @escaping @Sendable (ControlClient) throws -> Void
 ) async throws -> DaemonExit {
     let loop = try EventLoop()
     try loop.runInThread(named: "test-loop")
@@ -76,7 +77,7 @@ func withDaemon(
 }
 
 extension ControlClient {
-    /// Asks for a run and awaits its end.
+    /// Requests a run and waits for its end.
     func refresh(_ name: String) throws -> RefreshResult {
         var results: [RefreshResult] = []
         try refresh(ControlMessage.Refresh(names: [name], wait: true)) { results.append($0) }

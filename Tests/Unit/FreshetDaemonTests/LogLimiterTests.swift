@@ -4,33 +4,33 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("The desk for news of many pipelines")
+@Suite("The limiter for messages of many pipelines")
 struct LogLimiterTests {
-    private let log = LogBook()
+    private let log = LogRecorder()
     private let clock = FakeClock()
 
-    private func end(_ outcome: RunOutcome, _ count: Int, on desk: LogLimiter) -> Int {
-        let news = BurstSummary.News(outcome: outcome == .failed ? .failed : .changed, isNews: true)
-        return (0..<count).count { desk.ended("p\($0)", summary(outcome, at: clock.now), news) }
+    private func end(_ outcome: RunOutcome, _ count: Int, on limiter: LogLimiter) -> Int {
+        let run = BurstSummary.EndedRun(outcome: outcome == .failed ? .failed : .changed, isNew: true)
+        return (0..<count).count { limiter.ended("p\($0)", summary(outcome, at: clock.now), run) }
     }
 
-    @Test("no timer is armed while all is told one by one")
+    @Test("no timer is armed while all messages are logged individually")
     func idle() {
-        let desk = LogLimiter(log: log.logger, clock: clock)
-        #expect(end(.changed, BurstSummary.limit, on: desk) == BurstSummary.limit)
+        let limiter = LogLimiter(log: log.logger, clock: clock)
+        #expect(end(.changed, BurstSummary.limit, on: limiter) == BurstSummary.limit)
         #expect(clock.due == nil)
-        desk.finish()
+        limiter.finish()
         #expect(log.lines == [])
     }
 
-    @Test("a summary comes by the timer, which is armed once and follows a wave that goes on")
+    @Test("the timer logs the summary; it is armed once, and again while the burst continues")
     func byTimer() {
-        let desk = LogLimiter(log: log.logger, clock: clock)
-        #expect(end(.changed, 150, on: desk) == BurstSummary.limit)
+        let limiter = LogLimiter(log: log.logger, clock: clock)
+        #expect(end(.changed, 150, on: limiter) == BurstSummary.limit)
         let first = clock.due
         #expect(first == clock.now + BurstSummary.quiet)
         clock.advance(by: .seconds(3))
-        #expect(end(.changed, 10, on: desk) == 0)
+        #expect(end(.changed, 10, on: limiter) == 0)
         #expect(clock.due == first)
         clock.advance(by: .seconds(2))
         #expect(log.lines == [])
@@ -38,7 +38,7 @@ struct LogLimiterTests {
         clock.advance(by: .seconds(3))
         #expect(
             log.lines == [
-                LogBook.Line(
+                LogRecorder.Line(
                     level: .info, message: "\(JournalMessage.summary.text)",
                     metadata: [
                         "message-id": JournalMessage.summary.rawValue, "signal": "network", "pipelines": "150",
@@ -48,19 +48,19 @@ struct LogLimiterTests {
         #expect(clock.due == nil)
     }
 
-    @Test("failures that were not told one by one make the summary a warning")
+    @Test("suppressed failures make the summary a warning")
     func failures() {
-        let desk = LogLimiter(log: log.logger, clock: clock)
-        #expect(end(.failed, 101, on: desk) == BurstSummary.limit)
-        desk.finish()
+        let limiter = LogLimiter(log: log.logger, clock: clock)
+        #expect(end(.failed, 101, on: limiter) == BurstSummary.limit)
+        limiter.finish()
         #expect(log.lines.map(\.level) == [.warning])
     }
 
-    @Test("faults beyond the limit are told to who debugs, and their number to all")
-    func faults() {
-        let desk = LogLimiter(log: log.logger, clock: clock)
-        for number in 0..<102 { desk.say(.faultyPipeline, [.pipeline: .stringConvertible(number)]) }
-        desk.finish(.faultyPipeline)
+    @Test("errors beyond the limit are logged at debug, and their number as an error")
+    func errors() {
+        let limiter = LogLimiter(log: log.logger, clock: clock)
+        for number in 0..<102 { limiter.log(.invalidPipeline, [.pipeline: .stringConvertible(number)]) }
+        limiter.finish(.invalidPipeline)
         let lines = log.take()
         #expect(lines.map(\.level) == Array(repeating: .error, count: 100) + [.debug, .debug, .error])
         #expect(lines.last?.metadata["count"] == "2")

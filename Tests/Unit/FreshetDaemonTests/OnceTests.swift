@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A daemon that runs once", .hangLimit)
 struct OnceTests {
-    private func exit(of home: Home, _ names: [String], _ log: LogBook) async throws -> DaemonExit {
+    private func exit(of home: Home, _ names: [String], _ log: LogRecorder) async throws -> DaemonExit {
         var options = home.options
         options.once = true
         options.onceNames = names
@@ -18,11 +18,11 @@ struct OnceTests {
         return await Task(executorPreference: loop) { await daemon.run() }.value
     }
 
-    @Test("runs what is named, and nothing where a name is no pipeline's")
+    @Test("the named pipelines run; with an unknown name, no pipeline runs")
     func names() async throws {
         let home = try Home()
         for name in ["a", "b"] { try home.configure(name, Home.printing(name, to: name)) }
-        let log = LogBook()
+        let log = LogRecorder()
         #expect(try await exit(of: home, ["a", "c"], log) == .usage)
         #expect(log.lines.contains { $0.metadata["error"]?.contains("there is no pipeline 'c'") == true })
         #expect(home.copy("a") == nil)
@@ -30,15 +30,15 @@ struct OnceTests {
         #expect(home.copy("a") == "a\n" && home.copy("b") == nil)
     }
 
-    @Test("names the fault of a configuration that cannot be read, not the pipelines that cannot be seen for it")
+    @Test("an unreadable configuration is reported itself, not as unknown pipelines")
     func unreadable() async throws {
         let home = try Home()
-        // Nobody can read a directory that leads to itself.
+        // A symbolic link to itself cannot be read as a directory.
         #expect(rmdir(home.path + "/etc/pipelines") == 0)
         #expect(symlink("pipelines", home.path + "/etc/pipelines") == 0)
-        let log = LogBook()
+        let log = LogRecorder()
         #expect(try await exit(of: home, ["a"], log) == .configuration)
         #expect(!log.lines.contains { $0.metadata["error"]?.contains("no pipeline") == true })
-        #expect(log.lines.contains { $0.metadata["message-id"] == JournalMessage.configurationFault.rawValue })
+        #expect(log.lines.contains { $0.metadata["message-id"] == JournalMessage.configurationError.rawValue })
     }
 }

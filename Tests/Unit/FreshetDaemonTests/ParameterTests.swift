@@ -5,7 +5,7 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("Parameters of a living daemon")
+@Suite("Parameters of a running daemon")
 struct ParameterTests {
     private static let echo = """
         parameters:
@@ -22,11 +22,11 @@ struct ParameterTests {
             .init(name: "echo", settings: values.map { ParameterSetting($0.key, $0.value) }))
     }
 
-    @Test("set, they run the pipeline with the cause `parameter`; status, signals and journal name them, and no secret")
+    @Test("setting a parameter runs the pipeline with the cause `parameter`; status and journal show no secret value")
     func sets() async throws {
         let home = try Home()
         try home.configure("echo", Self.echo)
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             let reply = try set(client, ["word": "good bye", "api-token": "open-sesame-2"])
             #expect(reply.changed == ["api-token", "word"])
@@ -55,11 +55,11 @@ struct ParameterTests {
         }
         let lines = log.lines.filter { $0.message == "parameters were set: {parameters}" }
         #expect(lines.map { $0.metadata["parameters"] } == ["api-token, word", "api-token, word"])
-        #expect(lines.allSatisfy { $0.metadata["by"] == "user \(geteuid()), process \(getpid())" })
+        #expect(lines.allSatisfy { $0.metadata["requested-by"] == "user \(geteuid()), process \(getpid())" })
         #expect(log.lines.allSatisfy { !"\($0)".contains("open-sesame") })
     }
 
-    @Test("they outlast the daemon; what a reload or a start does not take any more is dropped, and said")
+    @Test("values survive a restart; a value that is not valid any more is dropped by a reload or a start, and logged")
     func outlasts() async throws {
         let home = try Home()
         try home.configure("echo", Self.echo)
@@ -67,7 +67,7 @@ struct ParameterTests {
             _ = try set(client, ["word": "kept"])
             #expect(eventually { home.copy("word.txt") == "kept {print $1}\n" })
         }
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(try client.status("echo").parameters?.first?.value == "kept")
             _ = try client.refresh("echo")

@@ -5,10 +5,10 @@ import Testing
 @testable import FreshetDaemon
 @testable import FreshetPipelines
 
-@Suite("What a pipeline says")
+@Suite("Messages of a pipeline")
 struct PipelineLoggerTests {
     private static let start = ContinuousClock.now
-    private let log = LogBook()
+    private let log = LogRecorder()
     private let events = ControlEvents()
     private let generation = CurrentGeneration(number: 3, size: 5, digest: "ab", committedAt: 7, path: "/current/news")
 
@@ -16,18 +16,18 @@ struct PipelineLoggerTests {
         Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 
-    private func voice(mode: UInt32 = 0o644) -> PipelineLogger {
+    private func logger(mode: UInt32 = 0o644) -> PipelineLogger {
         let readers = ContentReaders()
         var definition = PipelineDefinition(
             name: "news", source: .file("/data"), refresh: RefreshPolicy(), cache: CacheRules(file: "news"))
         definition.cache.mode = mode
         readers.set(definition)
         return PipelineLogger(
-            name: "news", log: log.logger, events: events, desk: LogLimiter(log: log.logger, clock: FakeClock()),
+            name: "news", log: log.logger, events: events, limiter: LogLimiter(log: log.logger, clock: FakeClock()),
             readers: readers)
     }
 
-    @Test("of a copy that not everybody may read, the journal has no text that may quote it")
+    @Test("the journal has no text that may quote a copy that not every user may read")
     func privateContent() {
         let quoting = RunFailure(.content, "the jq program failed: \"canary\" cannot be parsed as a number")
         let plain = RunFailure(.transient, "the origin answered 503")
@@ -36,8 +36,8 @@ struct PipelineLoggerTests {
             (0o640, quoting, quoting.publicMessage),
             (0o640, plain, plain.message),
         ] {
-            var voice = voice(mode: mode)
-            voice.say(.runEnded(summary(.failed, at: at(0), failure: failure), next: nil), generation: generation)
+            var logger = logger(mode: mode)
+            logger.log(.runEnded(summary(.failed, at: at(0), failure: failure), next: nil), generation: generation)
             let errors = log.take().compactMap { $0.metadata["error"] }
             #expect(errors == [expected])
         }
@@ -46,28 +46,28 @@ struct PipelineLoggerTests {
 
     private let failure = RunFailure(.transient, "the origin answered 503")
 
-    @Test("a new copy is information, with its fields; that nothing changed is for who debugs")
+    @Test("a new copy is logged at info with its fields, an unchanged one at debug")
     func success() {
-        var voice = voice()
-        voice.say(.runEnded(summary(.changed, at: at(0)), next: nil), generation: generation)
+        var logger = logger()
+        logger.log(.runEnded(summary(.changed, at: at(0)), next: nil), generation: generation)
         #expect(
             log.take() == [
-                LogBook.Line(
+                LogRecorder.Line(
                     level: .info, message: "changed",
                     metadata: [
                         "pipeline": "news", "run": "1", "causes": "network (2)", "outcome": "changed",
                         "duration": "1.5 s", "generation": "3", "message-id": JournalMessage.changed.rawValue,
                     ])
             ])
-        voice.say(.runEnded(summary(.unchanged, at: at(0)), next: nil), generation: generation)
+        logger.log(.runEnded(summary(.unchanged, at: at(0)), next: nil), generation: generation)
         #expect(log.take().map(\.level) == [.debug])
     }
 
-    @Test("the first failure is a warning, then one an hour with how many there were; its end is information, once")
+    @Test("the first failure is a warning, then one per hour with the number of failures; the recovery is logged once")
     func failures() {
-        var voice = voice()
-        func fails(_ seconds: Double) -> LogBook.Line? {
-            voice.say(.runEnded(summary(.failed, at: at(seconds), failure: failure), next: nil), generation: nil)
+        var logger = logger()
+        func fails(_ seconds: Double) -> LogRecorder.Line? {
+            logger.log(.runEnded(summary(.failed, at: at(seconds), failure: failure), next: nil), generation: nil)
             return log.take().first
         }
         let first = fails(0)
@@ -79,23 +79,23 @@ struct PipelineLoggerTests {
         let hourly = fails(3600)
         #expect(hourly?.level == .warning)
         #expect(hourly?.metadata["repeated"] == "9")
-        voice.say(.runEnded(summary(.unchanged, at: at(3700)), next: nil), generation: generation)
+        logger.log(.runEnded(summary(.unchanged, at: at(3700)), next: nil), generation: generation)
         let recovery = log.take()
         #expect(recovery.map(\.level) == [.info, .debug])
         #expect(recovery.first?.message == "recovered")
         #expect(recovery.first?.metadata["message-id"] == JournalMessage.recovered.rawValue)
-        voice.say(.runEnded(summary(.unchanged, at: at(3800)), next: nil), generation: generation)
+        logger.log(.runEnded(summary(.unchanged, at: at(3800)), next: nil), generation: generation)
         #expect(log.take().map(\.message) == ["unchanged"])
         #expect(fails(3900)?.level == .warning)
     }
 
-    @Test("a copy past its max-age is a warning, and its end information; both are told to those who follow")
+    @Test("a copy older than max-age is a warning, a younger one is logged at info; both are published")
     func expired() async {
-        var voice = voice()
+        var logger = logger()
         let observation = events.observe()
-        voice.say(.stateChanged(.loaded), generation: generation)
-        voice.say(.expired(checked: .now - .seconds(90)), generation: generation)
-        voice.say(.expiredNoMore, generation: generation)
+        logger.log(.stateChanged(.loaded), generation: generation)
+        logger.log(.expired(checked: .now - .seconds(90)), generation: generation)
+        logger.log(.expiredNoMore, generation: generation)
         let lines = log.take()
         #expect(lines.map(\.level) == [.warning, .info])
         #expect(lines.map { $0.metadata["message-id"] } == [JournalMessage.expired, .expiredNoMore].map(\.rawValue))
@@ -109,12 +109,12 @@ struct PipelineLoggerTests {
         #expect(await observation.next()?.detail == "\(JournalMessage.expiredNoMore.text)")
     }
 
-    @Test("content that expires is a warning, and its end information; both are published")
+    @Test("expired content is a warning, valid content is logged at info; both are published")
     func contentExpired() async {
-        var voice = voice()
+        var logger = logger()
         let observation = events.observe()
-        voice.say(.contentExpired, generation: generation)
-        voice.say(.contentExpiredNoMore, generation: generation)
+        logger.log(.contentExpired, generation: generation)
+        logger.log(.contentExpiredNoMore, generation: generation)
         let lines = log.take()
         #expect(lines.map(\.level) == [.warning, .info])
         let messages: [JournalMessage] = [.contentExpired, .contentExpiredNoMore]
@@ -123,14 +123,14 @@ struct PipelineLoggerTests {
         #expect(await observation.next()?.detail == "\(JournalMessage.contentExpiredNoMore.text)")
     }
 
-    @Test("a withdrawal is a warning, and its end information; what fails meanwhile keeps no copy")
+    @Test("a withdrawal is a warning, its end is logged at info; a failure meanwhile says that the copy is withdrawn")
     func withdrawn() async {
-        var voice = voice()
+        var logger = logger()
         let observation = events.observe()
-        voice.say(.withdrawn(checked: .now - .seconds(90)), generation: generation, isWithdrawn: true)
-        voice.say(
+        logger.log(.withdrawn(checked: .now - .seconds(90)), generation: generation, isWithdrawn: true)
+        logger.log(
             .runEnded(summary(.failed, at: at(0), failure: failure), next: nil), generation: nil, isWithdrawn: true)
-        voice.say(.returned(isSame: true, causes: nil), generation: generation)
+        logger.log(.returned(isSame: true, causes: nil), generation: generation)
         let lines = log.take()
         #expect(lines.map(\.level) == [.warning, .warning, .info])
         #expect(lines.first?.metadata["age"] == "1min 30s")
@@ -142,70 +142,70 @@ struct PipelineLoggerTests {
         #expect(await observation.next()?.detail == "\(JournalMessage.returned.text)")
     }
 
-    @Test("a failure's line says when the next attempt is, and whether there is a copy")
+    @Test("the message of a failure says when the next attempt is, and whether there is a copy")
     func whatNext() {
-        var voice = voice()
+        var logger = logger()
         let next = PlannedRun(at: .now + .seconds(90), reason: .retry)
         let failed = summary(.failed, at: at(0), failure: failure)
-        voice.say(.runEnded(failed, next: next), generation: generation)
+        logger.log(.runEnded(failed, next: next), generation: generation)
         var line = log.take().first
         #expect(line?.message == "failed, keeping the copy: {error}")
         #expect(line?.metadata["next"]?.hasPrefix("in 1min ") == true)
-        voice = self.voice()
-        voice.say(.runEnded(failed, next: nil), generation: nil)
+        logger = self.logger()
+        logger.log(.runEnded(failed, next: nil), generation: nil)
         line = log.take().first
         #expect(line?.message == "failed, there is no copy yet: {error}")
         #expect(line?.metadata["next"] == nil)
         #expect(line?.metadata["message-id"] == JournalMessage.failed.rawValue)
     }
 
-    @Test("what it says has an identifier, also for who debugs")
+    @Test("all messages have an identifier, also those at debug")
     func identifiers() {
-        var voice = voice()
-        voice.say(.heard(RunCause("network", first: at(0))), generation: nil)
-        voice.say(.waitingBegan(Wait(.network)), generation: nil)
-        voice.say(.runEnded(summary(.superseded, at: at(0)), next: nil), generation: nil)
+        var logger = logger()
+        logger.log(.received(RunCause("network", first: at(0))), generation: nil)
+        logger.log(.waitingBegan(Wait(.network)), generation: nil)
+        logger.log(.runEnded(summary(.superseded, at: at(0)), next: nil), generation: nil)
         #expect(log.take().allSatisfy { $0.metadata["message-id"]?.count == 32 })
     }
 
-    @Test("a network that is not ready, and a run that gave way, are no news")
-    func noNews() {
-        var voice = voice()
+    @Test("a network that is not ready and a superseded run are logged at debug only")
+    func notLogged() {
+        var logger = logger()
         let failure = RunFailure(.connection, "no route")
-        voice.say(.runEnded(summary(.failed, at: at(0), failure: failure, counts: false), next: nil), generation: nil)
-        voice.say(.runEnded(summary(.superseded, at: at(0)), next: nil), generation: nil)
-        voice.say(.runEnded(summary(.cancelled, at: at(0)), next: nil), generation: nil)
+        logger.log(.runEnded(summary(.failed, at: at(0), failure: failure, counts: false), next: nil), generation: nil)
+        logger.log(.runEnded(summary(.superseded, at: at(0)), next: nil), generation: nil)
+        logger.log(.runEnded(summary(.cancelled, at: at(0)), next: nil), generation: nil)
         #expect(log.take().map(\.level) == [.debug, .debug, .debug])
-        // They are no failure that could have an end.
-        voice.say(.runEnded(summary(.unchanged, at: at(1)), next: nil), generation: generation)
+        // They do not count as failures, so no recovery is logged.
+        logger.log(.runEnded(summary(.unchanged, at: at(1)), next: nil), generation: generation)
         #expect(log.take().map(\.message) == ["unchanged"])
     }
 
-    @Test("what it hears and waits for is for who debugs")
+    @Test("received signals and waits are logged at debug")
     func everythingElse() {
-        var voice = voice()
+        var logger = logger()
         let cause = RunCause("network", first: at(0))
-        voice.say(.heard(cause), generation: nil)
-        voice.say(.suppressed([cause], freshUntil: at(60)), generation: nil)
-        voice.say(.waitingBegan(Wait(.network)), generation: nil)
-        voice.say(.waitingEnded(.network), generation: nil)
-        voice.say(.retryPlanned(at: at(1), failures: 1, after: failure), generation: nil)
-        voice.say(.stateChanged(.loaded), generation: nil)
+        logger.log(.received(cause), generation: nil)
+        logger.log(.skipped([cause], freshUntil: at(60)), generation: nil)
+        logger.log(.waitingBegan(Wait(.network)), generation: nil)
+        logger.log(.waitingEnded(.network), generation: nil)
+        logger.log(.retryPlanned(at: at(1), failures: 1, after: failure), generation: nil)
+        logger.log(.stateChanged(.loaded), generation: nil)
         let lines = log.take()
         #expect(lines.count == 5)
         #expect(lines.allSatisfy { $0.level == .debug && $0.metadata["pipeline"] == "news" })
     }
 
-    @Test("who follows sees runs and states; a generation only where one was committed")
+    @Test("subscribers get runs and states, and a generation only if one was committed")
     func followers() async {
-        var voice = voice()
+        var logger = logger()
         let observation = events.observe()
         let order = RunOrder(
             run: 4, reason: .signals, causes: [RunCause("start", first: at(0))], started: at(0), epoch: 1)
-        voice.say(.runStarted(order), generation: generation)
-        voice.say(.runEnded(summary(.changed, run: 4, at: at(1)), next: nil), generation: generation)
-        voice.say(.runEnded(summary(.unchanged, run: 5, at: at(1)), next: nil), generation: generation)
-        voice.say(.stateChanged(.waiting(Wait(.backOff, until: at(9)))), generation: nil)
+        logger.log(.runStarted(order), generation: generation)
+        logger.log(.runEnded(summary(.changed, run: 4, at: at(1)), next: nil), generation: generation)
+        logger.log(.runEnded(summary(.unchanged, run: 5, at: at(1)), next: nil), generation: generation)
+        logger.log(.stateChanged(.waiting(Wait(.backoff, until: at(9)))), generation: nil)
         let started = await observation.next()
         #expect(started?.kind == .runStarted)
         #expect(started?.run?.number == 4)
@@ -221,7 +221,7 @@ struct PipelineLoggerTests {
     }
 
     @Test(
-        "lengths of time are short to read",
+        "durations are rounded to at most two units",
         arguments: [
             (-5_000, "0 µs"), (0, "0 µs"), (999, "999 µs"), (1_000, "1 ms"), (999_999, "999 ms"), (1_000_000, "1.0 s"),
             (59_999_000, "59.9 s"), (60_000_000, "1min 0s"), (899_900_000, "14min 59s"), (3_600_000_000, "1h 0min"),

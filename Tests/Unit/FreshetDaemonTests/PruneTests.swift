@@ -25,16 +25,16 @@ struct PruneTests {
         return names
     }
 
-    @Test("removes what was configured, and nothing that is: in force, in files, or with faults")
+    @Test("prune removes pipelines that were configured, but no active, new or invalid pipeline")
     func living() async throws {
         let home = try makeHome()
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             for name in ["a", "b"] { #expect(try client.refresh(name).outcome == .changed) }
             #expect(try unowned(client) == [])
             let file = home.path + "/etc/pipelines/a.yaml"
             #expect(unlink(file) == 0)
-            // In force still.
+            // The pipeline is still active.
             #expect(try unowned(client) == [])
             #expect(try client.prune(["a"]) == ControlMessage.Pruned())
             _ = try client.reload()
@@ -48,7 +48,7 @@ struct PruneTests {
             let pruned = try client.prune(["a", "b", "none"]).pipelines
             #expect(pruned.map(\.name) == ["a"] && pruned.map(\.bytes) == [3] && pruned.map(\.file) == ["a.txt"])
             #expect(home.copy("a.txt") == nil && home.copy("b.txt") == "one")
-            // It is new, should it come again.
+            // If the pipeline is added again, it is new.
             try configure("a", home)
             _ = try client.reload()
             #expect(try client.refresh("a").outcome == .changed)
@@ -58,7 +58,7 @@ struct PruneTests {
         #expect(lines.map { $0.metadata["pipeline"] } == ["a"])
     }
 
-    @Test("of one that the system keeps from being removed removes the others, and says why")
+    @Test("a pipeline that cannot be removed is reported with the reason, and the others are removed")
     func partly() async throws {
         let home = try makeHome()
         _ = try await withDaemon(home) { client in
@@ -67,7 +67,7 @@ struct PruneTests {
                 #expect(unlink(home.path + "/etc/pipelines/\(name).yaml") == 0)
             }
             _ = try client.reload()
-            // What is in the way of that name goes to strays, which cannot be.
+            // Data is moved to the strays before it is removed, which fails here.
             let cache = home.path + "/cache/below"
             #expect(mkdir(cache + "/generations/a/theirs", 0o755) == 0)
             try home.write("", to: "cache/below/strays")
@@ -83,7 +83,7 @@ struct PruneTests {
         }
     }
 
-    @Test("removes nothing where the configuration cannot be read")
+    @Test("prune removes nothing if the configuration cannot be read")
     func unreadable() async throws {
         let home = try makeHome()
         _ = try await withDaemon(home) { client in

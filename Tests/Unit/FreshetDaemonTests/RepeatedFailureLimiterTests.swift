@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("News of failures")
+@Suite("The limiter for repeated failures")
 struct RepeatedFailureLimiterTests {
     private static let start = ContinuousClock.now
 
@@ -10,30 +10,30 @@ struct RepeatedFailureLimiterTests {
         Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 
-    @Test("the first is news, then one an hour with how many were passed over")
+    @Test("the first failure is logged, then one per hour with the number of suppressed ones")
     func hourly() {
-        var news = RepeatedFailureLimiter()
-        func failed(_ seconds: Double) -> RepeatedFailureLimiter.Decision { news.failed(at: at(seconds)) }
-        #expect(!news.isFailing)
-        #expect(failed(0) == .say(passedOver: 0))
-        #expect(news.isFailing)
-        for second in 1...10 { #expect(failed(Double(second)) == .passOver) }
-        #expect(failed(3_599.999) == .passOver)
-        #expect(failed(3_600) == .say(passedOver: 11))
-        #expect(failed(3_601) == .passOver)
-        #expect(failed(10_000) == .say(passedOver: 1))
+        var limiter = RepeatedFailureLimiter()
+        func failed(_ seconds: Double) -> RepeatedFailureLimiter.Decision { limiter.failed(at: at(seconds)) }
+        #expect(!limiter.isFailing)
+        #expect(failed(0) == .log(suppressed: 0))
+        #expect(limiter.isFailing)
+        for second in 1...10 { #expect(failed(Double(second)) == .suppress) }
+        #expect(failed(3_599.999) == .suppress)
+        #expect(failed(3_600) == .log(suppressed: 11))
+        #expect(failed(3_601) == .suppress)
+        #expect(failed(10_000) == .log(suppressed: 1))
     }
 
-    @Test("the end of it is news once, and the next failure is the first again")
+    @Test("the recovery is logged once, and the next failure counts as the first again")
     func recovery() {
-        var news = RepeatedFailureLimiter()
-        func failed(_ seconds: Double) -> RepeatedFailureLimiter.Decision { news.failed(at: at(seconds)) }
-        func succeeded() -> Bool { news.succeeded() }
+        var limiter = RepeatedFailureLimiter()
+        func failed(_ seconds: Double) -> RepeatedFailureLimiter.Decision { limiter.failed(at: at(seconds)) }
+        func succeeded() -> Bool { limiter.succeeded() }
         #expect(!succeeded())
-        #expect(failed(0) == .say(passedOver: 0))
-        #expect(failed(1) == .passOver)
+        #expect(failed(0) == .log(suppressed: 0))
+        #expect(failed(1) == .suppress)
         #expect(succeeded())
         #expect(!succeeded())
-        #expect(failed(2) == .say(passedOver: 0))
+        #expect(failed(2) == .log(suppressed: 0))
     }
 }

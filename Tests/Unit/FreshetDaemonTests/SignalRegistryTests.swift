@@ -5,37 +5,37 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("The book of signals")
+@Suite("The registry of signals")
 struct SignalRegistryTests {
-    private let log = LogBook()
+    private let log = LogRecorder()
     private let clock = FakeClock()
     private let events = ControlEvents()
 
-    private func book(level: Logger.Level = .trace) -> SignalRegistry {
+    private func registry(level: Logger.Level = .trace) -> SignalRegistry {
         var logger = log.logger
         logger.logLevel = level
-        return SignalRegistry(events: events, log: logger, desk: LogLimiter(log: logger, clock: clock), clock: clock)
+        return SignalRegistry(events: events, log: logger, limiter: LogLimiter(log: logger, clock: clock), clock: clock)
     }
 
     private func line(
         _ message: JournalMessage, _ level: Logger.Level, text: String? = nil, _ values: [String: String]
-    ) -> LogBook.Line {
-        LogBook.Line(
+    ) -> LogRecorder.Line {
+        LogRecorder.Line(
             level: level, message: text ?? "\(message.text)",
             metadata: values.merging(["message-id": message.rawValue]) { $1 })
     }
 
-    @Test("book, follower and journal have the same number of each occurrence, which is the source's")
+    @Test("registry, subscribers and journal have the source's number of each occurrence")
     func numbers() async {
-        let book = book()
+        let registry = registry()
         let source = SignalSource("network")
         source.fire("before")
-        let following = book.follow(source.signal, row: "network 192.0.2.7")
+        let following = registry.follow(source.signal, row: "network 192.0.2.7")
         let observation = events.observe()
         source.fire("reachable via wan0")
         source.fire("path changed")
-        #expect(book["network 192.0.2.7"].fired == 3)
-        #expect(book["network 192.0.2.7"].detail == "path changed")
+        #expect(registry["network 192.0.2.7"].fired == 3)
+        #expect(registry["network 192.0.2.7"].detail == "path changed")
         for (number, detail) in [(2, "reachable via wan0"), (3, "path changed")] {
             let event = await observation.next()
             #expect(event?.kind == .signal && event?.signal == "network" && event?.source == "network 192.0.2.7")
@@ -53,22 +53,22 @@ struct SignalRegistryTests {
         withExtendedLifetime(following) {}
     }
 
-    @Test("what has no source of its own is numbered too, and names its pipeline")
+    @Test("a signal without a source is numbered too, and names its pipeline")
     func withoutSource() async {
-        let book = book()
+        let registry = registry()
         let observation = events.observe()
-        for name in ["jwks", "prices"] { book.note("timer", nil, pipeline: name) }
+        for name in ["jwks", "prices"] { registry.recordOccurrence("timer", nil, pipeline: name) }
         _ = await observation.next()
         let event = await observation.next()
         #expect(event?.number == 2 && event?.pipeline == "prices" && event?.source == nil)
         #expect(log.lines.last == line(.fired, .debug, ["signal": "timer", "number": "2", "pipeline": "prices"]))
     }
 
-    @Test("of what is news the first is information; then, when it is calm, how many more there were")
-    func waves() {
-        let book = book(level: .info)
+    @Test("the first occurrence is logged at info, and after the quiet period the number of further ones")
+    func bursts() {
+        let registry = registry(level: .info)
         let source = SignalSource("file /a")
-        let following = book.follow(source.signal, row: "file /a", isNews: true)
+        let following = registry.follow(source.signal, row: "file /a", logsAtInfo: true)
         source.fire("replaced")
         #expect(log.take() == [line(.fired, .info, ["signal": "file /a", "number": "1", "detail": "replaced"])])
         #expect(clock.due == nil, "what fires once wakes nobody")
@@ -87,88 +87,88 @@ struct SignalRegistryTests {
         withExtendedLifetime(following) {}
     }
 
-    @Test("what never calms down is told once a minute, and at the daemon's end")
+    @Test("a burst that does not end is logged once a minute, and at the end of the daemon")
     func endless() {
-        let book = book(level: .info)
+        let registry = registry(level: .info)
         let source = SignalSource("dbus")
-        let following = book.follow(source.signal, row: "dbus system member=Done", isNews: true)
+        let following = registry.follow(source.signal, row: "dbus system member=Done", logsAtInfo: true)
         for _ in 0...61 {
             source.fire()
             clock.advance(by: .seconds(1))
         }
         let lines = log.take()
-        #expect(lines.map(\.message) == ["{signal} fired", "{signal} keeps firing, {count} times more"])
+        #expect(lines.map(\.message) == ["{signal} fired", "{signal} keeps firing: {count} more times"])
         #expect(lines.last?.metadata["source"] == "dbus system member=Done")
-        book.finish()
+        registry.finish()
         let rest = log.take()
-        #expect(rest.map(\.message) == ["{signal} fired {count} times more"])
-        let told = 1 + (lines + rest).compactMap { $0.metadata["count"].flatMap { Int($0) } }.reduce(0, +)
-        #expect(told == 62)
+        #expect(rest.map(\.message) == ["{signal} fired {count} more times"])
+        let total = 1 + (lines + rest).compactMap { $0.metadata["count"].flatMap { Int($0) } }.reduce(0, +)
+        #expect(total == 62)
         withExtendedLifetime(following) {}
     }
 
-    @Test("what other messages tell of is silent above debug, however often it fires")
+    @Test("a source with other messages is not logged above debug, however often it fires")
     func silent() {
-        let book = book(level: .info)
+        let registry = registry(level: .info)
         let source = SignalSource("network")
-        let following = book.follow(source.signal, row: "network")
+        let following = registry.follow(source.signal, row: "network")
         for _ in 1...100 { source.fire("path changed") }
-        book.note("operator", "refresh", pipeline: "a")
+        registry.recordOccurrence("operator", "refresh", pipeline: "a")
         #expect(log.lines == [] && clock.due == nil)
-        #expect(book["network"].fired == 100)
+        #expect(registry["network"].fired == 100)
         withExtendedLifetime(following) {}
     }
 
-    @Test("many sources that fire at once are told one by one up to a limit")
+    @Test("many sources that fire at the same time are logged individually up to a limit")
     func manySources() {
-        let book = book(level: .info)
+        let registry = registry(level: .info)
         let sources = (0...BurstSummary.limit).map { SignalSource("file /\($0)") }
-        let followings = sources.enumerated().map { book.follow($1.signal, row: "file /\($0)", isNews: true) }
+        let followings = sources.enumerated().map { registry.follow($1.signal, row: "file /\($0)", logsAtInfo: true) }
         for source in sources { source.fire("written") }
         #expect(log.lines.count == BurstSummary.limit)
         withExtendedLifetime(followings) {}
     }
 
-    @Test("a row is followed once, and forgotten with its source; made anew, both count from 1")
+    @Test("a row is followed once, and removed with its source; if they are created again, both count from 1")
     func forgotten() {
-        let book = book()
+        let registry = registry()
         do {
             let source = SignalSource("file /a")
-            let first = book.follow(source.signal, row: "file /a")
-            let second = book.follow(source.signal, row: "file /a")
+            let first = registry.follow(source.signal, row: "file /a")
+            let second = registry.follow(source.signal, row: "file /a")
             #expect(first === second)
             #expect(source.fire() == 1)
-            #expect(book["file /a"].fired == 1)
+            #expect(registry["file /a"].fired == 1)
             withExtendedLifetime((first, second)) {}
         }
-        #expect(book["file /a"] == SignalRegistry.Entry())
+        #expect(registry["file /a"] == SignalRegistry.Entry())
         let source = SignalSource("file /a")
-        let following = book.follow(source.signal, row: "file /a")
+        let following = registry.follow(source.signal, row: "file /a")
         source.fire()
-        #expect(book["file /a"].fired == 1)
+        #expect(registry["file /a"].fired == 1)
         withExtendedLifetime(following) {}
     }
 
-    @Test("a fact that is another one is told to those who follow; the first, and the same again, is no news")
+    @Test("a changed fact is published; the first fact and the same fact again are not")
     func facts() async {
-        let book = book()
+        let registry = registry()
         let source = SignalSource("resume")
-        let following = book.follow(source.signal, row: "resume")
+        let following = registry.follow(source.signal, row: "resume")
         let observation = events.observe()
-        for fact in ["awake", "awake", "going to sleep", "going to sleep", "awake"] { book.fact("resume", fact) }
+        for fact in ["awake", "awake", "going to sleep", "going to sleep", "awake"] { registry.fact("resume", fact) }
         #expect(await observation.next()?.detail == "going to sleep")
         let event = await observation.next()
         #expect(event?.kind == .fact && event?.signal == "resume" && event?.detail == "awake")
-        #expect(book["resume"].fired == 0 && log.lines == [])
+        #expect(registry["resume"].fired == 0 && log.lines == [])
         withExtendedLifetime(following) {}
     }
 
-    @Test("the row of a source says how much it ignored")
+    @Test("the row of a source has the number of ignored events")
     func status() {
-        let book = book()
-        book.note("resume", "slept 8.0 s")
-        let status = book.status("resume", fact: "awake", ignored: 7)
+        let registry = registry()
+        registry.recordOccurrence("resume", "slept 8.0 s")
+        let status = registry.status("resume", fact: "awake", ignored: 7)
         #expect(status.fired == 1 && status.ignored == 7 && status.lastDetail == "slept 8.0 s")
-        #expect(book.status("start", fact: "").ignored == nil)
+        #expect(registry.status("start", fact: "").ignored == nil)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import FreshetControl
 @testable import FreshetDaemon
 
-@Suite("What publishers say in their signatures")
+@Suite("Comments of publishers in signatures")
 struct SignedCommentTests {
     private let directory: TemporaryDirectory
 
@@ -19,7 +19,7 @@ struct SignedCommentTests {
         return CacheStore(cache: cache, workers: WorkerPool()) { _, _ in }
     }
 
-    @Test("is remembered across restarts, the last of each pipeline, with whatever is in it")
+    @Test("the last comment of each pipeline survives a restart, whatever characters it contains")
     func remembered() async throws {
         let words = SignedComment(digest: "ab", comment: " timestamp:7\tfile:é  ")
         do {
@@ -40,8 +40,8 @@ struct SignedCommentTests {
         #expect(await store.remembered("a").binding == "b")
     }
 
-    @Test("is told with the copy")
-    func told() {
+    @Test("the status shows the comment with the copy")
+    func copyComment() {
         var generation = CurrentGeneration(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
         #expect(GenerationStatus(generation).comment == nil)
         generation.comment = "version 1"

@@ -3,38 +3,38 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("What is said of sleep")
+@Suite("Messages about sleep")
 struct SleepLogFilterTests {
-    @Test("that logind is missing is said once, and that it was found after that")
+    @Test("a missing logind is logged once, and then its appearance")
     func logind() {
-        var news = SleepLogFilter()
-        #expect(news.heard(.pending) == nil)
-        #expect(news.heard(.unavailable(reason: "no bus")) == .missing(reason: "no bus"))
-        #expect(news.heard(.pending) == nil)
-        #expect(news.heard(.unavailable(reason: "another reason")) == nil)
-        #expect(news.heard(.available) == .found)
-        #expect(news.heard(.unavailable(reason: "no bus")) == nil)
-        #expect(news.heard(.available) == nil)
+        var filter = SleepLogFilter()
+        #expect(filter.changed(.pending) == nil)
+        #expect(filter.changed(.unavailable(reason: "no bus")) == .missing(reason: "no bus"))
+        #expect(filter.changed(.pending) == nil)
+        #expect(filter.changed(.unavailable(reason: "another reason")) == nil)
+        #expect(filter.changed(.available) == .found)
+        #expect(filter.changed(.unavailable(reason: "no bus")) == nil)
+        #expect(filter.changed(.available) == nil)
     }
 
-    @Test("the machine woke up once for each wake; raised by hand, `resume` is none")
+    @Test("each wake is logged once; a `resume` that is fired by hand does not count as a wake")
     func woke() {
-        var news = SleepLogFilter()
+        var filter = SleepLogFilter()
         let now = ContinuousClock.now
-        #expect(news.woke(SleepFact()) == false)
-        #expect(news.woke(SleepFact(awakeSince: now)) == true)
-        #expect(news.woke(SleepFact(awakeSince: now)) == false)
-        #expect(news.woke(SleepFact(awakeSince: now + .seconds(1))) == true)
+        #expect(filter.woke(SleepFact()) == false)
+        #expect(filter.woke(SleepFact(awakeSince: now)) == true)
+        #expect(filter.woke(SleepFact(awakeSince: now)) == false)
+        #expect(filter.woke(SleepFact(awakeSince: now + .seconds(1))) == true)
     }
 
-    @Test("where logind is there from the start nothing is said, until it is not")
-    func thereAtOnce() {
-        var news = SleepLogFilter()
-        #expect(news.heard(.available) == nil)
-        #expect(news.heard(.unavailable(reason: "no bus")) == .missing(reason: "no bus"))
+    @Test("a logind that is available from the start is not logged until it is missing")
+    func availableAtStart() {
+        var filter = SleepLogFilter()
+        #expect(filter.changed(.available) == nil)
+        #expect(filter.changed(.unavailable(reason: "no bus")) == .missing(reason: "no bus"))
     }
 
-    @Test("the fact in words")
+    @Test("the fact has a text for people")
     func text() {
         let now = ContinuousClock.now
         var fact = SleepFact(logind: .available)
@@ -48,6 +48,6 @@ struct SleepLogFilterTests {
         fact.isGoingToSleep = true
         #expect(fact.text(at: now).hasPrefix("going to sleep"))
         fact.logind = .unavailable(reason: "no socket")
-        #expect(fact.missing == "no logind: no socket; the clocks alone are watched")
+        #expect(fact.missing == "no logind: no socket; detecting sleep by the clocks only")
     }
 }

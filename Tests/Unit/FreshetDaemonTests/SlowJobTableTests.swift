@@ -12,7 +12,7 @@ struct SlowJobTableTests {
         SlowJob(name: name, processorTime: .milliseconds(milliseconds))
     }
 
-    @Test("one job of each name is logged in a minute, with the count, and another one if it is twice as slow")
+    @Test("one job of each name is logged per minute with the count, and another one if it is twice as slow")
     func log() {
         var table = SlowJobTable()
         #expect(table.record(job("a", 25), at: start) == 1)
@@ -23,7 +23,7 @@ struct SlowJobTableTests {
         #expect(table.record(job("a", 20), at: start + .seconds(61)) == 5)
     }
 
-    @Test("all are counted by name, with the longest")
+    @Test("all slow jobs are counted by name, with the longest time")
     func status() {
         var table = SlowJobTable()
         for time in [25, 40, 30] { _ = table.record(job("b", time), at: start) }
@@ -35,7 +35,7 @@ struct SlowJobTableTests {
             ])
     }
 
-    @Test("names are bounded")
+    @Test("the number of names is limited")
     func bound() {
         var table = SlowJobTable()
         for number in 0..<1_000 { _ = table.record(job("\(number)", 25), at: start) }

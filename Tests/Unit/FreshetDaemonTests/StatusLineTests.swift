@@ -11,7 +11,7 @@ struct StatusLineTests {
 
     private func text(_ line: StatusLine, offset: Int64 = 0) -> String { line.text(now: Self.noon, offset: offset) }
 
-    @Test("says how many pipelines there are, how they are, the network, and what comes next")
+    @Test("the line has the number of pipelines, their states, the network and the next run")
     func sound() {
         var line = StatusLine()
         line.network = "via 192.0.2.1 on wan0"
@@ -23,7 +23,7 @@ struct StatusLineTests {
         #expect(text(line).hasPrefix("6 pipelines: 2 loaded, 1 loading, 1 waiting, 1 idle, 1 held; network"))
     }
 
-    @Test("names what fails, why and since when")
+    @Test("the line names failed pipelines with reason and time")
     func failed() {
         var line = StatusLine()
         line.counts = PipelineCounts([.loaded, .failed])
@@ -33,7 +33,7 @@ struct StatusLineTests {
                 "2 pipelines: 1 loaded, 1 failed (jwks: example.com answered 404 Not Found, since 11:00); network"))
     }
 
-    @Test("names the copies that are past their max-age")
+    @Test("the line names pipelines whose copies are older than max-age")
     func expired() {
         var line = StatusLine()
         line.counts = PipelineCounts([.loaded])
@@ -45,21 +45,21 @@ struct StatusLineTests {
         #expect(text(line).contains("; 4 expired (a, b, d and 1 more); 1 withdrawn (jwks); network"))
     }
 
-    @Test("begins with a reload that was refused, since something else is in force than what stands in the files")
+    @Test("the line begins with a refused reload, because the active configuration differs from the files")
     func refused() {
         var line = StatusLine()
         line.refusedReload = RefusedReload(
-            at: Self.noon - Self.hour, faults: 1, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
+            at: Self.noon - Self.hour, errors: 1, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
         #expect(
             text(line)
-                == "reload refused 11:00 (1 fault), the configuration before is in force; 0 pipelines; network not known"
-        )
-        line.refusedReload?.faults = 2
+                == "reload refused 11:00 (1 error), the previous configuration stays active; 0 pipelines; "
+                + "network not known")
+        line.refusedReload?.errors = 2
         line.refusedReload?.at -= 12 * Self.hour
-        #expect(text(line).hasPrefix("reload refused yesterday 23:00 (2 faults), "))
+        #expect(text(line).hasPrefix("reload refused yesterday 23:00 (2 errors), "))
     }
 
-    @Test("says how many hooks fail")
+    @Test("the line has the number of failing hooks")
     func hooks() {
         var line = StatusLine()
         line.failingHooks = 1
@@ -68,7 +68,7 @@ struct StatusLineTests {
         #expect(text(line) == "0 pipelines; 2 hooks fail; network not known")
     }
 
-    @Test("names the first few by name and counts the others")
+    @Test("the line names the first failed pipelines and counts the others")
     func many() {
         for (count, expected) in [
             (3, "(a: x, since 12:00; b: x, since 12:00; c: x, since 12:00)"), (5, "; and 2 more)"),
@@ -82,7 +82,7 @@ struct StatusLineTests {
         }
     }
 
-    @Test("cuts a long reason at its limit")
+    @Test("a long reason is cut at its limit")
     func longReason() {
         for (length, isCut) in [(StatusLine.reasonLimit, false), (StatusLine.reasonLimit + 1, true)] {
             var line = StatusLine()
@@ -94,7 +94,7 @@ struct StatusLineTests {
     }
 
     @Test(
-        "tells another day's time from today's, by the clock of this place",
+        "the time of another day includes the day, by local time",
         arguments: [
             (-13, 0, "yesterday 23:00"), (-12, 0, "00:00"), (11, 0, "23:00"), (12, 0, "tomorrow 00:00"),
             (36, 0, "in 2 days"), (-37, 0, "2 days ago"), (12, -1, "23:00"), (-12, -1, "yesterday 23:00"),
@@ -105,7 +105,7 @@ struct StatusLineTests {
         #expect(text(line, offset: offset * 3_600).hasSuffix("next refresh \(expected) (a)"))
     }
 
-    @Test("begins with the disk when that is slow")
+    @Test("the line begins with a slow disk")
     func slowDisk() {
         var line = StatusLine()
         line.slowDisk = ("commit", 31)

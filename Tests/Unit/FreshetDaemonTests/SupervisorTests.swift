@@ -10,13 +10,13 @@ import Testing
 
 @Suite("The daemon on its loop")
 struct SupervisorTests {
-    @Test("it starts, serves its socket, and commits what commands and files give; then it ends")
+    @Test("the daemon starts, serves its socket, commits the content of commands and files, and ends")
     func serves() async throws {
         let home = try Home()
         try home.configure("greeting", Home.printing("hello", to: "greeting.txt"))
         try home.write("input", to: "input")
         try home.configure("file", "source: {file: \(home.path)/input}\ncache: {file: file.txt}\n")
-        let log = LogBook()
+        let log = LogRecorder()
         let exit = try await withDaemon(home, log) { client in
             #expect(try client.refresh("greeting").failure == nil)
             #expect(try client.refresh("file").failure == nil)
@@ -42,20 +42,20 @@ struct SupervisorTests {
         #expect(home.copy("file.txt") == "another", "the copy outlives the daemon")
     }
 
-    @Test("the log level is changed for all loggers at once, and said")
+    @Test("the log level changes for all loggers together, and the change is logged")
     func logLevel() async throws {
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(try Home(), log) { client in
             #expect(try client.logLevel() == .info)
             try client.setLogLevel(.error)
             #expect(try client.logLevel() == .error)
             #expect(log.lines.last?.metadata["message-id"] == JournalMessage.logLevel.rawValue)
             #expect(log.lines.last?.metadata["level"] == "error")
-            #expect(log.lines.last?.metadata["by"] == "user \(geteuid()), process \(getpid())")
+            #expect(log.lines.last?.metadata["requested-by"] == "user \(geteuid()), process \(getpid())")
         }
     }
 
-    @Test("a reload adds, removes and changes, and leaves the others alone; a fault refuses all of it")
+    @Test("a reload adds, removes and changes pipelines and does not touch others; with an error it changes nothing")
     func reload() async throws {
         let home = try Home()
         for name in ["stays", "goes", "changes"] { try home.configure(name, Home.printing("one", to: name)) }
@@ -78,17 +78,17 @@ struct SupervisorTests {
             try home.configure("stays", "sorce: {}\n")
             try home.configure("changes", nil)
             let failure = #expect(throws: ControlClient.Failure.self) { _ = try client.reload() }
-            guard case .refused(.configurationRefused(let faults)) = failure else {
+            guard case .refused(.configurationRefused(let errors)) = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
             }
-            #expect(faults.contains { $0.line == 1 && $0.message.contains("did you mean 'source'?") })
+            #expect(errors.contains { $0.line == 1 && $0.message.contains("did you mean 'source'?") })
             #expect(try client.pipelines().map(\.name) == ["changes", "comes", "stays"])
             #expect(try client.refresh("stays").failure == nil)
         }
     }
 
-    @Test("the signal of a reload checks every pipeline that listens to it")
+    @Test("the signal of a reload runs every pipeline that subscribes to it")
     func reloadSignal() async throws {
         let home = try Home()
         try home.configure("hears", Home.printing("one", to: "hears"))
@@ -104,7 +104,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("a pipeline that a reload of the configuration alone adds gets its first run, unless it listens to nothing")
+    @Test("a pipeline that a configuration-only reload adds gets a first run, unless it subscribes to no signal")
     func newPipeline() async throws {
         let home = try Home()
         _ = try await withDaemon(home) { client in
@@ -118,11 +118,11 @@ struct SupervisorTests {
         }
     }
 
-    @Test("why it ran last is known after a restart, also of a run that failed, until the next one")
+    @Test("the causes of the last run survive a restart, also of a failed run, until the next run")
     func lastRunOfBefore() async throws {
         let home = try Home()
         try home.configure("good", Home.printing("one", to: "good") + "refresh: {on: []}\n")
-        // A retry comes at any time up to its limit.
+        // A retry may start at any time up to its limit.
         let refresh = "refresh: {on: [], retry: {from: 365d, to: 365d}}"
         try home.configure("bad", "source: {exec: [/bin/false]}\n\(refresh)\ncache: {file: bad}\n")
         try home.configure("new", Home.printing("one", to: "new") + "refresh: {on: []}\n")
@@ -140,14 +140,14 @@ struct SupervisorTests {
                 let status = try client.status(name)
                 let run = try #require(status.lastRun)
                 #expect(run.number == 1 && run.outcome == (name == "good" ? .changed : .failed))
-                // It was brought from one clock to another and back.
+                // The instant was converted from one clock to another and back.
                 #expect(abs(run.started - before.started) < 1_000_000)
                 let took = try (#require(run.durationUSec), #require(before.durationUSec))
                 #expect(took.0 == took.1)
                 #expect(run.failure == before.failure && run.generation == before.generation)
                 #expect(status.lastCauses.map(\.signal) == ["operator"])
                 #expect(status.lastCauses.map(\.count) == [1])
-                // It has not failed in this life, and nothing is to be tried again.
+                // No run has failed since the restart, so no retry is planned.
                 #expect(status.failure == nil)
                 #expect(try client.summaries(ControlMessage.List(names: [name])).map(\.causes) == [["operator"]])
             }
@@ -157,7 +157,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("a reload that was refused is remembered until one succeeds, with its first fault and nothing of the file")
+    @Test("the status shows a refused reload until one succeeds, with its first error and no text from the file")
     func refusedReload() async throws {
         let home = try Home()
         try home.configure("a", Home.printing("one", to: "a"))
@@ -169,7 +169,7 @@ struct SupervisorTests {
             try home.configure("a", Home.printing("one", to: "a") + "refresh: {evry: 1h}\nsecret: hunter2\n")
             for _ in 1...2 { #expect(throws: ControlClient.Failure.self) { try client.reload() } }
             let refused = try #require(try client.daemon().refusedReload)
-            #expect(refused.faults == 2 && refused.at >= since)
+            #expect(refused.errors == 2 && refused.at >= since)
             #expect(refused.first.file == home.path + "/etc/pipelines/a.yaml")
             #expect(refused.first.line == 3 && refused.first.column == 11)
             #expect(refused.first.message.contains("evry"))
@@ -183,7 +183,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("who asks for further pages of a pipeline that has none is told that, and not of a key that it has not")
+    @Test("a request for a further page of a pipeline without pages is refused for that reason")
     func noPages() async throws {
         let home = try Home()
         try home.configure("whole", Home.printing("one", to: "whole"))
@@ -191,7 +191,7 @@ struct SupervisorTests {
         try home.configure("all", paged + "cache: {file: all.json}\n")
         _ = try await withDaemon(home) { client in
             for (name, reason) in [
-                ("whole", "it has no 'pages', and is loaded as a whole by each run"),
+                ("whole", "it has no 'pages'; each run loads everything"),
                 ("all", "it loads all pages by itself ('pages.load' is not a number)"),
             ] {
                 let refusal = ControlError.cannotLoadMore(name: name, reason: reason)
@@ -202,14 +202,14 @@ struct SupervisorTests {
         }
     }
 
-    @Test("a pipeline whose file is faulty at the start does not run, says why, and offers the copy that it has")
-    func faulty() async throws {
+    @Test("a pipeline that is invalid at the start does not run, shows the error, and keeps its copy published")
+    func invalid() async throws {
         let home = try Home()
         try home.configure("broken", Home.printing("before", to: "broken"))
         try home.configure("sound", Home.printing("sound", to: "sound"))
         _ = try await withDaemon(home) { _ = try $0.refresh("broken") }
         try home.configure("broken", Home.printing("x", to: "broken") + "refresh: {evry: 1h}\n")
-        let log = LogBook()
+        let log = LogRecorder()
         let exit = try await withDaemon(home, log) { client in
             let status = try client.status("broken")
             #expect(status.state == .failed)
@@ -221,29 +221,29 @@ struct SupervisorTests {
             let refusal = try client.refresh("broken")
             #expect(refusal.outcome == .failed)
             #expect(refusal.failure?.hasPrefix("it does not run: ") == true, "\(String(describing: refusal))")
-            // Mended, it goes on from its copy.
+            // After the repair, the pipeline continues with its copy.
             try home.configure("broken", Home.printing("before", to: "broken"))
             #expect(try client.reload(configurationOnly: true).summary.added == ["broken"])
             #expect(try client.refresh("broken").outcome == .unchanged)
             #expect(try client.status("broken").generation?.number == 1)
         }
         #expect(exit == .success)
-        let fault = log.lines.first { $0.level == .error }
-        #expect(fault?.metadata["pipeline"] == "broken")
-        #expect(fault?.message == "\(JournalMessage.faultyPipeline.text)")
+        let error = log.lines.first { $0.level == .error }
+        #expect(error?.metadata["pipeline"] == "broken")
+        #expect(error?.message == "\(JournalMessage.invalidPipeline.text)")
     }
 
-    @Test("a second daemon on the same state directory is refused, and told who has it; the first does not notice")
+    @Test("a second daemon on the same state directory fails and names the first one, which is not affected")
     func second() async throws {
         let home = try Home()
         try home.configure("greeting", Home.printing("hello", to: "greeting"))
         let loop = try EventLoop()
         try loop.runInThread(named: "second-loop")
         defer { loop.stop() }
-        let log = LogBook()
+        let log = LogRecorder()
         let other = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let exit = try await withDaemon(home) { client in
-            let second = WaitedFor<DaemonExit>()
+            let second = SharedValue<DaemonExit>()
             Task(executorPreference: loop) { second.set(await other.run()) }
             #expect(eventually { second.value != nil })
             #expect(second.value == .failure)
@@ -256,14 +256,14 @@ struct SupervisorTests {
         #expect(error.contains("\(home.path)/state is in use by process \(getpid())"), "\(error)")
     }
 
-    @Test("a faulty file of the daemon itself ends it: trying again does not help")
-    func faultyDaemonFile() async throws {
+    @Test("an error in freshet.yaml ends the daemon with the status for a configuration error")
+    func invalidDaemonFile() async throws {
         let home = try Home()
         try home.write("concurency: 3\n", to: "etc/freshet.yaml")
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")
         defer { loop.stop() }
-        let log = LogBook()
+        let log = LogRecorder()
         let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let exit = await Task(executorPreference: loop) { await daemon.run() }.value
         #expect(exit == .configuration)
@@ -273,38 +273,38 @@ struct SupervisorTests {
             })
     }
 
-    @Test("a state directory below a file is refused with the file's name")
+    @Test("the error for a state directory below a file names the file")
     func directoryBelowFile() async throws {
         let home = try Home()
         try home.write("", to: "state")
-        let log = LogBook()
+        let log = LogRecorder()
         #expect(try await withDaemon(home, log) { _ in Issue.record("it started") } == .failure)
         #expect(log.lines.last?.metadata["error"]?.contains("\(home.path)/state") == true)
     }
 
-    @Test("a command that does not end is ended with the daemon, and nothing of a run is left")
+    @Test("a command that does not end is killed with the daemon, and the run leaves nothing")
     func endsRuns() async throws {
         let home = try Home()
         try home.configure("endless", "source: {exec: [/bin/sleep, 1000]}\ncache: {file: endless}\n")
-        let log = LogBook()
+        let log = LogRecorder()
         let exit = try await withDaemon(home, log) { client in
             #expect(eventually { (try? client.status("endless").state) == .loading })
         }
         #expect(exit == .success)
         #expect(home.copy("endless") == nil)
         #expect(
-            log.lines.contains { $0.message == "run ended before its time" && $0.metadata["outcome"] == "cancelled" })
+            log.lines.contains { $0.message == "run ended early" && $0.metadata["outcome"] == "cancelled" })
     }
 }
 
-/// In a process of its own, in which nothing else has descriptors, threads or children. An exit test would do, but
-/// waits for ever where other tests leave children to be reaped by the system, as they may.
-@Suite("What is left of a daemon that ended")
+/// The test runs in its own process, in which no other test has descriptors, threads or children. An exit test does not
+/// suffice, because it waits forever if other tests leave children for the system to reap.
+@Suite("Leftovers of a daemon that has ended")
 struct LeftoversTests {
-    /// Set in that process.
+    /// The environment variable that is set in that process.
     private static let mark = "FRESHET_TEST_LEFTOVERS"
 
-    @Test("no descriptors, threads, sockets or children")
+    @Test("a daemon leaves no descriptors, threads, sockets or children")
     func nothingLeft() async throws {
         if getenv(Self.mark) != nil { return try await lookForLeftovers() }
         let loop = try EventLoop()
@@ -329,9 +329,9 @@ struct LeftoversTests {
         try home.configure("greeting", Home.printing("hello", to: "greeting"))
         try home.configure("endless", "source: {exec: [/bin/sleep, 1000]}\ncache: {file: endless}\n")
         try home.configure("remote", "source: {url: http://127.0.0.1:9/}\ncache: {file: remote}\n")
-        // What the runtime itself opens at its first use is there before.
+        // The runtime opens its own descriptors at the first use.
         _ = try await withDaemon(try Home()) { _ in }
-        // Its threads close theirs when they end.
+        // Threads close their descriptors when they end.
         #expect(await eventually { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
         let before = Leftovers.descriptors
         for _ in 0..<3 {
@@ -349,16 +349,16 @@ struct LeftoversTests {
     }
 }
 
-/// A value that comes from another thread.
-final class WaitedFor<Value: Sendable>: Sendable {
+/// A value that another thread sets.
+final class SharedValue<Value: Sendable>: Sendable {
     private let stored = Mutex<Value?>(nil)
     var value: Value? { stored.withLock { $0 } }
     func set(_ value: Value) { stored.withLock { $0 = value } }
 }
 
-/// What this process has open, and which of the daemon's threads run in it.
+/// The open descriptors and the daemon's threads of this process.
 enum Leftovers {
-    /// The program that this process runs.
+    /// The executable of this process.
     static var executable: String? { link("/proc/self/exe") }
 
     private static func link(_ path: String) -> String? {
@@ -369,10 +369,10 @@ enum Leftovers {
         return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
     }
 
-    /// What each descriptor leads to, without the numbers of sockets and pipes.
+    /// The targets of all descriptors, without the numbers of sockets and pipes.
     static var descriptors: [String] {
         TemporaryDirectory.names("/proc/self/fd").compactMap { (name: String) in
-            // The one by which the directory was read is gone.
+            // The descriptor that read the directory is closed already.
             guard let target = link("/proc/self/fd/\(name)") else { return nil }
             return target.hasPrefix("/proc/") ? nil : String(target.prefix { $0 != "[" })
         }.sorted()

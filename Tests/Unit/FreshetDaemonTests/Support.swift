@@ -6,8 +6,8 @@ import Testing
 
 @testable import FreshetPipelines
 
-/// What was logged.
-final class LogBook: Sendable {
+/// Records log lines.
+final class LogRecorder: Sendable {
     struct Line: Hashable, Sendable {
         var level: Logger.Level
         var message: String
@@ -17,7 +17,7 @@ final class LogBook: Sendable {
     private let stored = Mutex<[Line]>([])
 
     var lines: [Line] { stored.withLock { $0 } }
-    /// The lines since the last time.
+    /// Returns and removes the recorded lines.
     func take() -> [Line] {
         stored.withLock { lines in
             defer { lines = [] }
@@ -27,16 +27,16 @@ final class LogBook: Sendable {
 
     func add(_ line: Line) { stored.withLock { $0.append(line) } }
 
-    /// A logger that writes here, of all levels.
-    var logger: Logger { Logger(label: "test") { _ in Handler(book: self) } }
+    /// A logger for all levels that writes to this recorder.
+    var logger: Logger { Logger(label: "test") { _ in Handler(registry: self) } }
 
     private struct Handler: LogHandler {
-        let book: LogBook
+        let registry: LogRecorder
         var metadata: Logger.Metadata = [:]
         var metadataProvider: Logger.MetadataProvider?
         var logLevel = Logger.Level.trace
 
-        init(book: LogBook) { self.book = book }
+        init(registry: LogRecorder) { self.registry = registry }
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
             get { metadata[key] }
@@ -45,7 +45,7 @@ final class LogBook: Sendable {
 
         func log(event: LogEvent) {
             let all = metadata.merging(event.metadata ?? [:]) { $1 }
-            book.add(
+            registry.add(
                 Line(
                     level: event.level, message: "\(event.message)",
                     metadata: all.mapValues { "\($0)" }))
@@ -53,7 +53,7 @@ final class LogBook: Sendable {
     }
 }
 
-/// A run's summary, with what a test cares for.
+/// Makes the summary of a run from the values that a test needs.
 func summary(
     _ outcome: RunOutcome, run: UInt64 = 1, at ended: ContinuousClock.Instant, failure: RunFailure? = nil,
     counts: Bool = true
@@ -64,7 +64,7 @@ func summary(
         counts: counts, generation: outcome == .changed ? 3 : nil)
 }
 
-/// A clock that goes on when it is told to, for one timer.
+/// A clock with one timer that only advances when a test calls ``advance(by:)``.
 final class FakeClock: EngineClock {
     private struct State {
         var now = ContinuousClock.now
@@ -76,7 +76,7 @@ final class FakeClock: EngineClock {
 
     var now: ContinuousClock.Instant { state.withLock { $0.now } }
     var wallNow: Int64 { 0 }
-    /// What the timer is armed for.
+    /// When the timer is due.
     var due: ContinuousClock.Instant? { state.withLock { $0.due } }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {

@@ -26,12 +26,12 @@ struct WithdrawalTests {
 
     private func isWithdrawn(_ client: ControlClient) -> Bool { (try? client.status("a"))?.withdrawn != nil }
 
-    @Test("says so in status, history and journal, has no copy to name, and offers the same one after a check")
+    @Test("status, history and journal show a withdrawal; after a check the same copy is published again")
     func story() async throws {
         let home = try Home()
         try configure(home, maxAge: "1h")
         try home.write("one", to: "data")
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(try client.refresh("a").outcome == .changed)
             #expect(home.copy("a.txt") == "one")
@@ -67,61 +67,63 @@ struct WithdrawalTests {
         #expect(lines.allSatisfy { $0.metadata["generation"] == "1" && $0.metadata["pipeline"] == "a" })
     }
 
-    @Test("tells its hooks of a withdrawal with no current generation, also after a restart, and of the return")
+    @Test("hooks run for a withdrawal without a current generation, also after a restart, and for the return")
     func hooks() async throws {
         let home = try Home()
         let hook = #"cat "$FRESHET_CHANGE" >> \#(home.path)/told; test -e \#(home.path)/works"#
-        @Sendable func told() -> [String] { home.text("told").map { $0.split(separator: "\n").map(String.init) } ?? [] }
+        @Sendable func notifications() -> [String] {
+            home.text("told").map { $0.split(separator: "\n").map(String.init) } ?? []
+        }
         try configure(home, maxAge: "1h", hook: hook)
         try home.write("one", to: "data")
         try home.write("", to: "works")
         _ = try await withDaemon(home) { client in
             _ = try client.refresh("a")
-            #expect(eventually { told().count == 1 && (try? client.status("a"))?.hooks == nil })
+            #expect(eventually { notifications().count == 1 && (try? client.status("a"))?.hooks == nil })
             try #require(unlink(home.path + "/works") == 0)
             try configure(home, maxAge: "1s", hook: hook)
             _ = try client.reload(configurationOnly: true)
             #expect(eventually { (try? client.status("a"))?.hooks?.first?.attempts ?? 0 > 0 })
         }
-        let withdrawal = try #require(told().last)
+        let withdrawal = try #require(notifications().last)
         #expect(withdrawal.contains(#""current":null"#) && withdrawal.contains(#""causes":"withdrawn""#))
         #expect(withdrawal.contains(#""previous":{"#) && !withdrawal.contains("difference"))
-        // It is owed still, and told with the same words.
+        // The hook is still pending, and gets the same input again.
         try home.write("", to: "works")
-        let before = told().count
+        let before = notifications().count
         _ = try await withDaemon(home) { client in
-            #expect(eventually { told().count == before + 1 && (try? client.status("a"))?.hooks == nil })
-            #expect(told().last?.contains(#""causes":"withdrawn""#) == true)
-            #expect(told().last?.contains(#""current":null"#) == true)
+            #expect(eventually { notifications().count == before + 1 && (try? client.status("a"))?.hooks == nil })
+            #expect(notifications().last?.contains(#""causes":"withdrawn""#) == true)
+            #expect(notifications().last?.contains(#""current":null"#) == true)
             try configure(home, maxAge: "1h", hook: hook)
             _ = try client.reload(configurationOnly: true)
-            #expect(eventually { told().count == before + 2 })
+            #expect(eventually { notifications().count == before + 2 })
         }
-        let back = try #require(told().last)
+        let back = try #require(notifications().last)
         #expect(back.contains(#""number":1"#) && !back.contains("previous"))
     }
 
-    @Test("withdraws before it is ready what has expired while it was away, and leaves what it finds withdrawn")
+    @Test("before it is ready, the daemon withdraws copies that expired while it did not run; withdrawn ones stay so")
     func away() async throws {
         let home = try Home()
         try configure(home, maxAge: "1h")
         try home.write("one", to: "data")
         _ = try await withDaemon(home) { client in _ = try client.refresh("a") }
         #expect(home.copy("a.txt") == "one")
-        // By another configuration it is too old already.
+        // With another configuration the copy is too old already.
         try configure(home, maxAge: "1s")
         let checked = ContinuousClock.now
         #expect(await eventually { ContinuousClock.now > checked + .seconds(1) })
         for _ in 0..<2 {
-            let log = LogBook()
+            let log = LogRecorder()
             _ = try await withDaemon(home, log) { client in
                 #expect(home.copy("a.txt") == nil)
                 #expect(isWithdrawn(client))
             }
         }
-        // Nor is one that nobody wants withdrawn any more.
+        // A copy that the configuration does not withdraw any more is published again.
         try configure(home, maxAge: "1s", withdraw: false)
-        let log = LogBook()
+        let log = LogRecorder()
         _ = try await withDaemon(home, log) { client in
             #expect(home.copy("a.txt") == "one")
             #expect(!isWithdrawn(client))
@@ -129,10 +131,10 @@ struct WithdrawalTests {
         #expect(log.lines.count { $0.metadata["message-id"] == JournalMessage.returned.rawValue } == 1)
     }
 
-    @Test("does so with all of many, and says so of each in the order of their names")
+    @Test("the daemon withdraws many copies, and logs each in the order of the names")
     func many() async throws {
         let home = try Home()
-        // More than are done at once.
+        // More copies than are withdrawn concurrently.
         let names = (10..<10 + CacheStore.commitsAtOnce + 8).map { "p\($0)" }
         for name in names { try configure(home, name, maxAge: "1h") }
         try home.write("one", to: "data")
@@ -143,7 +145,7 @@ struct WithdrawalTests {
         let checked = ContinuousClock.now
         #expect(await eventually { ContinuousClock.now > checked + .seconds(1) })
         for (message, copy) in [(JournalMessage.withdrawn, nil), (.returned, "one")] {
-            let log = LogBook()
+            let log = LogRecorder()
             _ = try await withDaemon(home, log) { client in
                 #expect(names.allSatisfy { home.copy("\($0).txt") == copy })
                 let states = try client.pipelines(names)
@@ -155,43 +157,46 @@ struct WithdrawalTests {
         }
     }
 
-    @Test("tells journal and hooks also of a copy that is taken away for good, since it was damaged")
+    @Test("the withdrawal of a damaged copy, which is removed, is logged and runs hooks")
     func damaged() async throws {
         let home = try Home()
         let hook = #"cat "$FRESHET_CHANGE" >> \#(home.path)/told"#
-        @Sendable func told() -> [String] { home.text("told").map { $0.split(separator: "\n").map(String.init) } ?? [] }
+        @Sendable func notifications() -> [String] {
+            home.text("told").map { $0.split(separator: "\n").map(String.init) } ?? []
+        }
         try configure(home, maxAge: "1h", hook: hook)
         try home.write("one", to: "data")
-        let log = LogBook()
-        @Sendable func lines() -> [LogBook.Line] {
+        let log = LogRecorder()
+        @Sendable func lines() -> [LogRecorder.Line] {
             log.lines.filter { $0.metadata["message-id"] == JournalMessage.withdrawn.rawValue }
         }
         _ = try await withDaemon(home, log) { client in
             _ = try client.refresh("a")
-            #expect(eventually { told().count == 1 })
+            #expect(eventually { notifications().count == 1 })
             try home.write("bad", to: "cache/below/current/a.txt")
             try configure(home, maxAge: "1s", hook: hook)
             _ = try client.reload(configurationOnly: true)
-            #expect(eventually { lines().count == 1 && told().count == 2 })
+            #expect(eventually { lines().count == 1 && notifications().count == 2 })
             #expect(home.copy("a.txt") == nil)
             let status = try client.status("a")
             #expect(status.generation == nil && status.withdrawn == nil)
-            // What is fetched then is a copy like any other.
+            // The next fetch publishes a copy as usual.
             try configure(home, maxAge: "1h", hook: hook)
             _ = try client.reload(configurationOnly: true)
             #expect(try client.refresh("a").failure == nil)
             #expect(home.copy("a.txt") == "one")
-            #expect(eventually { told().count == 3 })
+            #expect(eventually { notifications().count == 3 })
         }
         let line = try #require(lines().first)
         #expect(line.level == .warning && line.message.contains("damaged"))
         #expect(line.metadata["pipeline"] == "a" && line.metadata["generation"] == "1" && line.metadata["age"] != nil)
-        #expect(told()[1].contains(#""current":null"#) && told()[1].contains(#""causes":"withdrawn""#))
-        #expect(told()[2].contains(#""number":1"#))
+        let withdrawal = notifications()[1]
+        #expect(withdrawal.contains(#""current":null"#) && withdrawal.contains(#""causes":"withdrawn""#))
+        #expect(notifications()[2].contains(#""number":1"#))
     }
 
-    @Test("of a pipeline whose configuration has faults, shows what is withdrawn as that")
-    func faulty() async throws {
+    @Test("the status of an invalid pipeline shows its withdrawn copy")
+    func invalid() async throws {
         let home = try Home()
         try configure(home, maxAge: "1s")
         try home.write("one", to: "data")
@@ -207,7 +212,7 @@ struct WithdrawalTests {
         }
     }
 
-    @Test("counts the age from the last check, or from when the file was written if that was later")
+    @Test("the age counts from the last check, or from the writing of the file if that was later")
     func age() {
         var definition = PipelineDefinition(
             name: "a", source: .file("/data"), refresh: RefreshPolicy(), cache: CacheRules(file: "a"))

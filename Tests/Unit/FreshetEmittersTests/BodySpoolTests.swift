@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("A body as it comes, piece by piece")
+@Suite("The spool of an arriving body")
 struct BodySpoolTests {
     private static let size = BodySpool.pieceSize
 
@@ -10,7 +10,7 @@ struct BodySpoolTests {
         [UInt8](repeating: byte, count: count).withUnsafeBytes { spool.take($0) }
     }
 
-    @Test("in memory it has any length, and nobody is told")
+    @Test("a body in memory may have any length and has no pieces to hand on")
     func inMemory() {
         var spool = BodySpool(handsOn: false, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
@@ -20,7 +20,7 @@ struct BodySpoolTests {
         #expect(spool.takeRest().count == 2 * Self.size)
     }
 
-    @Test("in memory a body that is no small one is never copied while it grows")
+    @Test("a body in memory that is not small is not copied while it grows")
     func growth() {
         var body: [UInt8] = []
         var copies = 0
@@ -36,7 +36,7 @@ struct BodySpoolTests {
         #expect(copies == 0)
     }
 
-    @Test("a body of one piece is not handed on, one byte more is")
+    @Test("a body of one piece is not handed on; with one byte more it is")
     func onePiece() {
         var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
@@ -48,7 +48,7 @@ struct BodySpoolTests {
         #expect(spool.takeRest() == [2])
     }
 
-    @Test("what comes while a piece waits fills the next one, and then has to wait; nothing of it is taken")
+    @Test("while a piece waits, further bytes fill the next piece; then the spool pauses until a piece is taken")
     func pause() {
         var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
@@ -66,7 +66,7 @@ struct BodySpoolTests {
         #expect(spool.takeRest() == [3])
     }
 
-    @Test("another body begins with its own first piece, and nothing of the one before is left")
+    @Test("a new body begins with its own first piece, without bytes of the previous body")
     func restart() {
         var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
@@ -81,7 +81,7 @@ struct BodySpoolTests {
         #expect(spool.next() == .init(bytes: [UInt8](repeating: 4, count: Self.size), isFirst: true))
     }
 
-    @Test("a piece of more than its size stands alone")
+    @Test("bytes that exceed the piece size are one piece")
     func large() {
         var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size + 1, of: 1, &spool) == .none)

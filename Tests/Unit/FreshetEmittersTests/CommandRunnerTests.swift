@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("Commands: output, limits, and an end that reaches the whole group")
+@Suite("Commands: output, limits, and the end of the whole process group")
 struct CommandRunnerTests {
     let running: RunningLoop
     let runner: CommandRunner
@@ -34,12 +34,12 @@ struct CommandRunnerTests {
         #expect(try await shell("true") == "")
     }
 
-    @Test("arguments pass as they are, without a shell")
+    @Test("arguments are passed unchanged, without a shell")
     func arguments() async throws {
         #expect(try await run(["/usr/bin/printf", "%s|", "a b", "$HOME", "*", ""]) == "a b|$HOME|*||")
     }
 
-    @Test("commands that end at once end as they did, however many there are")
+    @Test("many commands that end immediately all return their output")
     func brief() async throws {
         try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<300 { group.addTask { try await run(["/bin/echo", "\(number)"]) } }
@@ -49,7 +49,7 @@ struct CommandRunnerTests {
         }
     }
 
-    @Test("the environment is what was given, and nothing else")
+    @Test("a command has only the given environment")
     func environment() async throws {
         #expect(try await run(["/usr/bin/env"]) == "LANG=C.UTF-8\nPATH=/usr/bin:/bin\n")
         let clean = CommandRunner.cleanEnvironment()
@@ -57,7 +57,7 @@ struct CommandRunnerTests {
         #expect(clean["PATH"]?.isEmpty == false)
     }
 
-    @Test("a failure says the status and the last line of standard error, its control characters escaped")
+    @Test("a failure contains the status and the last line of standard error, with control characters escaped")
     func exitStatus() async throws {
         let failure = try await failureOf { () async throws(FetchError) in
             try await shell("echo data; echo first >&2; printf ' no \\033[1mtoken\\n\\n' >&2; exit 3")
@@ -69,7 +69,7 @@ struct CommandRunnerTests {
         #expect(killed == RunFailure(.local, "/bin/sh was ended by signal 9"))
     }
 
-    @Test("of a flood of errors the end is kept")
+    @Test("a failure contains the end of a long standard error")
     func errorTail() async throws {
         let failure = try await failureOf { () async throws(FetchError) in
             try await shell("i=0; while [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done >&2; exit 1")
@@ -78,14 +78,14 @@ struct CommandRunnerTests {
     }
 
     @Test(
-        "a path that is not absolute, or is nothing that can run, is a failure of this machine",
+        "a path that is not absolute or not executable is a local failure",
         arguments: [["true"], [], ["./x"], ["/nonexistent/command"], ["/etc/passwd"], ["/tmp"]])
     func cannotStart(_ command: [String]) async throws {
         let failure = try await failureOf { () async throws(FetchError) in try await run(command) }
         #expect(failure.kind == .local)
     }
 
-    @Test("output of exactly the limit passes, a byte more ends the command")
+    @Test("output of exactly the limit is accepted; one byte more ends the command")
     func outputLimit() async throws {
         #expect(try await shell("printf 12345", maxBytes: 5) == "12345")
         let failure = try await failureOf { () async throws(FetchError) in try await shell("printf 123456", maxBytes: 5)
@@ -98,12 +98,12 @@ struct CommandRunnerTests {
         #expect(endless.kind == .content)
     }
 
-    @Test("a large output arrives whole")
+    @Test("a large output is complete")
     func largeOutput() async throws {
         #expect(try await run(["/usr/bin/head", "-c", "1000000", "/dev/zero"]).utf8.count == 1_000_000)
     }
 
-    @Test("cancelling ends the command and what it started")
+    @Test("cancelling ends the command and the processes that it started")
     func cancel() async throws {
         let directory = try TemporaryDirectory()
         let started = Event()
@@ -121,7 +121,7 @@ struct CommandRunnerTests {
         #expect(await eventually { !isRunning(grandchild) })
     }
 
-    @Test("a command that ignores SIGTERM is killed after the grace")
+    @Test("a command that ignores SIGTERM is killed after the grace period")
     func stubborn() async throws {
         let started = Event()
         let task = Task(executorPreference: running.loop) { () async throws(FetchError) in
@@ -135,7 +135,7 @@ struct CommandRunnerTests {
         #expect(throws: FetchError.cancelled) { try result.get() }
     }
 
-    @Test("cancelled before it starts, nothing runs")
+    @Test("a run that is cancelled before it starts does not run the command")
     func cancelBefore() async throws {
         let directory = try TemporaryDirectory()
         let gate = Event()
@@ -150,14 +150,14 @@ struct CommandRunnerTests {
         #expect(directory.text("ran") == nil)
     }
 
-    @Test("for what it does: both outputs are one stream, variables come besides, and it starts where it is told")
+    @Test("perform combines both outputs, adds the variables and uses the working directory")
     func performed() async throws {
-        let heard = Mutex<[UInt8]>([])
+        let received = Mutex<[UInt8]>([])
         try await runner.perform(
             ["/bin/sh", "-c", "echo one; echo two >&2; echo $HOOK in $(pwd)"], variables: ["HOOK": "three"],
             directory: "/usr", timeout: .seconds(60)
-        ) { bytes in heard.withLock { $0 += bytes } }
-        #expect(String(decoding: heard.withLock { $0 }, as: UTF8.self) == "one\ntwo\nthree in /usr\n")
+        ) { bytes in received.withLock { $0 += bytes } }
+        #expect(String(decoding: received.withLock { $0 }, as: UTF8.self) == "one\ntwo\nthree in /usr\n")
         let failure = try await failureOf { () async throws(FetchError) in
             try await runner.perform(
                 ["/bin/sh", "-c", "echo why; exit 4"], variables: [:], directory: "/", timeout: .seconds(60)
@@ -166,20 +166,20 @@ struct CommandRunnerTests {
         #expect(failure == RunFailure(.local, "/bin/sh exited with status 4: why"))
     }
 
-    @Test("for its answer: any exit status is one, but an end by a signal is none")
-    func asked() async throws {
-        func ask(_ script: String) async throws(FetchError) -> Int32 {
-            try await runner.ask(
+    @Test("exitStatus returns any exit status; an end by a signal is a failure")
+    func anyExitStatus() async throws {
+        func status(_ script: String) async throws(FetchError) -> Int32 {
+            try await runner.exitStatus(
                 ["/bin/sh", "-c", script], variables: [:], directory: "/", timeout: .seconds(60)
             ) { _ in }
         }
-        #expect(try await ask("exit 0") == 0)
-        #expect(try await ask("echo no; exit 7") == 7)
-        let killed = try await failureOf { () async throws(FetchError) in try await ask("echo why; kill -9 $$") }
+        #expect(try await status("exit 0") == 0)
+        #expect(try await status("echo no; exit 7") == 7)
+        let killed = try await failureOf { () async throws(FetchError) in try await status("echo why; kill -9 $$") }
         #expect(killed == RunFailure(.local, "/bin/sh was ended by signal 9: why"))
     }
 
-    @Test("one that takes too long is ended with all that it started, also if that does not mind")
+    @Test("the timeout ends a command with all processes that it started, even if they ignore SIGTERM")
     func timeout() async throws {
         let directory = try TemporaryDirectory()
         let failure = try await failureOf { () async throws(FetchError) in
@@ -188,13 +188,13 @@ struct CommandRunnerTests {
                 variables: [:], directory: "/", timeout: .milliseconds(300)
             ) { _ in }
         }
-        #expect(failure == RunFailure(.deadline, "/bin/sh was ended, as it took longer than 1 s"))
-        // It may have been ended before it had started anything.
+        #expect(failure == RunFailure(.deadline, "/bin/sh was stopped: it took longer than 1 s"))
+        // The command may have been ended before it started another process.
         guard let grandchild = directory.text("pid").flatMap({ Int($0.dropLast()) }) else { return }
         #expect(await eventually { !isRunning(grandchild) })
     }
 
-    @Test("a flood that nobody bounds ends with its command")
+    @Test("output without a limit ends with its command")
     func flood() async throws {
         let failure = try await failureOf { () async throws(FetchError) in
             try await runner.perform(["/usr/bin/yes"], variables: [:], directory: "/", timeout: .milliseconds(300)) {
@@ -204,13 +204,13 @@ struct CommandRunnerTests {
         #expect(failure.kind == .deadline)
     }
 
-    @Test("what a command leaves behind is killed and not waited for, also if it holds the output open")
+    @Test("processes that a command leaves behind are killed, even if they hold the output open")
     func leftovers() async throws {
         let directory = try TemporaryDirectory()
         #expect(try await shell("sleep 1000 & echo $! > \(directory.path)/pid; echo done") == "done\n")
         let left = try #require(directory.text("pid").flatMap { Int($0.dropLast()) })
         #expect(await eventually { !isRunning(left) })
-        // One that left the group escapes the kill, but holds nothing up.
+        // A process that left the group is not killed, but does not delay the result.
         let clock = ContinuousClock()
         let began = clock.now
         #expect(try await shell("setsid sleep 30 & echo $! > \(directory.path)/pid; echo done") == "done\n")
@@ -219,9 +219,9 @@ struct CommandRunnerTests {
     }
 }
 
-@Suite("The end of a stream")
+@Suite("The kept end of a stream")
 struct TailTests {
-    @Test("at most the limit is kept, and it is the end")
+    @Test("the last bytes up to the limit are kept")
     func limit() {
         var tail = Tail(limit: 4)
         for byte in UInt8(0)..<100 { tail.append([byte]) }
@@ -231,7 +231,7 @@ struct TailTests {
     }
 
     @Test(
-        "the last line is the last with words",
+        "the last line is the last line that is not blank",
         arguments: [("", nil), (" \n\n", nil), ("a", "a"), ("a\nb \n \n", "b"), ("a\r\n\tb c\r\n", "b c")])
     func lastLine(_ text: String, _ line: String?) {
         var tail = Tail(limit: 100)

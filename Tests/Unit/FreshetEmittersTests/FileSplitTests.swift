@@ -5,8 +5,8 @@ import Testing
 @testable import FreshetEmitters
 @testable import FreshetPipelines
 
-/// With a real helper process: what is tested is what jq makes of the programs put together.
-@Suite("Several files: what a snapshot is split into")
+/// With a real helper process, because the tests check how jq runs the combined program.
+@Suite("Splitting a snapshot into several files")
 struct FileSplitTests {
     let running: RunningLoop
     let transformer: JQTransformer
@@ -26,7 +26,7 @@ struct FileSplitTests {
         }
     }
 
-    @Test("One object has them all, each by its own program, whatever that defines or ends with")
+    @Test("One object contains all files, each made by its own program, also with definitions and comments")
     func object() async {
         let text = await split(
             #"{"keys":[1,{"a":"x"}],"issuer":"me"}"#, CachedFile("keys.json", by: "def f: .keys; f # all of them"),
@@ -34,29 +34,29 @@ struct FileSplitTests {
         #expect(text == #"{"keys.json":[1,{"a":"x"}],"issuer.txt":"me\n","null":null}"# + "\n")
     }
 
-    @Test("Of a text each program is given all of it as one string")
+    @Test("Each program gets a text as one string")
     func text() async {
         let lines = CachedFile("lines.json", by: #"split("\n")"#)
         #expect(await split("a\nb", as: .text, lines) == #"{"lines.json":["a","b"]}"# + "\n")
     }
 
-    @Test("Names may have what means something to jq")
+    @Test("Names may contain characters with a meaning in jq")
     func names() async {
         #expect(await split("7", CachedFile(#"a"b\(1)"#, by: ".")) == #"{"a\"b\\(1)":7}"# + "\n")
     }
 
-    @Test("A program has one output, and the data is one JSON text")
-    func faults() async {
+    @Test("A program must have one output, and the data must be one JSON text")
+    func errors() async {
         #expect(
             await split("[1,2]", CachedFile("a", by: ".[]")).hasSuffix(
-                "'a' is to have one output, and has 2: [ ] around the program makes a list of them"))
-        #expect(await split("[1,2]", CachedFile("a", by: "empty")).contains("'a' is to have one output, and has 0"))
-        #expect(await split("1 2", CachedFile("a", by: ".")).contains("one JSON text, and there are more"))
-        #expect(await split("", CachedFile("a", by: ".")).contains("one JSON text, and there is none"))
+                "'a' must have one output, and has 2; [ ] around the program makes a list of them"))
+        #expect(await split("[1,2]", CachedFile("a", by: "empty")).contains("'a' must have one output, and has 0"))
+        #expect(await split("1 2", CachedFile("a", by: ".")).contains("one JSON text, but the program made several"))
+        #expect(await split("", CachedFile("a", by: ".")).contains("one JSON text, but the program made nothing"))
         #expect(await split("x", CachedFile("a", by: ".")).hasPrefix("cache.files: "))
     }
 
-    @Test("As many files as there may be, with programs as long as they may be, are split at once")
+    @Test("The most files with the longest programs are split in one request")
     func limit() async {
         let files = (0..<CachedFile.perPipeline).map { number in
             CachedFile(String(repeating: "\"", count: 80) + "\(number)", by: "." + String(repeating: " ", count: 420))

@@ -3,13 +3,13 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("What an answer means")
+@Suite("The meaning of answers")
 struct HTTPAnswerTests {
     /// Thu, 01 Jan 1970 00:16:40 GMT
     let now: Int64 = 1_000
 
     @Test(
-        "Retry-After is seconds or a date, never negative, never longer than a week",
+        "Retry-After is seconds or a date, not negative, and at most a week",
         arguments: [
             ("120", Duration.seconds(120)), ("0", .zero), (" 5 ", .seconds(5)),
             ("604800", RetryAfter.longest), ("604801", RetryAfter.longest),
@@ -22,12 +22,12 @@ struct HTTPAnswerTests {
         #expect(RetryAfter.parse(field, now: now) == expected)
     }
 
-    @Test("what is neither says nothing", arguments: ["", "soon", "-5", "1.5", "5s"])
+    @Test("an invalid Retry-After is ignored", arguments: ["", "soon", "-5", "1.5", "5s", "6 0"])
     func noRetryAfter(_ field: String) {
         #expect(RetryAfter.parse(field, now: now) == nil)
     }
 
-    @Test("a media type is without parameters and in lower case")
+    @Test("a media type has no parameters and is in lower case")
     func mediaType() {
         for (field, type) in [
             ("Text/HTML; charset=utf-8", "text/html"), (" application/json ", "application/json"), (";", nil),
@@ -60,22 +60,22 @@ struct HTTPAnswerTests {
     }
 }
 
-@Suite("Text of messages")
+@Suite("Text in messages")
 struct TextTests {
     @Test(
-        "numbers have their thousands apart",
+        "numbers have separated thousands",
         arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")])
     func grouped(_ number: UInt64, _ text: String) {
         #expect(Text.grouped(number) == text)
     }
 
-    @Test("times are whole seconds, rounded up")
+    @Test("durations are in whole seconds, rounded up")
     func seconds() {
         #expect(Text.seconds(.seconds(10)) == "10 s")
         #expect(Text.seconds(.milliseconds(1_001)) == "2 s")
     }
 
-    @Test("control characters and changes of direction are escaped, letters of all languages are not")
+    @Test("control characters and changes of direction are escaped; letters of all languages are not")
     func escaped() {
         #expect(Text.escaped("a\u{1B}[2Jb\n\u{202E}é") == "a\\u{1b}[2Jb\\u{a}\\u{202e}é")
         #expect(Text.escaped([0xFF, 0x41]) == "\u{FFFD}A")

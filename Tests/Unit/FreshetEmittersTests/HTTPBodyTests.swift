@@ -6,11 +6,11 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("HTTP client: long bodies are written away while they come")
+@Suite("HTTP client: long bodies are stored while they arrive")
 struct HTTPBodyTests {
     let running: RunningLoop
     let client: HTTPClient
-    /// Nearly twelve pieces.
+    /// The body has nearly twelve pieces.
     let body: [UInt8] = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
 
     init() throws {
@@ -19,24 +19,25 @@ struct HTTPBodyTests {
     }
 
     private func fetch(
-        _ url: String, to keeper: ScriptedKeeper, maxBytes: UInt64 = 1 << 30,
+        _ url: String, to bodyStore: ScriptedBodyStore, maxBytes: UInt64 = 1 << 30,
         progress: @escaping @Sendable (UInt64) -> Void = { _ in },
-        refusal: (@Sendable (String?) -> RunFailure?)? = nil
+        rejection: (@Sendable (String?) -> RunFailure?)? = nil
     ) async throws(FetchError) -> FetchResult {
         let source = HTTPSource(url: url, host: "127.0.0.1")
         return try await client.fetch(
             source,
             for: FetchRequest(
-                source: .http(source), maxBytes: maxBytes, progress: progress, refusal: refusal, keeper: keeper))
+                source: .http(source), maxBytes: maxBytes, progress: progress, rejection: rejection,
+                bodyStore: bodyStore))
     }
 
-    private func failure(_ url: String, to keeper: ScriptedKeeper, maxBytes: UInt64 = 1 << 30) async throws
+    private func failure(_ url: String, to bodyStore: ScriptedBodyStore, maxBytes: UInt64 = 1 << 30) async throws
         -> RunFailure
     {
-        try await failureOf { () async throws(FetchError) in try await fetch(url, to: keeper, maxBytes: maxBytes) }
+        try await failureOf { () async throws(FetchError) in try await fetch(url, to: bodyStore, maxBytes: maxBytes) }
     }
 
-    /// An origin that does not say how long the body is.
+    /// An origin that does not announce the length of the body.
     private func unannounced() throws -> ScriptedOrigin {
         try ScriptedOrigin { [body] _, connection in
             connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -46,59 +47,59 @@ struct HTTPBodyTests {
         }
     }
 
-    @Test("all of it and in its order, with its type and validators; the keeper knows the length that was announced")
+    @Test("a body is stored completely and in order, with its type and validators; the store gets the announced length")
     func kept() async throws {
         let body = body
         let origin = try ScriptedOrigin { _, connection in
             connection.answer("200 OK", headers: ["ETag: \"v1\"", "Content-Type: text/plain"], body: body)
         }
-        let keeper = ScriptedKeeper()
-        let result = try await fetch(origin.url(), to: keeper)
+        let bodyStore = ScriptedBodyStore()
+        let result = try await fetch(origin.url(), to: bodyStore)
         #expect(result.kept?.bytes == body)
         #expect(result.content?.body.size == body.count)
         #expect(result.content?.mediaType == "text/plain" && result.content?.validators.entityTag == "\"v1\"")
-        #expect(keeper.bodies.map(\.expected) == [UInt64(body.count)])
-        #expect(keeper.bodies.map(\.isDiscarded) == [false])
+        #expect(bodyStore.bodies.map(\.expected) == [UInt64(body.count)])
+        #expect(bodyStore.bodies.map(\.isDiscarded) == [false])
     }
 
-    @Test("a short one stays in memory")
+    @Test("a short body stays in memory")
     func short() async throws {
         let body = Array(body.prefix(BodySpool.pieceSize))
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: body) }
-        let keeper = ScriptedKeeper()
-        #expect(try await fetch(origin.url(), to: keeper).content?.bytes == body)
-        #expect(keeper.bodies.isEmpty)
+        let bodyStore = ScriptedBodyStore()
+        #expect(try await fetch(origin.url(), to: bodyStore).content?.bytes == body)
+        #expect(bodyStore.bodies.isEmpty)
     }
 
-    @Test("of unknown length, it is kept all the same")
+    @Test("a body of unknown length is stored too")
     func unknownLength() async throws {
         let origin = try unannounced()
-        let keeper = ScriptedKeeper()
-        #expect(try await fetch(origin.url(), to: keeper).kept?.bytes == body)
-        #expect(keeper.bodies.map(\.expected) == [nil])
+        let bodyStore = ScriptedBodyStore()
+        #expect(try await fetch(origin.url(), to: bodyStore).kept?.bytes == body)
+        #expect(bodyStore.bodies.map(\.expected) == [nil])
     }
 
-    @Test("a slow writer holds up the origin: three pieces at most are in memory")
+    @Test("a slow writer pauses the transfer: at most three pieces are in memory")
     func slowWriter() async throws {
         let body = [UInt8](repeating: 7, count: 32 << 20)
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: body) }
         let gate = Latch()
-        let keeper = ScriptedKeeper(gate: gate)
+        let bodyStore = ScriptedBodyStore(gate: gate)
         let most = Atomic(0)
         let received = Atomic(0)
         let loop = running.loop
-        // On another executor than the loop's, since the writer blocks its thread.
+        // On another executor than the loop's, because the writer blocks its thread.
         let fetching = Task {
             try await fetch(
-                origin.url(), to: keeper,
+                origin.url(), to: bodyStore,
                 progress: { count in
                     received.store(Int(count), ordering: .relaxed)
-                    let ahead = Int(count) - (keeper.bodies.first?.bytes.count ?? 0)
+                    let ahead = Int(count) - (bodyStore.bodies.first?.bytes.count ?? 0)
                     most.max(ahead, ordering: .relaxed)
                 })
         }
-        await keeper.written.occurrence()
-        // Two more pieces come while the first one is held.
+        await bodyStore.written.occurrence()
+        // Two more pieces arrive while the first piece is being written.
         #expect(await eventually { received.load(ordering: .relaxed) > 3 * BodySpool.pieceSize - (32 << 10) })
         gate.open()
         #expect(try await fetching.value.kept?.bytes == body)
@@ -106,7 +107,7 @@ struct HTTPBodyTests {
         withExtendedLifetime(loop) {}
     }
 
-    @Test("a connection that breaks is continued in the same file")
+    @Test("a body whose connection breaks is continued in the same stored body")
     func resumed() async throws {
         let body = body
         let origin = try ScriptedOrigin { request, connection in
@@ -119,14 +120,14 @@ struct HTTPBodyTests {
             connection.send(Array(rest.prefix(1_100_000)))
             if rest.count > 1_100_000 { connection.close() }
         }
-        let keeper = ScriptedKeeper()
-        #expect(try await fetch(origin.url(), to: keeper).kept?.bytes == body)
-        #expect(keeper.bodies.count == 1)
+        let bodyStore = ScriptedBodyStore()
+        #expect(try await fetch(origin.url(), to: bodyStore).kept?.bytes == body)
+        #expect(bodyStore.bodies.count == 1)
         #expect(origin.requests.map(\.firstByte) == [nil, 1_100_000, 2_200_000])
     }
 
     @Test(
-        "of another body that comes instead of the rest nothing is mixed in, be it long or short",
+        "another body that arrives instead of the rest replaces the first body, whether it is long or short",
         arguments: [1, 2_000_000])
     func changedMeanwhile(_ length: Int) async throws {
         let body = body
@@ -137,60 +138,60 @@ struct HTTPBodyTests {
             connection.send(Array(body.prefix(1_000_000)))
             connection.close()
         }
-        let keeper = ScriptedKeeper()
-        let result = try await fetch(origin.url(), to: keeper)
+        let bodyStore = ScriptedBodyStore()
+        let result = try await fetch(origin.url(), to: bodyStore)
         #expect(result.content?.body.size == length)
-        #expect(keeper.bodies.first?.isDiscarded == true)
+        #expect(bodyStore.bodies.first?.isDiscarded == true)
         if length == 1 {
-            #expect(result.content?.bytes == other && keeper.bodies.count == 1)
+            #expect(result.content?.bytes == other && bodyStore.bodies.count == 1)
         } else {
-            #expect(result.kept?.bytes == other && keeper.bodies.count == 2)
+            #expect(result.kept?.bytes == other && bodyStore.bodies.count == 2)
         }
     }
 
-    @Test("the limit holds exactly, and what is beyond it is nowhere")
+    @Test("the size limit holds exactly, and a longer body is discarded")
     func limit() async throws {
         let origin = try unannounced()
-        let enough = ScriptedKeeper()
+        let enough = ScriptedBodyStore()
         #expect(try await fetch(origin.url(), to: enough, maxBytes: UInt64(body.count)).kept?.bytes.count == body.count)
-        let keeper = ScriptedKeeper()
-        let failure = try await failure(origin.url(), to: keeper, maxBytes: UInt64(body.count) - 1)
+        let bodyStore = ScriptedBodyStore()
+        let failure = try await failure(origin.url(), to: bodyStore, maxBytes: UInt64(body.count) - 1)
         #expect(
             failure.message
                 == "127.0.0.1 has more than the 2,999,999 bytes that are allowed; raise check.max-bytes if that is right"
         )
-        #expect(keeper.bodies.map(\.isDiscarded) == [true])
+        #expect(bodyStore.bodies.map(\.isDiscarded) == [true])
     }
 
     @Test(
-        "a disk that takes no more ends the request in its own words, and closes the connection",
-        arguments: [ScriptedKeeper.Plan.refusesToBegin, .isFull(after: 600_000)])
-    func full(_ plan: ScriptedKeeper.Plan) async throws {
+        "an error of the body store fails the request with that error, and closes the connection",
+        arguments: [ScriptedBodyStore.Plan.refusesToBegin, .isFull(after: 600_000)])
+    func full(_ plan: ScriptedBodyStore.Plan) async throws {
         let body = body
         let closed = Event()
         let origin = try ScriptedOrigin { _, connection in
-            // Less than what is announced: the request does not end by itself.
+            // Less than the announced length, so that the request does not end by itself.
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(2 * body.count)\r\n\r\n")
             connection.send(body)
             if connection.clientCloses() { closed.happen() }
         }
-        let keeper = ScriptedKeeper(plan)
-        #expect(try await failure(origin.url(), to: keeper) == ScriptedKeeper.refusal)
+        let bodyStore = ScriptedBodyStore(plan)
+        #expect(try await failure(origin.url(), to: bodyStore) == ScriptedBodyStore.rejection)
         await closed.occurrence()
         #expect(await client.openRequests == 0)
-        #expect(!keeper.bodies.contains { !$0.isDiscarded })
+        #expect(!bodyStore.bodies.contains { !$0.isDiscarded })
     }
 
-    @Test("a disk that refuses the last piece fails the request too")
+    @Test("an error of the body store at the last piece fails the request too")
     func fullAtTheEnd() async throws {
         let body = body
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: body) }
-        let keeper = ScriptedKeeper(.isFull(after: body.count - 1))
-        #expect(try await failure(origin.url(), to: keeper) == ScriptedKeeper.refusal)
+        let bodyStore = ScriptedBodyStore(.isFull(after: body.count - 1))
+        #expect(try await failure(origin.url(), to: bodyStore) == ScriptedBodyStore.rejection)
         #expect(await client.openRequests == 0)
     }
 
-    @Test("cancelled in its midst, nothing is left of it")
+    @Test("a cancelled request discards the stored part of its body")
     func cancelled() async throws {
         let body = body
         let closed = Event()
@@ -199,37 +200,37 @@ struct HTTPBodyTests {
             connection.send(body)
             if connection.clientCloses() { closed.happen() }
         }
-        let keeper = ScriptedKeeper()
+        let bodyStore = ScriptedBodyStore()
         let task = Task(executorPreference: running.loop) { () async throws(FetchError) in
-            try await fetch(origin.url(), to: keeper)
+            try await fetch(origin.url(), to: bodyStore)
         }
-        await keeper.written.occurrence()
+        await bodyStore.written.occurrence()
         task.cancel()
         let result = await task.result
         #expect(throws: FetchError.cancelled) { try result.get() }
         await closed.occurrence()
-        #expect(keeper.bodies.map(\.isDiscarded) == [true])
+        #expect(bodyStore.bodies.map(\.isDiscarded) == [true])
         #expect(await client.openRequests == 0)
     }
 
-    @Test("a media type that is not wanted is refused before its body is taken")
+    @Test("an answer with a rejected media type fails before its body is read")
     func refusedType() async throws {
         let closed = Event()
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 3000000\r\n\r\n<html>")
             if connection.clientCloses() { closed.happen() }
         }
-        let keeper = ScriptedKeeper()
+        let bodyStore = ScriptedBodyStore()
         let unwanted = RunFailure(.content, "the answer is text/html")
         let failure = try await failureOf { () async throws(FetchError) in
-            try await fetch(origin.url(), to: keeper, refusal: { $0 == "text/html" ? unwanted : nil })
+            try await fetch(origin.url(), to: bodyStore, rejection: { $0 == "text/html" ? unwanted : nil })
         }
         #expect(failure == unwanted)
         await closed.occurrence()
-        #expect(keeper.bodies.isEmpty)
+        #expect(bodyStore.bodies.isEmpty)
     }
 
-    @Test("a type is asked for of data alone: an error page's does not hide the error")
+    @Test("the media type is only checked for content: the type of an error page does not hide the error")
     func typeOfAnError() async throws {
         let origin = try ScriptedOrigin { request, connection in
             connection.answer(
@@ -238,7 +239,8 @@ struct HTTPBodyTests {
         }
         for (path, status) in [("/later", 202), ("/gone", 404)] {
             let failure = try await failureOf { () async throws(FetchError) in
-                try await fetch(origin.url(path), to: ScriptedKeeper(), refusal: { _ in RunFailure(.content, "no") })
+                try await fetch(
+                    origin.url(path), to: ScriptedBodyStore(), rejection: { _ in RunFailure(.content, "no") })
             }
             #expect(failure.status == status)
         }
@@ -246,7 +248,7 @@ struct HTTPBodyTests {
 }
 
 extension ScriptedOrigin.Request {
-    /// The first byte that `Range: bytes=N-` asks for.
+    /// The first byte that `Range: bytes=N-` requests.
     fileprivate var firstByte: Int? {
         headers["range"].flatMap { range in
             range.hasPrefix("bytes=") && range.hasSuffix("-") ? Int(range.dropFirst(6).dropLast()) : nil

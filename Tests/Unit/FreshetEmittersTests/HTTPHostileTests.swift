@@ -7,7 +7,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("HTTP client: an origin that means harm", .hangLimit)
+@Suite("HTTP client: malicious origins", .hangLimit)
 struct HTTPHostileTests {
     /// gzip of "hello hello hello hello\n".
     static let packed: [UInt8] = [
@@ -35,7 +35,7 @@ struct HTTPHostileTests {
         try await failureOf { () async throws(FetchError) in try await fetch(url) }
     }
 
-    @Test("a second answer on a connection is not taken for the answer to the next request")
+    @Test("a second answer on a connection is not used as the answer to the next request")
     func secondAnswer() async throws {
         let isSent = Latch()
         let origin = try ScriptedOrigin { request, connection in
@@ -48,12 +48,12 @@ struct HTTPHostileTests {
         try #require(isSent.wait(for: testTimeout))
         #expect(try await fetch(origin.url("/second")).text == "of /second")
         #expect(origin.requests.map(\.connection) == [1, 2])
-        // A connection with nothing to read is used again.
+        // A connection without data to read is reused.
         #expect(try await fetch(origin.url("/third")).text == "of /third")
         #expect(origin.requests.map(\.connection) == [1, 2, 2])
     }
 
-    @Test("a body in tiny chunks is whole")
+    @Test("a body in tiny chunks is complete")
     func tinyChunks() async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -63,7 +63,7 @@ struct HTTPHostileTests {
         #expect(text == (0..<70_000).map { "\($0 % 90 + 10)" }.joined())
     }
 
-    @Test("a compressed body that becomes nothing is not read for ever")
+    @Test("a compressed body without content ends the request")
     func endlessNothing() async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -77,16 +77,16 @@ struct HTTPHostileTests {
         #expect(failure.kind == .content && failure.message.contains("has more than"), "\(failure)")
     }
 
-    @Test("a status line of another version is rejected, which would hide that the body's end is not known")
+    @Test("a status line of another version is rejected, because it would hide that the end of the body is not certain")
     func otherVersion() async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/2 200 OK\r\n\r\n[1]")
             connection.close()
         }
-        #expect(try await failure(origin.url()).message.contains("a status line that is none of HTTP/1"))
+        #expect(try await failure(origin.url()).message.contains("a status line that is not of HTTP/1"))
     }
 
-    @Test("a compressed body that is cut is no content, however its length is given", arguments: [1, 14, 20, 28])
+    @Test("a truncated compressed body is a failure, with any kind of length", arguments: [1, 14, 20, 28])
     func cutCompression(length: Int) async throws {
         let part = Array(Self.packed.prefix(length))
         let origin = try ScriptedOrigin { request, connection in
@@ -107,7 +107,7 @@ struct HTTPHostileTests {
         }
     }
 
-    @Test("a body that only the end of its connection ends is no content, unless it is allowed or proven")
+    @Test("a body that only the end of its connection ends is a failure, unless it is allowed or verified")
     func unframed() async throws {
         let origin = try ScriptedOrigin { request, connection in
             connection.send("\(request.target == "/old" ? "HTTP/1.0" : "HTTP/1.1") 200 OK\r\n\r\nhello")
@@ -125,7 +125,7 @@ struct HTTPHostileTests {
         #expect(try await client.fetch(source, for: FetchRequest(source: .http(source))).text == "hello")
     }
 
-    @Test("a compressed body of several members is their sum; what follows the last one is no content")
+    @Test("a compressed body of several members is their concatenation; bytes after the last member are a failure")
     func members() async throws {
         let origin = try ScriptedOrigin { request, connection in
             let rest = request.target == "/garbage" ? Array("garbage".utf8) : Self.packed
@@ -135,7 +135,7 @@ struct HTTPHostileTests {
         #expect(try await failure(origin.url("/garbage")).kind == .content)
     }
 
-    @Test("a coding that was not asked for is no content", arguments: ["br", "zstd", "gzip, gzip", "compress"])
+    @Test("a content coding that was not requested is a failure", arguments: ["br", "zstd", "gzip, gzip", "compress"])
     func unknownCoding(coding: String) async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.answer("200 OK", headers: ["Content-Encoding: \(coding)"], body: Self.packed)
@@ -144,7 +144,7 @@ struct HTTPHostileTests {
         #expect(failure.kind == .content && failure.message.contains("'\(coding)'"))
     }
 
-    @Test("a few bytes that become very many end at the limit, and other work goes on meanwhile")
+    @Test("a body that decodes to very many bytes ends at the limit, and other work continues meanwhile")
     func bomb() async throws {
         // 64 MiB of zeros, in 64 KiB.
         let size = 64 << 20
@@ -163,7 +163,7 @@ struct HTTPHostileTests {
     }
 
     @Test(
-        "an answer that two readers may understand differently is no content",
+        "an answer that two implementations may interpret differently is a failure",
         arguments: [
             "Content-Length: 5\r\nTransfer-Encoding: chunked", "Content-Length: 5\r\nContent-Length: 6",
             "Content-Length: 9223372036854775808", "Content-Length: 5\nX: y", "Content-Length: 5\r\nX: y\r\n z",
@@ -175,6 +175,46 @@ struct HTTPHostileTests {
             connection.close()
         }
         #expect(try await failure(origin.url()).kind == .transient)
+    }
+
+    @Test(
+        "a header whose first line begins with a blank ends its request, also after an earlier answer",
+        arguments: ["/bad", "/tab", "/long", "/moved", "/interim", "/short-interim", "/rejected", "/broken"])
+    func blankFirst(target: String) async throws {
+        let bad = "HTTP/1.1 200 OK\r\n X: 3\r\nContent-Length: 3\r\n\r\nabc"
+        let origin = try ScriptedOrigin { request, connection in
+            let isFirst = request.headers["if-none-match"] != nil && request.headers["range"] == nil
+            switch request.target {
+            case "/good": connection.answer("200 OK", headers: ["X: y", "ETag: \"1\""], body: "good")
+            case "/tab": connection.send("HTTP/1.1 200 OK\r\n\tX: 3\r\nContent-Length: 3\r\n\r\nabc")
+            case "/long":
+                let line = String(repeating: "A", count: 60_000)
+                connection.send("HTTP/1.1 200 OK\r\n X: \(line)\r\nContent-Length: 3\r\n\r\nabc")
+            case "/moved": connection.answer("302 Found", headers: ["Location: /bad"])
+            case "/interim": connection.send("HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n" + bad)
+            case "/short-interim": connection.send("HTTP/1.1 103 Early Hints\r\n\r\n" + bad)
+            case "/rejected" where isFirst: connection.answer("431 X", headers: ["X: y"])
+            case "/broken" where isFirst:
+                connection.send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"1\"\r\n\r\n")
+                connection.send([UInt8](repeating: 0, count: 100_000))
+                connection.close()
+            default: connection.send(bad)
+            }
+        }
+        for _ in 0..<5 {
+            #expect(try await fetch(origin.url("/good")).text == "good")
+            let failure = try await failureOf { () async throws(FetchError) in
+                try await fetch(origin.url(target), validators: Validators(entityTag: "\"0\""))
+            }
+            #expect(failure.kind == .transient && failure.message.contains("sent a header line"), "\(failure)")
+        }
+    }
+
+    @Test("a handle is given to libcurl only once")
+    func oneRequestForEachHandle() throws {
+        let easy = try #require(EasyHandle())
+        #expect(!easy.isUsed && easy.use())
+        #expect(easy.isUsed && !easy.use())
     }
 
     @Test("very many header lines, interim responses or trailers end the request")
@@ -198,7 +238,7 @@ struct HTTPHostileTests {
         #expect(try await failure(origin.url("/trailers")).message.contains("of trailers"))
     }
 
-    @Test("an entity tag that is not ASCII is dropped, since it could not be sent back as it came")
+    @Test("an entity tag that is not ASCII is dropped, because it could not be sent back unchanged")
     func entityTag() async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.send(
@@ -207,7 +247,8 @@ struct HTTPHostileTests {
         #expect(try await fetch(origin.url()).content?.validators.entityTag == nil)
     }
 
-    @Test("an origin that rejects a conditional request is asked once without the condition", arguments: [400, 431])
+    @Test(
+        "a conditional request that the origin rejects is repeated once without the condition", arguments: [400, 431])
     func conditionRejected(status: Int) async throws {
         let origin = try ScriptedOrigin { request, connection in
             if request.target == "/always" || request.headers["if-none-match"] != nil {
@@ -250,7 +291,7 @@ private final class TurnCounter: Sendable {
 @Suite("The class of an address")
 struct AddressClassTests {
     @Test(
-        "says who can reach it",
+        "an address has the class of its reach",
         arguments: [
             ("127.0.0.1", AddressClass.machine), ("127.255.0.1", .machine), ("0.0.0.0", .machine), ("::1", .machine),
             ("::", .machine), ("::ffff:127.0.0.1", .machine), ("::127.0.0.1", .machine), ("64:ff9b::7f00:1", .machine),
@@ -267,7 +308,7 @@ struct AddressClassTests {
         #expect(AddressClass(of: address) == expected)
     }
 
-    @Test("orders from public to private")
+    @Test("classes are ordered from public to private")
     func order() {
         #expect(AddressClass.everybody < .network && AddressClass.network < .link && AddressClass.link < .machine)
     }

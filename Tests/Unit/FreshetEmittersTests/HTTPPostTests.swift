@@ -23,7 +23,7 @@ struct HTTPPostTests {
         return try await client.fetch(source, for: FetchRequest(source: .http(source), validators: validators))
     }
 
-    @Test("the body is sent as it stands, with its type; a request after it carries nothing of it")
+    @Test("the body is sent unchanged, with its type; the next request does not contain it")
     func sent() async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "found") }
         let text = "{\"query\": \"Zürich\"}\n"
@@ -43,14 +43,14 @@ struct HTTPPostTests {
         #expect(next.headers["content-type"] == nil && next.headers["content-length"] == nil)
     }
 
-    @Test("an empty body has a length and no type; a long one comes whole and without being announced")
+    @Test("an empty body has a length and no type; a long body is sent completely and without an Expect field")
     func sizes() async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
         _ = try await post("", to: origin.url())
         let empty = try #require(origin.requests.last)
         #expect(empty.method == "POST" && empty.headers["content-length"] == "0")
         #expect(empty.headers["content-type"] == nil)
-        // As much as a configuration may hold.
+        // The most bytes that a configuration may contain.
         let long = String(repeating: "x", count: 64 << 10)
         _ = try await post(long, to: origin.url(), contentType: "text/plain; charset=utf-8")
         let request = try #require(origin.requests.last)
@@ -75,7 +75,7 @@ struct HTTPPostTests {
         #expect(failure.kind == .content)
     }
 
-    @Test("307 repeats the POST within the origin, 303 asks by GET, and no body leaves its origin")
+    @Test("307 repeats the POST within the origin, 303 leads to a GET, and a body is not sent to another origin")
     func redirects() async throws {
         let other = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "elsewhere") }
         let elsewhere = other.url()
@@ -96,11 +96,11 @@ struct HTTPPostTests {
 
         let failure = try await failureOf { () async throws(FetchError) in try await post("{}", to: origin.url("/leak"))
         }
-        #expect(failure.kind == .refused && failure.message.contains("own origin only"))
+        #expect(failure.kind == .refused && failure.message.contains("only sent to the configured origin"))
         #expect(other.requests.isEmpty)
     }
 
-    @Test("the answer to a POST that breaks is not continued")
+    @Test("the incomplete answer to a POST is not continued")
     func broken() async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"v1\"\r\n\r\n")

@@ -22,7 +22,7 @@ struct HTTPProbeTests {
         try await failureOf { () async throws(FetchError) in try await probe(url, status: status) }
     }
 
-    @Test("2xx of the URL itself is the proof, or the one status that is wanted; nothing of a pipeline is sent")
+    @Test("a probe succeeds with a 2xx of the URL itself or the configured status, and sends no data of a pipeline")
     func proven() async throws {
         let origin = try ScriptedOrigin { request, connection in
             connection.answer(request.target == "/204" ? "204 No Content" : "418 Teapot")
@@ -36,7 +36,7 @@ struct HTTPProbeTests {
         #expect(Set(request.headers.keys) == ["host", "user-agent", "accept", "accept-encoding"])
     }
 
-    @Test("a redirect is not followed, and named without its query")
+    @Test("a redirect is not followed, and the failure names its target without the query")
     func redirect() async throws {
         let origin = try ScriptedOrigin { request, connection in
             let target =
@@ -55,14 +55,14 @@ struct HTTPProbeTests {
         #expect(origin.requests.count == 3)
     }
 
-    @Test("each is a connection of its own, although one is there")
+    @Test("each probe uses a new connection, even if a connection exists")
     func connections() async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
         for _ in 0..<3 { try await probe(origin.url("/")) }
         #expect(origin.requests.map(\.connection) == [1, 2, 3])
     }
 
-    @Test("of a body that has no end a few KiB are read, and the status counts")
+    @Test("a few KiB of an endless body are read, and the status counts")
     func body() async throws {
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
@@ -72,7 +72,7 @@ struct HTTPProbeTests {
         try await probe(origin.url("/"))
     }
 
-    @Test("that nothing is connected is a failure to connect; cancelled, it ends at once")
+    @Test("a probe without a connection is a connection failure; a cancelled probe ends immediately")
     func failures() async throws {
         #expect(try await refusal("http://127.0.0.1:1/").kind == .connection)
         let reached = Event()

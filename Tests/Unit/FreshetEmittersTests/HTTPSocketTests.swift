@@ -22,7 +22,7 @@ struct HTTPSocketTests {
         return try await client.fetch(source, for: FetchRequest(source: .http(source)))
     }
 
-    @Test("the request goes through the socket; the host is a name, and its origin's credentials go along")
+    @Test("the request uses the socket and sends the host name and the credentials of its origin")
     func fetched() async throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/engine.sock"
@@ -57,7 +57,7 @@ struct HTTPSocketTests {
         #expect(origins.flatMap { $0.requests.map(\.connection) } == [1, 1, 1, 1])
     }
 
-    @Test("a socket that is not there is a failure to connect that names it")
+    @Test("a missing socket is a connection failure that names the socket")
     func missing() async throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/none.sock"
@@ -66,7 +66,7 @@ struct HTTPSocketTests {
         }
         #expect(failure.kind == .connection)
         #expect(
-            failure.message == "could not connect to the socket \(path): No such file or directory; its service has to "
-                + "run, and this service's user to have the right to write to the socket")
+            failure.message == "could not connect to the socket \(path): No such file or directory; its service must "
+                + "run, and the user of freshetd must be allowed to write to the socket")
     }
 }

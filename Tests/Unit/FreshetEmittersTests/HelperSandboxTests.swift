@@ -7,14 +7,15 @@ import Testing
 
 @testable import FreshetEmitters
 
-/// With real processes: a witness confines itself by the helper's own function and tries one thing.
+/// With real processes: a test program sets up the helper's sandbox with the helper's own function and makes one
+/// attempt.
 @Suite("The sandbox of jq helpers", .hangLimit)
 struct HelperSandboxTests {
     let running: RunningLoop
 
     init() throws { running = try RunningLoop() }
 
-    /// How the witness ends: 0 if the attempt succeeded, else the error's number, or a signal.
+    /// How the test program ends: with 0 if the attempt succeeded, with the error number, or by a signal.
     private func result(_ attempt: String, within confinement: String) async throws -> ChildProcess.Exit {
         let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open", subject: "/dev/null")
         let witness = try ChildProcess(
@@ -25,7 +26,7 @@ struct HelperSandboxTests {
         return await witness.wait()
     }
 
-    @Test("a helper works in it: reads, writes, memory, clocks")
+    @Test("reads, writes, memory and clocks work in the sandbox")
     func work() async throws {
         for confinement in ["nothing", "landlock", "all"] {
             #expect(try await result("work", within: confinement) == .exited(status: 0))
@@ -33,7 +34,7 @@ struct HelperSandboxTests {
     }
 
     @Test(
-        "what would succeed without a sandbox ends the process",
+        "an attempt that succeeds without a sandbox ends the process in the sandbox",
         arguments: [
             "socket", "socketpair", "connect", "fork", "clone3", "execve", "ptrace", "readmemory", "kill", "tgkill",
             "mapcode", "protectcode", "dumpable", "unlimited", "otherlimit", "memfd", "action",
@@ -43,39 +44,40 @@ struct HelperSandboxTests {
         #expect(try await result(attempt, within: "all") == .signalled(SIGSYS))
     }
 
-    // A machine, or a container, may forbid these to everybody.
-    @Test("what not every machine allows ends the process", arguments: ["unshare", "ring"])
+    // A machine or a container may forbid these calls even without the sandbox.
+    @Test(
+        "an attempt that some machines always forbid ends the process in the sandbox", arguments: ["unshare", "ring"])
     func killedAnyway(_ attempt: String) async throws {
         #expect(try await result(attempt, within: "all") == .signalled(SIGSYS))
     }
 
-    @Test("no file can be opened or made, and that is an error and no death", arguments: ["open", "make"])
+    @Test("opening or creating a file fails with an error and does not end the process", arguments: ["open", "make"])
     func files(_ attempt: String) async throws {
         #expect(try await result(attempt, within: "nothing") == .exited(status: 0))
         #expect(try await result(attempt, within: "all") == .exited(status: EPERM))
     }
 
     @Test(
-        "Landlock alone keeps from files and programs", .enabled(if: HelperSandbox.landlockVersion >= 1),
+        "Landlock alone denies files and programs", .enabled(if: HelperSandbox.landlockVersion >= 1),
         arguments: ["open", "make", "execve"])
     func landlockFiles(_ attempt: String) async throws {
         #expect(try await result(attempt, within: "landlock") == .exited(status: EACCES))
     }
 
-    @Test("Landlock alone keeps from connections", .enabled(if: HelperSandbox.landlockVersion >= 4))
+    @Test("Landlock alone denies connections", .enabled(if: HelperSandbox.landlockVersion >= 4))
     func landlockNetwork() async throws {
         #expect(try await result("connect", within: "landlock") == .exited(status: EACCES))
     }
 
     @Test(
-        "Landlock alone keeps from other processes", .enabled(if: HelperSandbox.landlockVersion >= 6),
+        "Landlock alone denies access to other processes", .enabled(if: HelperSandbox.landlockVersion >= 6),
         arguments: ["kill", "tgkill", "ptrace"])
     func landlockProcesses(_ attempt: String) async throws {
         #expect(try await result(attempt, within: "landlock") == .exited(status: EPERM))
     }
 
     @Test(
-        "each part of jq that asks the system works in a helper",
+        "each jq function that makes system calls works in a helper",
         arguments: [
             ("now | type", #""number""#), (#""2026-07-15T12:00:00Z" | fromdate"#, "1784116800"),
             (#""10:20" | strptime("%H:%M") | .[3:5]"#, "[10,20]"), ("0 | localtime | mktime", "0"),
@@ -100,7 +102,7 @@ struct HelperSandboxTests {
         #expect(await transformer.idleHelpers == 1)
     }
 
-    @Test("the daemon's helper is confined")
+    @Test("the daemon's helper runs in the sandbox")
     func confined() async throws {
         let transformer = try JQTransformer.withRealHelper(running)
         _ = try await transformer.transform(Array("1".utf8), by: ".")
@@ -110,7 +112,7 @@ struct HelperSandboxTests {
         #expect(status.contains("Seccomp:\t2\n"))
     }
 
-    @Test("a helper that cannot confine itself works on no request, and the failure names the call")
+    @Test("a helper that cannot set up its sandbox runs no program, and the failure names the system call")
     func notConfined() async throws {
         var pair: [Int32] = [-1, -1]
         try #require(Glibc.socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)

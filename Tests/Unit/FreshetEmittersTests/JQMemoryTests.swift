@@ -20,12 +20,12 @@ struct JQMemoryTests {
             running.loop, workers: WorkerPool(), helper: try JQTransformer.realHelper(), memory: budget)
     }
 
-    /// A JSON text of so many MiB.
+    /// A JSON text of `size` MiB.
     private func text(_ size: Int) -> [UInt8] {
         Array("[\"".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: size << 20) + Array("\"]".utf8)
     }
 
-    @Test("a small request takes nothing of the budget, and its helper stays", .hangLimit)
+    @Test("a small request uses no memory of the budget, and its helper is kept", .hangLimit)
     func small() async throws {
         let all = try await budget.reserve(for: 0, .all)
         #expect(try await transformer.transform(Array("[1]".utf8), by: ".[0]") == Array("1\n".utf8))
@@ -33,7 +33,7 @@ struct JQMemoryTests {
         all.release()
     }
 
-    @Test("a large request waits for its share, gives it back, and its helper goes", .hangLimit)
+    @Test("a large request waits for its share and returns it, and its helper ends", .hangLimit)
     func large() async throws {
         let all = try await budget.reserve(for: 0, .all)
         async let output = transformer.transform(text(4), by: ".[0] | length")
@@ -45,18 +45,18 @@ struct JQMemoryTests {
         #expect(await transformer.idleHelpers == 0)
     }
 
-    @Test("a program that needs more than its share is run again with more", .hangLimit)
+    @Test("a program that needs more memory than its share runs again with more memory", .hangLimit)
     func more() async throws {
-        // 16 MiB of numbers, which a small request's helper has not.
+        // 16 MiB of numbers: more memory than the helper of a small request has.
         let program = "[range(1000000)] | length"
         #expect(try await transformer.transform(Array("null".utf8), by: program) == Array("1000000\n".utf8))
-        // An output that is longer than that of a small request.
+        // An output that is longer than the output of a small request may be.
         let output = try await transformer.transform(Array("null".utf8), by: "[range(300000)]")
         #expect(output.count > 1 << 20)
         #expect(budget.counts == (0, 0))
     }
 
-    @Test("a program that needs more than there is fails, and the failure names the remedy", .hangLimit)
+    @Test("a program that needs more memory than the budget fails, and the failure names the remedy", .hangLimit)
     func tooMuch() async throws {
         let error = await #expect(throws: FetchError.self) {
             try await transformer.transform(Array("null".utf8), by: "[range(1e9)] | length")
@@ -67,7 +67,7 @@ struct JQMemoryTests {
         #expect(budget.counts == (0, 0))
     }
 
-    @Test("requests with a reservation use its memory and wait for no other", .hangLimit)
+    @Test("requests with a reservation use its memory and do not wait for memory", .hangLimit)
     func reserved() async throws {
         let reservation = try await budget.reserve(for: 4 << 20, .all)
         let share = transformer.share(of: 1).using(reservation)
@@ -76,7 +76,7 @@ struct JQMemoryTests {
         reservation.release()
     }
 
-    @Test("many large requests at once are all answered, and never have more than the limit", .hangLimit)
+    @Test("all of many concurrent large requests are answered, and never use more memory than the limit", .hangLimit)
     func many() async throws {
         let text = text(3)
         try await withThrowingTaskGroup(of: [UInt8].self) { group in

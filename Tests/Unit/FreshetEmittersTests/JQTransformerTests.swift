@@ -7,8 +7,8 @@ import Testing
 
 @testable import FreshetEmitters
 
-/// With real helper processes: the daemon's executable, which the tests' build puts beside them.
-@Suite("jq in helper processes: limits, cancellation, and no harm to others")
+/// With real helper processes: the daemon's executable, which is in the same directory as the tests.
+@Suite("jq in helper processes: limits, cancellation and isolation")
 struct JQTransformerTests {
     let running: RunningLoop
     let workers = WorkerPool()
@@ -26,7 +26,7 @@ struct JQTransformerTests {
         String(decoding: try await transformer.transform(Array(input.utf8), by: program), as: UTF8.self)
     }
 
-    @Test("a program's outputs come back, and a predicate holds or not")
+    @Test("a program returns its outputs, and a predicate is true or false")
     func outputs() async throws {
         #expect(try await transform(#"{"keys":[{"a":1},{"a":2}]}"#, by: ".keys[].a") == "1\n2\n")
         #expect(try await transformer.holds(".keys | length > 0", for: Array(#"{"keys":[1]}"#.utf8)))
@@ -34,17 +34,17 @@ struct JQTransformerTests {
         #expect(await transformer.idleHelpers == 1)
     }
 
-    @Test("a program can be compiled without being run")
+    @Test("a program can be compiled without running")
     func compiling() async throws {
-        #expect(try await transformer.fault(in: ".keys | length > 0") == nil)
-        #expect(try await transformer.fault(in: "error") == nil)
-        #expect(try #require(try await transformer.fault(in: ".a | bar(")).contains("syntax error"))
-        #expect(try #require(try await transformer.fault(in: "nonsense")).contains("nonsense/0 is not defined"))
+        #expect(try await transformer.error(in: ".keys | length > 0") == nil)
+        #expect(try await transformer.error(in: "error") == nil)
+        #expect(try #require(try await transformer.error(in: ".a | bar(")).contains("syntax error"))
+        #expect(try #require(try await transformer.error(in: "nonsense")).contains("nonsense/0 is not defined"))
         #expect(await transformer.idleHelpers == 1)
     }
 
     @Test(
-        "times are UTC, whatever the machine's zone is, in summer too",
+        "times are UTC in every time zone of the machine, also in summer",
         .enabled(if: SummerTime.isAvailable, "needs root, unshare(1) and the zones of tzdata"))
     func zone() async throws {
         let script = #"mount --bind "$1" /etc/localtime && exec "$2" "$3""#
@@ -66,14 +66,14 @@ struct JQTransformerTests {
                 """)
     }
 
-    @Test("a large body passes both ways")
+    @Test("a large input and a large output are transferred completely")
     func large() async throws {
         let items = (0..<200_000).map { "{\"number\":\($0)}" }.joined(separator: ",")
         let output = try await transform("[\(items)]", by: "map(.number)")
         #expect(output == "[\((0..<200_000).map { "\($0)" }.joined(separator: ","))]\n")
     }
 
-    @Test("a helper has no environment, no files and no more than its own input")
+    @Test("a program cannot use the environment, files or other input")
     func isolation() async throws {
         #expect(try await transform("1", by: "[env, $ENV]") == #"[{"TZ":"UTC0"},{"TZ":"UTC0"}]"# + "\n")
         let failure = try await failureOf { () async throws(FetchError) in
@@ -85,11 +85,11 @@ struct JQTransformerTests {
     }
 
     @Test(
-        "what goes wrong is a failure of the content that says what",
+        "an error of a program or its input is a failure of the content with a reason",
         arguments: [
             ("1", ".a |", "the jq program is not valid"), ("1", ".a", "the jq program failed"),
             ("<html>", ".", "is not JSON"),
-            ("1", "repeat(\"x\" * 1000)", "more than the 100,000 bytes that are possible"),
+            ("1", "repeat(\"x\" * 1000)", "exceeds the limit of 100,000 bytes"),
             ("1", "error(\"a\\u001b[2J\")", "\\u{1b}"),
         ])
     func failures(_ input: String, _ program: String, _ words: String) async throws {
@@ -101,11 +101,11 @@ struct JQTransformerTests {
         }
         #expect(failure.kind == .content)
         #expect(failure.message.contains(words))
-        // The helper is as good as before.
+        // The helper can be used again.
         #expect(await small.idleHelpers == 1)
     }
 
-    @Test("a program that eats memory ends its helper, and the next request gets another")
+    @Test("a program that uses too much memory ends its helper, and the next request gets a new helper")
     func memory() async throws {
         let failure = try await failureOf { () async throws(FetchError) in
             try await transform("1", by: "[range(1e9)] | length")
@@ -116,21 +116,21 @@ struct JQTransformerTests {
     }
 
     @Test(
-        "a program that took too long is told as a program, and the look at a form as that",
+        "a failure for too much processor time names the program or the format",
         arguments: BinaryForm.allCases)
     func tooLong(_ form: BinaryForm) async throws {
-        // What the kernel does with a helper that has used up its processor time.
+        // The kernel sends this signal to a helper that has used up its processor time.
         let helper = ChildProcess.Command(path: "/bin/sh", arguments: ["-c", "kill -XCPU $$"])
         let late = JQTransformer(running.loop, workers: workers, helper: helper)
         let program = try await failureOf { () async throws(FetchError) in try await late.transform([0x31], by: ".") }
         #expect(program.message == "the jq program took more than 60 s of processor time")
-        let look = try await failureOf { () async throws(FetchError) in try await late.items(of: [0x31], as: form) }
+        let check = try await failureOf { () async throws(FetchError) in try await late.items(of: [0x31], as: form) }
         #expect(
-            look.message.hasPrefix("reading it as ")
-                && look.message.hasSuffix("took more than 60 s of processor time"))
+            check.message.hasPrefix("validating the content as ")
+                && check.message.hasSuffix("took more than 60 s of processor time"))
     }
 
-    @Test("an endless program is killed when its task is cancelled; another request does not notice")
+    @Test("an endless program is killed when its task is cancelled; other requests are not affected")
     func endless() async throws {
         let endless = Task(executorPreference: running.loop) { () async throws(FetchError) in
             try await transform("1", by: "last(repeat(1))")
@@ -164,7 +164,7 @@ struct JQTransformerTests {
         #expect(await transformer.waitingRequests == 0)
     }
 
-    @Test("the endless programs of 50 pipelines hold up no other pipeline's program", .hangLimit)
+    @Test("the endless programs of 50 pipelines do not block another pipeline's program", .hangLimit)
     func fairness() async throws {
         let endless = endless(50)
         #expect(await eventually { await transformer.waitingRequests > 40 })
@@ -173,24 +173,24 @@ struct JQTransformerTests {
             let output = try await share.transform(Array("\(number)".utf8), by: ".", variables: [])
             #expect(output == Array("\(number)\n".utf8))
         }
-        // All of them go on: none was ended to make room.
+        // All endless programs continue: evicted programs start again.
         #expect(await transformer.waitingRequests + transformer.runningHelpers == 50)
         await end(endless)
     }
 
-    @Test("a program that takes long is done beside endless ones, though it may begin again for that", .hangLimit)
+    @Test("a long program finishes beside endless programs, although it may start again", .hangLimit)
     func longPrograms() async throws {
         let endless = endless(8)
         #expect(await eventually { await transformer.waitingRequests >= 5 })
         let share = transformer.share(of: 9)
-        // More than the first turn.
+        // The program needs more than the first time slice.
         let output = try await share.transform(
             Array("1".utf8), by: "last(range(500000))", variables: [])
         #expect(output == Array("499999\n".utf8))
         await end(endless)
     }
 
-    @Test("a request that waits may be cancelled, and others go on", .hangLimit)
+    @Test("waiting requests can be cancelled, and later requests are answered", .hangLimit)
     func queue() async throws {
         let endless = endless(8)
         #expect(await eventually { await transformer.waitingRequests >= 5 })
@@ -198,7 +198,7 @@ struct JQTransformerTests {
         #expect(try await transform("2", by: ".") == "2\n")
     }
 
-    @Test("what does not fit the protocol is refused before a helper sees it")
+    @Test("a request that exceeds the protocol's limits fails before a helper gets it")
     func tooLarge() async throws {
         let program = String(repeating: " ", count: JQRequest.maxProgram)
         #expect(try await transform("1", by: program.dropLast() + ".") == "1\n")
@@ -206,7 +206,7 @@ struct JQTransformerTests {
         #expect(failure.kind == .content)
     }
 
-    @Test("a helper that is none is a failure, not a hang")
+    @Test("a program that is not a helper causes a failure, not a hang")
     func noHelper() async throws {
         for (path, kind) in [("/bin/true", RunFailure.Kind.content), ("/bin/cat", .content), ("/nonexistent", .local)] {
             let broken = JQTransformer(
@@ -219,7 +219,7 @@ struct JQTransformerTests {
         }
     }
 
-    @Test("a helper without work is ended, and started again when there is some")
+    @Test("a helper without work is ended, and a new request starts a new helper")
     func cooling() async throws {
         let brief = JQTransformer(running.loop, workers: workers, helper: helper, warmth: .milliseconds(1))
         #expect(try await brief.transform([0x31], by: "[., $__loc__.line]") == Array("[1,1]\n".utf8))
@@ -238,14 +238,14 @@ struct JQTransformerTests {
         #expect(await transformer.warmIdentifiers != [process])
     }
 
-    @Test("a warm helper that died a moment before it was needed, unheard by the loop, is replaced")
-    func diedUnheard() async throws {
+    @Test("a warm helper whose end the loop has not received yet is replaced")
+    func endNotReceived() async throws {
         #expect(try await transform("1", by: ".") == "1\n")
         #expect(try await transformer.afterDeathOfWarm(transforming: "2") == "2\n")
     }
 }
 
-/// A machine in a zone with summer time, for one process: a file of its own in the place of the machine's.
+/// A time zone with summer time for one process: a mount replaces the machine's /etc/localtime.
 private enum SummerTime {
     static let zone = "/usr/share/zoneinfo/Europe/Berlin"
 
@@ -255,7 +255,8 @@ private enum SummerTime {
 }
 
 extension JQTransformer {
-    /// Kills the warm helper and asks for the next in one breath: the loop hears of the death only afterwards.
+    /// Kills the warm helper and immediately makes a request, so that the loop receives the end of the helper
+    /// afterwards.
     fileprivate func afterDeathOfWarm(transforming input: String) async throws -> String {
         let process = try #require(warmIdentifiers.first)
         endProcess(process)

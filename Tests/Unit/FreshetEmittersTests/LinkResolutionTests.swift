@@ -4,7 +4,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("What a reference in an answer means")
+@Suite("Resolving references in answers")
 struct LinkResolutionTests {
     let fetcher: SourceFetcher
 
@@ -16,7 +16,7 @@ struct LinkResolutionTests {
     }
 
     @Test(
-        "References are resolved as RFC 3986, 5.4 says",
+        "References are resolved as in RFC 3986, 5.4",
         arguments: [
             ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
             ("//g", "http://g/"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
@@ -29,7 +29,7 @@ struct LinkResolutionTests {
         #expect(fetcher.resolve(reference, against: "http://a/b/c/d;p?q")?.url == url)
     }
 
-    @Test("Scheme, host and port are an origin, whether they are written out or not")
+    @Test("An origin has a scheme, a host and a port, which may be implicit in the URL")
     func origins() {
         func address(_ url: String) -> WebAddress? { fetcher.resolve(url, against: "https://a/x") }
         #expect(address("/y")?.origin == "https://a:443")
@@ -40,7 +40,7 @@ struct LinkResolutionTests {
     }
 
     @Test(
-        "What is none of HTTP means nothing",
+        "A reference that is not a valid HTTP URL is not resolved",
         arguments: ["file:///etc/passwd", "ftp://a/x", "http://", "https://a:99999/"])
     func nothing(reference: String) {
         #expect(fetcher.resolve(reference, against: "https://a/x") == nil)

@@ -5,8 +5,8 @@ import Testing
 @testable import FreshetEmitters
 @testable import FreshetPipelines
 
-/// With a real helper process: what is tested is jq's text.
-@Suite("Pages: what their program says of them")
+/// With a real helper process, because the tests check the text of a jq program.
+@Suite("Pages: reading items and the next page with a jq program")
 struct PageProgramTests {
     let running: RunningLoop
     let transformer: JQTransformer
@@ -16,10 +16,10 @@ struct PageProgramTests {
         transformer = try JQTransformer.withRealHelper(running)
     }
 
-    func read(_ page: String, _ pages: PagesDefinition, number: Int = 3) async throws -> PageProgram.Reading {
+    func read(_ page: String, _ pages: PagesDefinition, number: Int = 3) async throws -> PageProgram.ParsedPage {
         let program = PageProgram(pages)
         let outputs = try await transformer.values(of: Array(page.utf8), by: program.text, variables: [])
-        return try program.reading(outputs, page: number)
+        return try program.parsed(outputs, page: number)
     }
 
     func failure(_ page: String, _ pages: PagesDefinition) async throws -> String {
@@ -34,69 +34,69 @@ struct PageProgramTests {
         }
     }
 
-    static func reading(
+    static func parsed(
         _ items: String, _ count: Int, next: String? = nil, more: Bool? = nil, total: Int? = nil
-    ) -> PageProgram.Reading {
-        PageProgram.Reading(items: Array(items.utf8), count: count, next: next, more: more, total: total)
+    ) -> PageProgram.ParsedPage {
+        PageProgram.ParsedPage(items: Array(items.utf8), count: count, next: next, more: more, total: total)
     }
 
     static let cursor = NextRule.cursor(CursorRule(".next", parameter: "c", more: ".more"))
 
     @Test(
-        "The items, and what leads on",
+        "The program reads the items and the way to the next page",
         arguments: [
-            ("[1,\"a\",{\"b\":null}]", PagesDefinition(next: .link), reading("[1,\"a\",{\"b\":null}]", 3)),
-            ("[]", PagesDefinition(next: .link), reading("[]", 0)),
+            ("[1,\"a\",{\"b\":null}]", PagesDefinition(next: .link), parsed("[1,\"a\",{\"b\":null}]", 3)),
+            ("[]", PagesDefinition(next: .link), parsed("[]", 0)),
             (
                 "{\"m\":[1],\"next\":\"=?-\\n\\u00e9\",\"more\":true}", PagesDefinition(next: cursor, items: ".m"),
-                reading("[1]", 1, next: "=?-\né", more: true)
+                parsed("[1]", 1, next: "=?-\né", more: true)
             ),
             (
                 "{\"m\":[1],\"next\":17,\"more\":null}", PagesDefinition(next: cursor, items: ".m"),
-                reading("[1]", 1, next: "17", more: false)
+                parsed("[1]", 1, next: "17", more: false)
             ),
             (
                 "{\"m\":[1],\"next\":null}", PagesDefinition(next: cursor, items: ".m # all\n"),
-                reading("[1]", 1, more: false)
+                parsed("[1]", 1, more: false)
             ),
             (
                 "{\"m\":[1],\"next\":\"\"}",
                 PagesDefinition(next: .cursor(CursorRule(".next # where", parameter: "c")), items: ".m"),
-                reading("[1]", 1)
+                parsed("[1]", 1)
             ),
             (
                 "{\"m\":[{\"id\":5},{\"id\":7}]}",
                 PagesDefinition(next: .lastKey(CursorRule(".id", parameter: "c"), PageSize()), items: ".m"),
-                reading("[{\"id\":5},{\"id\":7}]", 2, next: "7")
+                parsed("[{\"id\":5},{\"id\":7}]", 2, next: "7")
             ),
             (
                 "{\"m\":[],\"has_more\":false}",
                 PagesDefinition(
                     next: .lastKey(CursorRule(".id", parameter: "c", more: ".has_more"), PageSize()), items: ".m"),
-                reading("[]", 0, more: false)
+                parsed("[]", 0, more: false)
             ),
             (
                 "{\"m\":[1],\"t\":12.0}",
                 PagesDefinition(next: .offset(parameter: "o", PageSize(total: ".t")), items: ".m"),
-                reading("[1]", 1, total: 12)
+                parsed("[1]", 1, total: 12)
             ),
             (
                 "{\"m\":[1],\"t\":\"12\"}",
                 PagesDefinition(next: .page(parameter: "p", first: 1, PageSize(total: ".t")), items: ".m"),
-                reading("[1]", 1, total: 12)
+                parsed("[1]", 1, total: 12)
             ),
             (
                 "{\"m\":[1]}", PagesDefinition(next: .offset(parameter: "o", PageSize(total: ".t")), items: ".m"),
-                reading("[1]", 1)
+                parsed("[1]", 1)
             ),
-            ("{\"m\":[1]}", PagesDefinition(next: .url("empty"), items: "[.m[]]"), reading("[1]", 1)),
+            ("{\"m\":[1]}", PagesDefinition(next: .url("empty"), items: "[.m[]]"), parsed("[1]", 1)),
         ])
-    func readings(page: String, pages: PagesDefinition, expected: PageProgram.Reading) async throws {
+    func readings(page: String, pages: PagesDefinition, expected: PageProgram.ParsedPage) async throws {
         #expect(try await read(page, pages) == expected)
     }
 
     @Test(
-        "A page of another form is a failure that names it and the program",
+        "A page in an unexpected format is a failure that names the page and the program",
         arguments: [
             (
                 "{\"error\":1}", PagesDefinition(next: .link),
@@ -138,7 +138,7 @@ struct PageProgramTests {
     }
 
     @Test(
-        "Items of one key are one: the last counts, at the place of the first; those without a key stay apart",
+        "Items with one key are merged: the last item gets the position of the first; items without a key are kept",
         arguments: [
             (
                 "[{\"k\":2,\"v\":1},{\"k\":1},{\"k\":2,\"v\":2},{\"k\":\"2\"},{\"k\":2,\"v\":3}]",
@@ -153,7 +153,7 @@ struct PageProgramTests {
         #expect(String(decoding: merged, as: UTF8.self) == expected + "\n")
     }
 
-    @Test("What is deleted is left out, whatever its other state was; the last state of an item counts")
+    @Test("An item whose last state is deleted is left out; the last state of an item counts")
     func deleted() async throws {
         let merged = try await transformer.transform(
             Array(#"[{"k":1},{"k":2,"gone":true},{"k":3},{"k":2},{"k":3,"gone":true},{"k":4,"gone":null}]"#.utf8),
@@ -161,7 +161,7 @@ struct PageProgramTests {
         #expect(String(decoding: merged, as: UTF8.self) == "[{\"k\":1},{\"k\":2},{\"k\":4,\"gone\":null}]\n")
     }
 
-    @Test("The token is text or a number, and is there only if it is asked for")
+    @Test("The sync token is text or a number, and is read only if it is configured")
     func token() async throws {
         let pages = PagesDefinition(
             next: .link, items: ".m", key: ".id", sync: SyncRule(".token # of it", parameter: "since"))

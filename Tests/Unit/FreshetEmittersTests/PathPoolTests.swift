@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("The pool for paths that users name")
+@Suite("The thread pool for paths from the configuration")
 struct PathPoolTests {
     let clock = ManualEngineClock()
 
@@ -17,7 +17,7 @@ struct PathPoolTests {
         return PathPool(clock: clock, limits: limits)
     }
 
-    /// An access that hangs until the latch opens; returns when it has begun.
+    /// Starts an access that hangs until the latch opens; returns when the access has begun.
     private func hang(
         _ pool: PathPool, _ path: String, until end: Latch, for caller: PathPool.Caller = PathPool.Caller()
     ) async -> Task<Bool, Never> {
@@ -33,7 +33,7 @@ struct PathPoolTests {
         return task
     }
 
-    @Test("hands results and typed errors back, and arms no timer afterwards")
+    @Test("the pool returns results and typed errors, and arms no timer afterwards")
     func results() async throws {
         let pool = pool()
         #expect(try await pool.run("/a") { () throws(FetchError) in 42 } == 42)
@@ -43,7 +43,7 @@ struct PathPoolTests {
         #expect(await eventually { !clock.isArmed })
     }
 
-    @Test("an access that hangs for 10 s has its thread replaced; when it ends, the pool has its old size")
+    @Test("the thread of an access that hangs for 10 s is replaced; when the access ends, the pool has its old size")
     func replacement() async throws {
         let pool = pool()
         let end = Latch()
@@ -60,7 +60,7 @@ struct PathPoolTests {
         #expect(try await pool.run("/other") { () throws(FetchError) in 2 } == 2)
     }
 
-    @Test("when all threads and replacements hang, accesses fail with the path's name, waiting ones and new ones")
+    @Test("when all threads and replacements hang, waiting and new accesses fail with the path's name")
     func limit() async throws {
         let pool = pool(threads: 1, replacements: 2)
         let end = Latch()
@@ -80,7 +80,7 @@ struct PathPoolTests {
         #expect(await eventually { await failure(of: pool, "/after") == nil })
     }
 
-    @Test("a cancelled caller returns at once, and the thread's late result is dropped")
+    @Test("a cancelled caller returns immediately, and the later result is discarded")
     func cancellation() async throws {
         let pool = pool()
         let end = Latch()
@@ -91,7 +91,7 @@ struct PathPoolTests {
         #expect(try await pool.run("/other") { () throws(FetchError) in 1 } == 1)
     }
 
-    @Test("a pipeline has one access at a time: its others wait and use no thread, also after it was cancelled")
+    @Test("a pipeline has one access at a time; its other accesses wait without a thread, also after a cancellation")
     func onePerPipeline() async throws {
         let pool = pool(threads: 4)
         let end = Latch()
@@ -111,22 +111,22 @@ struct PathPoolTests {
         #expect(await eventually { pool.accesses == 0 })
     }
 
-    @Test("tells the caller after 1 s that it waits for the path, and when that is over")
+    @Test("the caller is notified after 1 s that the access takes long, and when it has ended")
     func notice() async throws {
         let pool = pool()
         let end = Latch()
-        let told = Mutex<[String]>([])
+        let notices = Mutex<[String]>([])
         let caller = PathPool.Caller(pipeline: 1) { path, isWaiting in
-            told.withLock { $0.append("\(path) \(isWaiting)") }
+            notices.withLock { $0.append("\(path) \(isWaiting)") }
         }
         let hung = await hang(pool, "/hung", until: end, for: caller)
         clock.advance(by: .milliseconds(900))
-        #expect(told.withLock { $0 } == [])
+        #expect(notices.withLock { $0 } == [])
         clock.advance(by: .milliseconds(100))
-        #expect(told.withLock { $0 } == ["/hung true"])
+        #expect(notices.withLock { $0 } == ["/hung true"])
         end.open()
         #expect(await hung.value)
-        #expect(told.withLock { $0 } == ["/hung true", "/hung false"])
+        #expect(notices.withLock { $0 } == ["/hung true", "/hung false"])
     }
 
     private func failure(of pool: PathPool, _ path: String) async -> String? {

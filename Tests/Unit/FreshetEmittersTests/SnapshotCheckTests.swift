@@ -5,8 +5,8 @@ import Testing
 @testable import FreshetEmitters
 @testable import FreshetPipelines
 
-/// With a real helper process: what is tested is what jq, expat, zlib and libcrypto say.
-@Suite("Checks: what a snapshot holds")
+/// With a real helper process, because the tests check the results of jq, expat, zlib and libcrypto.
+@Suite("Checks of the content of a snapshot")
 struct SnapshotCheckTests {
     let running: RunningLoop
     let transformer: JQTransformer
@@ -18,8 +18,8 @@ struct SnapshotCheckTests {
         transformer = try JQTransformer.withRealHelper(running)
     }
 
-    /// Why it is refused; nil: it passes.
-    func refusal(
+    /// Why the snapshot is rejected; nil if it passes the checks.
+    func rejection(
         of snapshot: [UInt8], after copy: String? = nil, _ format: ContentFormat = .json,
         edit: (inout CheckRules) -> Void
     ) async -> String? {
@@ -36,56 +36,56 @@ struct SnapshotCheckTests {
         }
     }
 
-    func refusal(
+    func rejection(
         of snapshot: String, after copy: String? = nil, _ format: ContentFormat = .json,
         edit: (inout CheckRules) -> Void
     ) async -> String? {
-        await refusal(of: Array(snapshot.utf8), after: copy, format, edit: edit)
+        await rejection(of: Array(snapshot.utf8), after: copy, format, edit: edit)
     }
 
     // MARK: Items
 
-    @Test("The items of a list are its elements; elsewhere 'items' says where they are")
+    @Test("The items of a list are its elements; in other content 'items' selects the items")
     func leastItems() async {
-        #expect(await refusal(of: "[1,2]") { $0.minItems = 2 } == nil)
+        #expect(await rejection(of: "[1,2]") { $0.minItems = 2 } == nil)
         #expect(
-            await refusal(of: "[1]") { $0.minItems = 2 }
-                == "the snapshot has 1 items, fewer than check.min-items wants (2)")
-        #expect(await refusal(of: "{\"keys\":[1,2]}") { ($0.minItems, $0.items) = (2, ".keys # all") } == nil)
-        #expect(await refusal(of: "{\"a\":{\"x\":1}}") { ($0.minItems, $0.items) = (2, ".a") } != nil)
-        let unknown = await refusal(of: "{\"keys\":[]}") { $0.minItems = 1 }
+            await rejection(of: "[1]") { $0.minItems = 2 }
+                == "rejected by check.min-items: 1 item, at least 2 required")
+        #expect(await rejection(of: "{\"keys\":[1,2]}") { ($0.minItems, $0.items) = (2, ".keys # all") } == nil)
+        #expect(await rejection(of: "{\"a\":{\"x\":1}}") { ($0.minItems, $0.items) = (2, ".a") } != nil)
+        let unknown = await rejection(of: "{\"keys\":[]}") { $0.minItems = 1 }
         #expect(unknown?.contains("'items' says where its items are") == true)
-        let scalar = await refusal(of: "{\"keys\":7}") { ($0.minItems, $0.items) = (1, ".keys") }
-        #expect(scalar?.contains("the items are to be a list or an object, and are number") == true)
+        let scalar = await rejection(of: "{\"keys\":7}") { ($0.minItems, $0.items) = (1, ".keys") }
+        #expect(scalar?.contains("the items must be a list or an object, and are number") == true)
     }
 
     @Test("The items of a text are its lines that are not empty")
     func lines() async {
-        #expect(await refusal(of: "a\r\n\r\n\nb\n", .text) { $0.minItems = 2 } == nil)
-        #expect(await refusal(of: "a\n\n\n", .text) { $0.minItems = 2 } != nil)
-        #expect(await refusal(of: "a\nb") { ($0.minItems, $0.form) = (2, .text) } == nil)
+        #expect(await rejection(of: "a\r\n\r\n\nb\n", .text) { $0.minItems = 2 } == nil)
+        #expect(await rejection(of: "a\n\n\n", .text) { $0.minItems = 2 } != nil)
+        #expect(await rejection(of: "a\nb") { ($0.minItems, $0.form) = (2, .text) } == nil)
         let comments = #"split("\n") | map(select(test("^[^#]")))"#
-        #expect(await refusal(of: "#\na\n", .text) { ($0.minItems, $0.items) = (2, comments) } != nil)
+        #expect(await rejection(of: "#\na\n", .text) { ($0.minItems, $0.items) = (2, comments) } != nil)
     }
 
-    @Test("Of several JSON texts each is looked at, and what is found in the last one counts")
+    @Test("Checks run on each of several JSON texts, and the result for the last one counts")
     func severalTexts() async {
-        #expect(await refusal(of: "[1]\n[1,2]\n") { $0.minItems = 2 } == nil)
-        #expect(await refusal(of: "[1,2]\n[1]\n") { $0.minItems = 2 } != nil)
-        #expect(await refusal(of: "{}\n[1,2]\n") { $0.minItems = 2 }?.contains("it is no list but object") == true)
+        #expect(await rejection(of: "[1]\n[1,2]\n") { $0.minItems = 2 } == nil)
+        #expect(await rejection(of: "[1,2]\n[1]\n") { $0.minItems = 2 } != nil)
+        #expect(await rejection(of: "{}\n[1,2]\n") { $0.minItems = 2 }?.contains("it is not a list but object") == true)
         let rules = { (rules: inout CheckRules) in (rules.jq, rules.validUntil) = (".good", ".expires") }
         let (old, new) = (#"{"good":true,"expires":"2025-01-01"}"#, #"{"good":true,"expires":"2027-01-01"}"#)
-        #expect(await refusal(of: "\(old)\n\(new)\n", edit: rules) == nil)
-        #expect(await refusal(of: "\(new)\n\(old)\n", edit: rules)?.contains("was valid until 2025-01-01") == true)
+        #expect(await rejection(of: "\(old)\n\(new)\n", edit: rules) == nil)
+        #expect(await rejection(of: "\(new)\n\(old)\n", edit: rules)?.contains("was valid until 2025-01-01") == true)
     }
 
-    @Test("Where there is no JSON text, there are no items", arguments: ["", " \n"])
+    @Test("Content without a JSON text has no items", arguments: ["", " \n"])
     func noTexts(_ content: String) async {
-        let refusal = await refusal(of: content) { ($0.minItems, $0.minBytes) = (1, 0) }
-        #expect(refusal == "the snapshot has no JSON in which items could be counted; see check.items")
+        let rejection = await rejection(of: content) { ($0.minItems, $0.minBytes) = (1, 0) }
+        #expect(rejection == "rejected by check.items: the items of the content cannot be counted")
     }
 
-    @Test("A text is no longer for its checks than it is, however much has to be escaped in JSON")
+    @Test("The limit on a text counts its own bytes, not its length with JSON escapes")
     func longText() async throws {
         let narrow = JQTransformer(
             running.loop, workers: WorkerPool(), helper: try JQTransformer.realHelper(),
@@ -96,7 +96,7 @@ struct SnapshotCheckTests {
             .bytes(Array(String(repeating: "\"\n", count: 100).utf8)), instead: .measured(nil))
     }
 
-    @Test("The content expires at the earlier of the two times that its checks find")
+    @Test("The content expires at the earlier of the two times in its checks")
     func expiry() async throws {
         func expiry(_ snapshot: String, edit: (inout CheckRules) -> Void) async throws -> Int64? {
             var rules = CheckRules()
@@ -120,66 +120,70 @@ struct SnapshotCheckTests {
 
     // MARK: Shrinking
 
-    @Test("A copy may lose the share of its items that is configured, and no more")
+    @Test("A copy may lose at most the configured share of its items")
     func shrinking() async {
         let rules = { (rules: inout CheckRules) in (rules.shrink, rules.minItems) = (50, 1) }
-        #expect(await refusal(of: "[1,2]", after: "[1,2,3,4]", edit: rules) == nil)
-        #expect(await refusal(of: "[1,2,3,4,5]", after: "[1]", edit: rules) == nil)
+        #expect(await rejection(of: "[1,2]", after: "[1,2,3,4]", edit: rules) == nil)
+        #expect(await rejection(of: "[1,2,3,4,5]", after: "[1]", edit: rules) == nil)
         #expect(
-            await refusal(of: "[1]", after: "[1,2,3,4]", edit: rules)
-                == "the snapshot has 1 items after 4: it lost more than check.shrink allows (50%)")
-        #expect(await refusal(of: "[1]", after: nil, edit: rules) == nil, "there is nothing to compare it with")
-        #expect(await refusal(of: "[1]", after: "{\"of\":\"another form\"}", edit: rules) == nil)
-        #expect(await refusal(of: "[1]", after: "[1,2]") { ($0.shrink, $0.minItems) = (0, 1) } != nil)
+            await rejection(of: "[1]", after: "[1,2,3,4]", edit: rules)
+                == "1 item, was 4 (−75 %); check.shrink allows −50 %")
+        #expect(await rejection(of: "[1]", after: nil, edit: rules) == nil, "there is nothing to compare it with")
+        #expect(await rejection(of: "[1]", after: "{\"of\":\"another form\"}", edit: rules) == nil)
+        #expect(await rejection(of: "[1]", after: "[1,2]") { ($0.shrink, $0.minItems) = (0, 1) } != nil)
     }
 
-    @Test("Where nothing says what the items are, the bytes count")
+    @Test("Without a definition of items, check.shrink compares bytes")
     func shrinkingBytes() async {
-        #expect(await refusal(of: "xx", after: "xxxx") { $0.shrink = 50 } == nil)
+        #expect(await rejection(of: "xx", after: "xxxx") { $0.shrink = 50 } == nil)
         #expect(
-            await refusal(of: "x", after: "xxxx") { $0.shrink = 50 }
-                == "the snapshot has 1 bytes after 4: it lost more than check.shrink allows (50%)")
-        #expect(await refusal(of: "<a/>", after: "<a>longer</a>") { ($0.shrink, $0.form) = (50, .xml) } != nil)
+            await rejection(of: "x", after: "xxxx") { $0.shrink = 50 }
+                == "1 byte, was 4 (−75 %); check.shrink allows −50 %")
+        #expect(await rejection(of: "<a/>", after: "<a>longer</a>") { ($0.shrink, $0.form) = (50, .xml) } != nil)
     }
 
     // MARK: Forms
 
-    @Test("JSON is JSON from its first byte to its last, and text is UTF-8")
+    @Test("JSON must be valid from its first to its last byte, and text must be UTF-8")
     func jsonAndText() async {
-        #expect(await refusal(of: "{}\n[1]\n") { $0.form = .json } == nil)
+        #expect(await rejection(of: "{}\n[1]\n") { $0.form = .json } == nil)
         for broken in ["{\"a\":", "<html>", "  \n"] {
-            #expect(await refusal(of: broken) { $0.form = .json }?.hasPrefix("check.format: ") == true)
+            #expect(await rejection(of: broken) { $0.form = .json }?.hasPrefix("check.format: ") == true)
         }
-        #expect(await refusal(of: "any\n") { $0.form = .text } == nil)
-        #expect(await refusal(of: [0x61, 0xFF]) { $0.form = .text }?.hasPrefix("check.format: ") == true)
+        for broken in ["{\"ttl\": 1\0000}", "[\"a\"]\0<html>", "[\"a\"]\n\0"] {
+            #expect(await rejection(of: broken) { $0.form = .json }?.contains("is a NUL character") == true)
+            #expect(await rejection(of: broken) { $0.jq = "true" }?.contains("is a NUL character") == true)
+        }
+        #expect(await rejection(of: "any\n") { $0.form = .text } == nil)
+        #expect(await rejection(of: [0x61, 0xFF]) { $0.form = .text }?.hasPrefix("check.format: ") == true)
     }
 
-    @Test("XML is well-formed; a fault has its line; what grows without bound is refused")
+    @Test("XML must be well-formed; an error has its line; unlimited entity expansion is rejected")
     func xml() async {
-        #expect(await refusal(of: "<?xml version='1.0'?><a b='c'><d/></a>") { $0.form = .xml } == nil)
+        #expect(await rejection(of: "<?xml version='1.0'?><a b='c'><d/></a>") { $0.form = .xml } == nil)
         #expect(
-            await refusal(of: "<a>\n <b></a>") { $0.form = .xml }
-                == "check.format: it is no well-formed XML: line 2, column 7: mismatched tag")
-        #expect(await refusal(of: "{}") { $0.form = .xml } != nil)
+            await rejection(of: "<a>\n <b></a>") { $0.form = .xml }
+                == "check.format: it is not well-formed XML: line 2, column 7: mismatched tag")
+        #expect(await rejection(of: "{}") { $0.form = .xml } != nil)
         var bomb = "<!DOCTYPE a [<!ENTITY e0 \"\(String(repeating: "x", count: 1000))\">"
         for level in 1...9 {
             bomb += "<!ENTITY e\(level) \"\(String(repeating: "&e\(level - 1);", count: 10))\">"
         }
         bomb += "]><a>&e9;</a>"
-        #expect(await refusal(of: bomb) { $0.form = .xml }?.contains("amplification") == true)
+        #expect(await rejection(of: bomb) { $0.form = .xml }?.contains("amplification") == true)
     }
 
-    @Test("What stands in XML may be longer than what is read of it at once, at any place", arguments: 0..<8)
+    @Test("Text and attributes in XML may be longer than one parsed piece, at any position", arguments: 0..<8)
     func longXML(_ offset: Int) async {
         let filler = String(repeating: "x", count: (64 << 10) - 8 + offset)
-        #expect(await refusal(of: "<a>\(filler)é€<b c='\(filler)'/>\n</a>") { $0.form = .xml } == nil)
+        #expect(await rejection(of: "<a>\(filler)é€<b c='\(filler)'/>\n</a>") { $0.form = .xml } == nil)
         #expect(
-            await refusal(of: "<a>\(filler)<b>\n</a>") { $0.form = .xml }
-                == "check.format: it is no well-formed XML: line 2, column 3: mismatched tag")
-        #expect(await refusal(of: "<a>\(filler)") { $0.form = .xml }?.contains("no element found") == true)
+            await rejection(of: "<a>\(filler)<b>\n</a>") { $0.form = .xml }
+                == "check.format: it is not well-formed XML: line 2, column 3: mismatched tag")
+        #expect(await rejection(of: "<a>\(filler)") { $0.form = .xml }?.contains("no element found") == true)
     }
 
-    /// In memory there is one of it, and beside it next to nothing.
+    /// The helper has one copy of the input in memory and little else.
     @Test("XML and gzip may be as long as any input")
     func longest() async {
         let length = 250 << 20
@@ -187,8 +191,8 @@ struct SnapshotCheckTests {
         text.replaceSubrange(0..<3, with: Array("<a>".utf8))
         text.replaceSubrange(length - 4..<length, with: Array("</b>".utf8))
         #expect(
-            await refusal(of: text) { ($0.form, $0.maxBytes) = (.xml, .max) }?.hasSuffix("mismatched tag") == true)
-        // Blocks that are stored as they are (RFC 1951, 3.2.4), and a checksum that is another content's.
+            await rejection(of: text) { ($0.form, $0.maxBytes) = (.xml, .max) }?.hasSuffix("mismatched tag") == true)
+        // Uncompressed blocks (RFC 1951, 3.2.4), and the checksum of another content.
         let size = 1 << 15
         let lengths = [size & 0xFF, size >> 8, ~size & 0xFF, ~size >> 8 & 0xFF].map { UInt8($0) }
         var end = 10
@@ -199,28 +203,28 @@ struct SnapshotCheckTests {
         text.replaceSubrange(0..<10, with: Self.hello[..<10])
         text.replaceSubrange(end..<end + 5, with: [1, 0, 0, 0xFF, 0xFF])
         #expect(
-            await refusal(of: text) { ($0.form, $0.maxBytes) = (.gzip, .max) }
-                == "check.format: it is no gzip: incorrect data check")
+            await rejection(of: text) { ($0.form, $0.maxBytes) = (.gzip, .max) }
+                == "check.format: it is not gzip: incorrect data check")
     }
 
     static let hello: [UInt8] = [
         31, 139, 8, 0, 0, 0, 0, 0, 2, 255, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
     ]
 
-    @Test("gzip is whole: cut off, with a wrong checksum or with something behind it, it is refused")
+    @Test("gzip that is truncated, has a wrong checksum or is followed by other bytes is rejected")
     func gzip() async {
-        #expect(await refusal(of: Self.hello) { $0.form = .gzip } == nil)
-        #expect(await refusal(of: Self.hello + Self.hello) { $0.form = .gzip } == nil, "members follow one another")
+        #expect(await rejection(of: Self.hello) { $0.form = .gzip } == nil)
+        #expect(await rejection(of: Self.hello + Self.hello) { $0.form = .gzip } == nil, "members follow one another")
         #expect(
-            await refusal(of: Self.hello.dropLast()) { $0.form = .gzip }
-                == "check.format: it is no gzip: it is cut off")
+            await rejection(of: Self.hello.dropLast()) { $0.form = .gzip }
+                == "check.format: it is not gzip: the data is truncated")
         var damaged = Self.hello
         damaged[18] ^= 1
         #expect(
-            await refusal(of: damaged) { $0.form = .gzip }
-                == "check.format: it is no gzip: incorrect data check")
-        #expect(await refusal(of: Self.hello + Array("more".utf8)) { $0.form = .gzip } != nil)
-        #expect(await refusal(of: "hello") { $0.form = .gzip } != nil)
+            await rejection(of: damaged) { $0.form = .gzip }
+                == "check.format: it is not gzip: incorrect data check")
+        #expect(await rejection(of: Self.hello + Array("more".utf8)) { $0.form = .gzip } != nil)
+        #expect(await rejection(of: "hello") { $0.form = .gzip } != nil)
     }
 
     static let certificate = """
@@ -236,27 +240,27 @@ struct SnapshotCheckTests {
         -----END CERTIFICATE-----
         """
 
-    @Test("A bundle counts its certificates, and each of them has to be one")
+    @Test("The items of a bundle are its certificates, and each certificate must be valid")
     func pem() async {
         let two = "some words\n\(Self.certificate)\n\n\(Self.certificate)\n"
-        #expect(await refusal(of: two) { ($0.form, $0.minItems) = (.pem, 2) } == nil)
-        #expect(await refusal(of: two) { ($0.form, $0.minItems) = (.pem, 3) } != nil)
-        #expect(await refusal(of: Self.certificate, after: two) { ($0.form, $0.shrink) = (.pem, 40) } != nil)
+        #expect(await rejection(of: two) { ($0.form, $0.minItems) = (.pem, 2) } == nil)
+        #expect(await rejection(of: two) { ($0.form, $0.minItems) = (.pem, 3) } != nil)
+        #expect(await rejection(of: Self.certificate, after: two) { ($0.form, $0.shrink) = (.pem, 40) } != nil)
         let cut = String(two.dropLast(200))
-        #expect(await refusal(of: cut) { $0.form = .pem }?.contains("text 2: ") == true)
+        #expect(await rejection(of: cut) { $0.form = .pem }?.contains("text 2: ") == true)
         let fake = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
         #expect(
-            await refusal(of: fake) { $0.form = .pem }?
-                .hasPrefix("check.format: it is no PEM: text 1 is no certificate: ") == true)
+            await rejection(of: fake) { $0.form = .pem }?
+                .hasPrefix("check.format: it is not PEM: text 1 is not a certificate: ") == true)
         #expect(
-            await refusal(of: "<html>") { $0.form = .pem }
-                == "check.format: it is no PEM: there is no '-----BEGIN …-----' in it")
+            await rejection(of: "<html>") { $0.form = .pem }
+                == "check.format: it is not PEM: it contains no '-----BEGIN …-----'")
     }
 
     // MARK: Times
 
     @Test(
-        "The time until which data is valid may stand in the ways in which the Internet writes times",
+        "The time until which data is valid may have the usual Internet formats",
         arguments: [
             ("1767225601", true), ("1767225600.5", true), ("1767225600", false),
             ("\"2026-01-01T00:00:01Z\"", true), ("\"2025-12-31T23:59:59.999Z\"", false),
@@ -265,52 +269,63 @@ struct SnapshotCheckTests {
             ("\"Wed, 31 Dec 2025 23:59:59 GMT\"", false),
         ])
     func validUntil(_ time: String, _ isValid: Bool) async {
-        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
-        #expect((refusal == nil) == isValid, "\(refusal ?? "")")
-        if !isValid { #expect(refusal?.hasPrefix("the snapshot was valid until 202") == true) }
+        let rejection = await rejection(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect((rejection == nil) == isValid, "\(rejection ?? "")")
+        if !isValid {
+            #expect(rejection?.hasPrefix("rejected by check.valid-until: the content was valid until 202") == true)
+        }
     }
 
     @Test(
-        "What is no time is refused, and told as what it is",
-        arguments: ["null", "\"soon\"", "{}", "1e300", "\"2026-13-45\""])
+        "A value that is not a time is rejected",
+        arguments: [
+            "null", "\"soon\"", "{}", "1e300", "\"2026-13-45\"", "\"2030-02-30\"", "\"2030-02-29T00:00:00Z\"",
+            "\"2030-01-31T12:00:00+99:99\"", "\"2030-01-31T12:00:00+10:60\"", "\"2030-01-31T24:00:00Z\"",
+            "\"Sun, 31 Feb 2030 12:00:00 GMT\"", "\"Thu, 31 Jan 2030 12:00:00 GMT\\u0000\"", "\"2030-01-31\\n\"",
+            "\"2030-01-31T12:00:00Z\\u0000\"",
+        ])
     func noTime(_ time: String) async {
-        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
-        #expect(refusal?.contains("check.valid-until") == true, "\(refusal ?? "passes")")
+        let rejection = await rejection(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect(rejection?.contains("check.valid-until") == true, "\(rejection ?? "passes")")
     }
 
     @Test(
-        "What is too far from now for a time is told as that, and ends no helper",
+        "A time that is out of range is rejected as such, and does not end the helper",
         arguments: ["1e300", "-1e300", "1767225600000", "253402300800", "-62135596801"])
     func farTime(_ time: String) async {
-        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
-        #expect(refusal?.contains("check.valid-until: ") == true, "\(refusal ?? "passes")")
-        #expect(refusal?.contains("is no time between the years 1 and 9999") == true, "\(refusal ?? "passes")")
+        let rejection = await rejection(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect(rejection?.contains("check.valid-until: ") == true, "\(rejection ?? "passes")")
+        #expect(rejection?.contains("is not a time between the years 1 and 9999") == true, "\(rejection ?? "passes")")
         #expect(await transformer.idleHelpers == 1)
     }
 
     @Test(
-        "The years that have four digits are times",
+        "Times in years with four digits are accepted",
         arguments: [
             ("253402300799", true), ("\"9999-12-31T23:59:59Z\"", true), ("\"0001-01-01\"", false),
             ("-62135596800", false),
         ])
     func farthestTimes(_ time: String, _ isValid: Bool) async {
-        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
-        #expect((refusal == nil) == isValid, "\(refusal ?? "passes")")
-        if !isValid { #expect(refusal?.hasPrefix("the snapshot was valid until ") == true, "\(refusal ?? "")") }
+        let rejection = await rejection(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect((rejection == nil) == isValid, "\(rejection ?? "passes")")
+        if !isValid {
+            #expect(
+                rejection?.hasPrefix("rejected by check.valid-until: the content was valid until ") == true,
+                "\(rejection ?? "")")
+        }
     }
 
-    @Test("Data is neither too old nor of the future, beyond what clocks differ by")
+    @Test("Data must not be too old, nor from the future by more than clocks differ")
     func madeAt() async {
-        func refusal(_ time: String, within: Duration?) async -> String? {
-            await self.refusal(of: "{\"made\":\"\(time)\"}") { ($0.madeAt, $0.madeWithin) = (".made", within) }
+        func rejection(_ time: String, within: Duration?) async -> String? {
+            await self.rejection(of: "{\"made\":\"\(time)\"}") { ($0.madeAt, $0.madeWithin) = (".made", within) }
         }
-        #expect(await refusal("2025-12-30T00:00:00Z", within: .seconds(2 * 86_400)) == nil)
+        #expect(await rejection("2025-12-30T00:00:00Z", within: .seconds(2 * 86_400)) == nil)
         #expect(
-            await refusal("2025-12-29T23:59:59Z", within: .seconds(2 * 86_400))
-                == "the snapshot was made at 2025-12-29T23:59:59Z, longer ago than check.made-within allows")
-        #expect(await refusal("1999-01-01T00:00:00Z", within: nil) == nil)
-        #expect(await refusal("2026-01-01T00:05:00Z", within: nil) == nil)
-        #expect(await refusal("2026-01-01T00:05:01Z", within: nil)?.contains("this machine's clock") == true)
+            await rejection("2025-12-29T23:59:59Z", within: .seconds(2 * 86_400))
+                == "rejected by check.made-within: the content is of 2025-12-29T23:59:59Z, which is too old")
+        #expect(await rejection("1999-01-01T00:00:00Z", within: nil) == nil)
+        #expect(await rejection("2026-01-01T00:05:00Z", within: nil) == nil)
+        #expect(await rejection("2026-01-01T00:05:01Z", within: nil)?.contains("this machine's clock") == true)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("Why a request was given up")
+@Suite("Failures of transfers")
 struct TransferFailureTests {
     func message(_ code: CURLcode, _ detail: String) -> String {
         TransferFailure(
@@ -14,7 +14,7 @@ struct TransferFailureTests {
     }
 
     @Test(
-        "the password of a proxy that libcurl cannot use is not repeated",
+        "the password of a proxy that libcurl cannot use is not in the message",
         arguments: [
             ("Unsupported proxy syntax in 'http://user:p@ss word@bad host:9'", "syntax in 'http://…@bad host:9'"),
             ("Unsupported proxy scheme for 'gopher://user:p@ssword@proxy'", "scheme for 'gopher://…@proxy'"),
@@ -27,7 +27,7 @@ struct TransferFailureTests {
     }
 
     @Test(
-        "a certificate that is not valid yet, or not any more, is a failure of its own kind: a clock may be wrong",
+        "a certificate that is not valid yet or has expired has its own kind of failure that mentions the clock",
         arguments: [(9, RunFailure.Kind.certificateDate), (10, .certificateDate), (18, .transient), (20, .transient)])
     func certificateDate(finding: Int, kind: RunFailure.Kind) {
         let failure = TransferFailure(
@@ -39,7 +39,8 @@ struct TransferFailureTests {
         #expect(failure.message.contains("check the clock"))
     }
 
-    @Test("a certificate for another name is no matter of clocks", arguments: [0, 1, 62])
+    @Test(
+        "a certificate for another name is a transient failure without a hint about the clock", arguments: [0, 1, 62])
     func certificateName(finding: Int) {
         let failure = TransferFailure(
             code: CURLE_PEER_FAILED_VERIFICATION, detail: "no alternative name matches", host: "example.com",
@@ -52,7 +53,7 @@ struct TransferFailureTests {
                 + "the host in the source's URL, then the certificate there")
     }
 
-    @Test("a client certificate that cannot be used is a matter of this machine")
+    @Test("a client certificate that cannot be used is a local failure")
     func clientCertificate() {
         let failure = TransferFailure(
             code: CURLE_SSL_CERTPROBLEM, detail: "key values mismatch", host: "example.com", received: 0,
@@ -61,7 +62,7 @@ struct TransferFailureTests {
         #expect(failure.kind == .local && failure.message.contains("belong together"))
     }
 
-    @Test("libcurl's words are kept otherwise")
+    @Test("other messages of libcurl are kept")
     func words() {
         #expect(
             message(CURLE_COULDNT_RESOLVE_HOST, "Could not resolve host: example.com")

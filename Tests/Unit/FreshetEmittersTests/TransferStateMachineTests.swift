@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("One transfer as a dialogue")
+@Suite("The state machine of a transfer")
 struct TransferStateMachineTests {
     let start: Location
 
@@ -15,7 +15,7 @@ struct TransferStateMachineTests {
             location: location, carriesCredentials: credentials, isRedirected: location != start)
     }
 
-    @Test("begin, answer; what comes after finds the end")
+    @Test("a transfer begins and ends with an answer; a later cancellation has no effect")
     func answer() throws {
         var machine = TransferStateMachine(start)
         #expect(machine.start() == .request(try hop("https://id.example.com/a/b?x=1", credentials: true)))
@@ -23,7 +23,7 @@ struct TransferStateMachineTests {
         #expect(machine.cancel() == .none)
     }
 
-    @Test("redirects are followed as far as the configuration says", arguments: HTTPSource.Redirects.allCases)
+    @Test("redirects are followed as configured", arguments: HTTPSource.Redirects.allCases)
     func redirects(_ redirects: HTTPSource.Redirects) throws {
         for (target, isSame) in [("/c", true), ("https://other.example/", false)] {
             var machine = TransferStateMachine(start, redirects: redirects)
@@ -36,7 +36,7 @@ struct TransferStateMachineTests {
         }
     }
 
-    @Test("a connection that cannot be used is replaced once, a condition is left out once")
+    @Test("an unusable connection is replaced once, and a condition is omitted once")
     func again() throws {
         var machine = TransferStateMachine(start)
         _ = machine.start()
@@ -48,7 +48,19 @@ struct TransferStateMachineTests {
         #expect(machine.hopEnded(.conditionRejected) == .answer)
     }
 
-    @Test("cancelled under way, the request is abandoned once")
+    @Test("after a rest that is not certain the whole body is requested once, without continuations")
+    func restRejected() throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        let hop = try hop("https://id.example.com/a/b?x=1", credentials: true)
+        #expect(machine.hopEnded(.broken(at: 10)) == .requestRest(hop))
+        #expect(machine.hopEnded(.restRejected) == .request(hop))
+        var other = machine
+        #expect(machine.hopEnded(.broken(at: 20)) == .answer)
+        #expect(other.hopEnded(.restRejected) == .answer)
+    }
+
+    @Test("a transfer that is cancelled in progress is abandoned once")
     func cancelled() {
         var machine = TransferStateMachine(start)
         _ = machine.start()
@@ -56,7 +68,7 @@ struct TransferStateMachineTests {
         #expect(machine.cancel() == .none)
     }
 
-    @Test("cancelled before it starts, it never asks")
+    @Test("a transfer that is cancelled before it starts makes no request")
     func cancelledBefore() {
         var machine = TransferStateMachine(start)
         #expect(machine.cancel() == .none)
@@ -65,7 +77,7 @@ struct TransferStateMachineTests {
         #expect(machine.cancel() == .none)
     }
 
-    @Test("credentials go along within the origin, are left behind when it is left, and do not come back")
+    @Test("credentials are sent within the origin, not after a redirect leaves it, and not after a redirect back")
     func credentials() throws {
         var machine = TransferStateMachine(start)
         _ = machine.start()
@@ -93,7 +105,7 @@ struct TransferStateMachineTests {
         #expect(machine.hopEnded(.redirect(status: 307, to: url)) == .request(try hop(url, credentials: false)))
     }
 
-    @Test("from https to http is not followed; from http to https is, without credentials")
+    @Test("a redirect from https to http is not followed; from http to https it is, without credentials")
     func schemes() throws {
         var machine = TransferStateMachine(start)
         _ = machine.start()
@@ -129,7 +141,7 @@ struct TransferStateMachineTests {
         #expect(failure.kind == .refused && failure.message.contains("10"))
     }
 
-    @Test("a POST stays one after 307 and 308 within its origin, and becomes a GET after the others")
+    @Test("a POST stays a POST after 307 and 308 within its origin, and becomes a GET after other redirects")
     func methods() throws {
         let own = try #require(Location("https://id.example.com/c"))
         let other = try #require(Location("https://cdn.example.com/c"))
@@ -146,7 +158,7 @@ struct TransferStateMachineTests {
                 Issue.record("the body goes elsewhere after \(status)")
                 return
             }
-            #expect(failure.kind == .refused && failure.message.contains("own origin only"))
+            #expect(failure.kind == .refused && failure.message.contains("only sent to the configured origin"))
         }
         for status in [301, 302, 303] {
             #expect(
@@ -158,7 +170,7 @@ struct TransferStateMachineTests {
         }
     }
 
-    @Test("what has become a GET stays one")
+    @Test("a request that has become a GET stays a GET")
     func noPostAgain() throws {
         var machine = TransferStateMachine(start, sendsBody: true)
         _ = machine.start()
@@ -168,7 +180,7 @@ struct TransferStateMachineTests {
                 == .request(try hop("https://id.example.com/d", credentials: true)))
     }
 
-    @Test("what is asked through a socket is redirected within its origin only")
+    @Test("redirects of a request through a socket are followed only within the origin")
     func socket() throws {
         func machine() -> TransferStateMachine {
             var machine = TransferStateMachine(start, staysAtOrigin: true)
@@ -187,25 +199,25 @@ struct TransferStateMachineTests {
         #expect(failure.kind == .refused && failure.message.contains("through a socket"))
     }
 
-    @Test("a body that broke is asked for the rest of while each time brings more, and five times at most")
+    @Test("the rest of a body is requested at most five times, and only while each request brings more")
     func resumptions() throws {
-        let asked = try hop("https://id.example.com/a/b?x=1", credentials: true)
+        let requested = try hop("https://id.example.com/a/b?x=1", credentials: true)
         var machine = TransferStateMachine(start)
         _ = machine.start()
         for number in 1...TransferStateMachine.maxResumptions {
-            #expect(machine.hopEnded(.broken(at: number)) == .requestRest(asked))
+            #expect(machine.hopEnded(.broken(at: number)) == .requestRest(requested))
         }
         #expect(machine.hopEnded(.broken(at: 1_000)) == .answer)
         #expect(machine.cancel() == .none)
 
         var stuck = TransferStateMachine(start)
         _ = stuck.start()
-        #expect(stuck.hopEnded(.broken(at: 100)) == .requestRest(asked))
+        #expect(stuck.hopEnded(.broken(at: 100)) == .requestRest(requested))
         #expect(stuck.hopEnded(.broken(at: 100)) == .answer)
         #expect(stuck.cancel() == .none)
     }
 
-    @Test("a rest that is redirected is another body; what was asked for before counts")
+    @Test("a redirect of a request for the rest begins another body; earlier continuations count")
     func redirectedRest() throws {
         var machine = TransferStateMachine(start)
         _ = machine.start()
@@ -218,7 +230,7 @@ struct TransferStateMachineTests {
         #expect(machine.hopEnded(.broken(at: 1_000)) == .answer)
     }
 
-    @Test("cancelled while the rest is under way, the request is abandoned")
+    @Test("a transfer that is cancelled during the rest is abandoned")
     func cancelledRest() {
         var machine = TransferStateMachine(start)
         _ = machine.start()
@@ -229,7 +241,7 @@ struct TransferStateMachineTests {
 
 @Suite("Locations")
 struct LocationTests {
-    @Test("an origin is scheme, host in lower case, and port, also where it is not written")
+    @Test("an origin has a scheme, a host in lower case, and a port, which may be implicit")
     func origin() throws {
         #expect(try #require(Location("http://Example.COM/x")).origin.port == "80")
         let secure = try #require(Location("https://example.com:8443/x#f"))
@@ -238,7 +250,7 @@ struct LocationTests {
         #expect(try #require(Location("http://[::1]:81/")).origin.hostForPeople == "::1")
     }
 
-    @Test("user information is taken out, decoded, and never taken from a redirect")
+    @Test("user information is removed from the URL and decoded, and is ignored in redirects")
     func userInformation() throws {
         let location = try #require(Location("http://me:p%40ss@example.com/x?q=1"))
         #expect(location.url == "http://example.com/x?q=1")
@@ -248,7 +260,8 @@ struct LocationTests {
     }
 
     @Test(
-        "what is no absolute URL of HTTP is none", arguments: ["", "/x", "example", "file:///x", "http://", "ftp://a/"])
+        "a text that is not an absolute URL of HTTP is not a location",
+        arguments: ["", "/x", "example", "file:///x", "http://", "ftp://a/"])
     func invalid(_ url: String) {
         #expect(Location(url) == nil)
     }

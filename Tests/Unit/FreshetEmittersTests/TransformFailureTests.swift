@@ -5,7 +5,7 @@ import Testing
 
 @testable import FreshetEmitters
 
-@Suite("failures of transforms: bounded in cost and length")
+@Suite("Failures of transforms: bounded in cost and length")
 struct TransformFailureTests {
     private let request = JQRequest(.outputs, program: ".", input: [], maxOutput: 64 << 20)
 
@@ -15,7 +15,7 @@ struct TransformFailureTests {
         return ProcessorTime.used - began
     }
 
-    @Test("looking for a failure costs nothing where a large reply succeeded")
+    @Test("a large successful reply is not scanned for a failure")
     func success() {
         let reply = JQReply(.done, bytes: [UInt8](repeating: 0x61, count: 4 << 20))
         let escaping = cost { #expect(Text.escaped(reply.bytes.prefix(64 << 10)).utf8.count == 64 << 10) }
@@ -23,7 +23,7 @@ struct TransformFailureTests {
         #expect(looking < escaping)
     }
 
-    @Test("a failure has a bounded part of the message, also from a helper that sends a long one")
+    @Test("a failure contains a bounded part of a long message from a helper")
     func failure() throws {
         for status in [JQReply.Status.failed, .invalidProgram, .invalidInput] {
             let reply = JQReply(status, bytes: [UInt8](repeating: 0x07, count: 4 << 20))

@@ -18,7 +18,7 @@ struct ChildProcessTests {
         return (exit, output.read())
     }
 
-    @Test("tells its exit status or the signal that ended it", arguments: [false, true])
+    @Test("reports its exit status or the signal that ended it", arguments: [false, true])
     func status(endsDescendants: Bool) async throws {
         try await withLoop { loop in
             for (script, expected) in [
@@ -31,7 +31,7 @@ struct ChildProcessTests {
         }
     }
 
-    @Test("has the environment that it was given and no other, and only three descriptors", arguments: [false, true])
+    @Test("has only the given environment, and only three descriptors", arguments: [false, true])
     func clean(endsDescendants: Bool) async throws {
         try await withLoop { loop in
             let extra = try OwnedDescriptor(open("/dev/null", O_RDONLY), of: "open")
@@ -46,7 +46,7 @@ struct ChildProcessTests {
         }
     }
 
-    @Test("heeds signals that its parent blocks or ignores", arguments: [false, true])
+    @Test("does not inherit blocked or ignored signals", arguments: [false, true])
     func signals(endsDescendants: Bool) async throws {
         try await withLoop { loop in
             let (_, text) = try await shell(
@@ -59,10 +59,10 @@ struct ChildProcessTests {
     }
 
     @Test(
-        "may have a usual number of descriptors, and more if it asks, though its parent may have more",
+        "has a usual limit of descriptors, and can raise it, even if its parent has a higher limit",
         arguments: [false, true])
     func descriptorLimit(endsDescendants: Bool) async throws {
-        // Raised and left so: to lower it again would take descriptors from other tests.
+        // Raised and left so: lowering the limit again would affect other tests.
         var limit = rlimit()
         try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
         let hard = limit.rlim_max
@@ -75,7 +75,7 @@ struct ChildProcessTests {
         }
     }
 
-    @Test("starts where it is told, with the descriptors that it is given, in a group of its own")
+    @Test("starts in the given directory, with the given descriptors, in its own group")
     func place() async throws {
         try await withLoop { loop in
             let output = try Pipe()
@@ -93,7 +93,7 @@ struct ChildProcessTests {
         }
     }
 
-    @Test("that cannot start where it is told is an error that names the place")
+    @Test("with a missing working directory throws an error that names the directory")
     func missingDirectory() async throws {
         let loop = try EventLoop()
         let error = try #require(throws: SystemCallError.self) {
@@ -104,7 +104,7 @@ struct ChildProcessTests {
         #expect(error.description == "chdir '/nonexistent/place': No such file or directory (ENOENT)")
     }
 
-    @Test("is signalled as a group, with what it started")
+    @Test("is signalled as a group, together with the processes that it started")
     func group() async throws {
         try await withLoop { loop in
             let output = try Pipe()
@@ -113,20 +113,20 @@ struct ChildProcessTests {
                 loop,
                 ChildProcess.Command(path: "/bin/sh", arguments: ["-c", "/bin/sleep 1000 & echo started; wait"]),
                 input: null.rawValue, output: output.writing.rawValue, error: null.rawValue)
-            let (heard, continuation) = AsyncStream.makeStream(of: Void.self)
+            let (events, continuation) = AsyncStream.makeStream(of: Void.self)
             let watch = try loop.watch(output.reading.rawValue, for: .read) { _ in
                 if output.read() != "" { continuation.yield() }
             }
-            for await _ in heard { break }
+            for await _ in events { break }
             watch.cancel()
             child.signal(SIGKILL)
             #expect(await child.wait() == .signalled(SIGKILL))
-            // The group is gone when none of its processes can be signalled. The kernel reaps in its own time.
+            // The group is gone when none of its processes can be signalled. The kernel reaps them after a moment.
             #expect(await eventually { kill(-child.identifier, 0) == -1 })
         }
     }
 
-    @Test("that does not exist is an error that names it")
+    @Test("of a missing executable throws an error that names it")
     func missing() async throws {
         let loop = try EventLoop()
         let error = try #require(throws: SystemCallError.self) {

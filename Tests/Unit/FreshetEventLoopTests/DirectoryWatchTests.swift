@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("A directory's watch")
+@Suite("A directory watch")
 struct DirectoryWatchTests {
-    @Test("tells of names that go, and of names that come by a rename")
+    @Test("reports names that are removed, and names that appear by a rename")
     func events() async throws {
         try await withLoop { loop in
             let directory = try TemporaryDirectory()
@@ -26,7 +26,7 @@ struct DirectoryWatchTests {
         }
     }
 
-    @Test("of what is no directory is an error that names it", arguments: ["/nonexistent/directory", "/etc/passwd"])
+    @Test("of a path without a directory is an error with it", arguments: ["/nonexistent/directory", "/etc/passwd"])
     func missing(_ path: String) throws {
         let loop = try EventLoop()
         let error = #expect(throws: SystemCallError.self) { try DirectoryWatch(loop, path: path) {} }

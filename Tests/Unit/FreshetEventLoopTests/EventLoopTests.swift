@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The event loop")
 struct EventLoopTests {
-    @Test("runs tasks, their children and actors' calls on its thread")
+    @Test("runs tasks, their children and calls of actors on its thread")
     func executor() async throws {
         try await withLoop { loop in
             #expect(loop.isCurrent)
@@ -36,15 +36,15 @@ struct EventLoopTests {
         #expect(!loop.isCurrent)
     }
 
-    @Test("reports a descriptor that becomes readable, again as long as it is, and no more once cancelled")
+    @Test("reports a descriptor while it is readable, until the watch is cancelled")
     func watch() async throws {
         try await withLoop { loop in
             let pipe = try Pipe()
-            let (heard, continuation) = AsyncStream.makeStream(of: String.self)
+            let (events, continuation) = AsyncStream.makeStream(of: String.self)
             let watch = try loop.watch(pipe.reading.rawValue, for: .read) { readiness in
                 continuation.yield(readiness.contains(.read) ? pipe.read() : "nothing")
             }
-            var iterator = heard.makeAsyncIterator()
+            var iterator = events.makeAsyncIterator()
             pipe.write("one")
             #expect(await iterator.next() == "one")
             pipe.write("two")
@@ -62,15 +62,15 @@ struct EventLoopTests {
         }
     }
 
-    @Test("says hang-up when the other end goes away, and writable when there is room")
+    @Test("reports hang-up when the other end is closed, and writable when there is space")
     func hangupAndWrite() async throws {
         try await withLoop { loop in
             var sockets: [Int32] = [-1, -1]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
             let mine = OwnedDescriptor(sockets[0])
-            let (heard, continuation) = AsyncStream.makeStream(of: Readiness.self)
+            let (events, continuation) = AsyncStream.makeStream(of: Readiness.self)
             let watch = try loop.watch(mine.rawValue, for: .write) { continuation.yield($0) }
-            var iterator = heard.makeAsyncIterator()
+            var iterator = events.makeAsyncIterator()
             #expect(await iterator.next() == .write)
             watch.change(to: .read)
             close(sockets[1])
@@ -81,7 +81,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("does not mistake a new descriptor for an old one of the same number")
+    @Test("distinguishes a new descriptor from an old one with the same number")
     func reuse() async throws {
         try await withLoop { loop in
             for _ in 0..<50 {
@@ -107,10 +107,10 @@ struct EventLoopTests {
         watch.cancel()
     }
 
-    @Test("runs timers in the order of their deadlines, and not those that were disarmed or released")
+    @Test("fires timers in the order of their deadlines, except disarmed or released ones")
     func timers() async throws {
         try await withLoop { loop in
-            let (heard, continuation) = AsyncStream.makeStream(of: Int.self)
+            let (events, continuation) = AsyncStream.makeStream(of: Int.self)
             let now = loop.clock.now
             let timers = (1...5).map { number in LoopTimer(loop) { continuation.yield(number) } }
             for (index, timer) in timers.enumerated() { timer.arm(at: now + .milliseconds(50 - 10 * index)) }
@@ -119,7 +119,7 @@ struct EventLoopTests {
             released?.arm(at: now)
             released = nil
             var out: [Int] = []
-            for await number in heard {
+            for await number in events {
                 out.append(number)
                 if out.count == 4 { break }
             }
@@ -132,16 +132,16 @@ struct EventLoopTests {
         let loop = try EventLoop()
         try loop.runInThread()
         defer { loop.stop() }
-        let (heard, continuation) = AsyncStream.makeStream(of: Void.self)
+        let (events, continuation) = AsyncStream.makeStream(of: Void.self)
         let timer = LoopTimer(loop) { continuation.yield() }
-        var iterator = heard.makeAsyncIterator()
+        var iterator = events.makeAsyncIterator()
         for _ in 0..<100 {
             timer.arm(at: .now)
             #expect(await iterator.next() != nil)
         }
     }
 
-    @Test("sleeps until a deadline, and a cancelled sleep throws at once")
+    @Test("sleeps until a deadline, and a cancelled sleep throws immediately")
     func sleep() async throws {
         try await withLoop { loop in
             let before = loop.clock.now
@@ -163,7 +163,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("stops from any thread, also when it was told to before it ran")
+    @Test("stops from any thread, also when it was stopped before it ran")
     func stop() throws {
         let loop = try EventLoop()
         loop.stop()

@@ -17,7 +17,7 @@ struct InotifyDescriptorTests {
         return events
     }
 
-    @Test("are taken apart, their names without the padding")
+    @Test("are parsed, and their names have no padding")
     func whole() {
         let read =
             bytes(1, UInt32(IN_CREATE), name: Array("regions".utf8) + [0]) + bytes(2, UInt32(IN_DELETE_SELF), name: [])
@@ -29,13 +29,13 @@ struct InotifyDescriptorTests {
             ])
     }
 
-    @Test("that are cut off are left out, wherever they are cut", arguments: 0..<40)
+    @Test("that are truncated are ignored, wherever they are cut", arguments: 0..<40)
     func truncated(_ length: Int) {
         let read = bytes(1, UInt32(IN_CREATE), name: [97, 0, 0, 0]) + bytes(2, UInt32(IN_DELETE), name: [98, 0, 0, 0])
         #expect(parse(Array(read.prefix(length))).count == length / 20)
     }
 
-    @Test("of a length beyond all bounds are left out")
+    @Test("with a length beyond the buffer are ignored")
     func tooLong() {
         var read = bytes(1, UInt32(IN_CREATE), name: [])
         read.replaceSubrange(12..<16, with: [255, 255, 255, 255])

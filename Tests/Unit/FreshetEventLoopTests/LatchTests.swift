@@ -4,13 +4,13 @@ import Testing
 
 @Suite("A latch", .hangLimit)
 struct LatchTests {
-    @Test("that is closed lets nobody pass, for as long as they are patient")
+    @Test("that is closed blocks until the timeout")
     func closed() {
         #expect(!Latch().wait(for: .milliseconds(5)))
         #expect(!Latch().wait(for: .zero))
     }
 
-    @Test("lets all pass once it is open, those who wait and those who come later")
+    @Test("that is open releases waiting threads, and later ones do not wait")
     func open() async {
         let latch = Latch()
         let pool = WorkerPool(threads: 2)

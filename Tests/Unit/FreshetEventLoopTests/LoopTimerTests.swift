@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Timers of the event loop")
 struct LoopTimerTests {
-    @Test("a million that were set and taken back leave nothing, and nor do those that were made and released")
+    @Test("a million armed and disarmed timers leave nothing, and released timers leave nothing")
     func setAndTakenBack() async throws {
         try await withLoop { loop in
             let before = loop.timerCounts
@@ -24,7 +24,7 @@ struct LoopTimerTests {
         }
     }
 
-    @Test("a sleep that is cancelled leaves no timer")
+    @Test("a cancelled sleep leaves no timer")
     func cancelledSleeps() async throws {
         try await withLoop { loop in
             let before = loop.timerCounts
@@ -38,17 +38,17 @@ struct LoopTimerTests {
         }
     }
 
-    @Test("ten thousand of one instant ring once each, in the order in which they were armed")
+    @Test("ten thousand timers of one instant fire once each, in the order in which they were armed")
     func oneInstant() async throws {
         try await withLoop { loop in
             let count = 10_000
-            let rung = Mutex<[Int]>([])
+            let fired = Mutex<[Int]>([])
             let (done, end) = AsyncStream.makeStream(of: Void.self)
             let timers = (0..<count).map { number in
                 LoopTimer(loop) {
-                    let isLast = rung.withLock { rung in
-                        rung.append(number)
-                        return rung.count == count
+                    let isLast = fired.withLock { fired in
+                        fired.append(number)
+                        return fired.count == count
                     }
                     if isLast { end.finish() }
                 }
@@ -56,7 +56,7 @@ struct LoopTimerTests {
             let instant = ContinuousClock.now + .milliseconds(50)
             for timer in timers { timer.arm(at: instant) }
             for await _ in done {}
-            #expect(rung.withLock { $0 } == Array(0..<count))
+            #expect(fired.withLock { $0 } == Array(0..<count))
             #expect(loop.timerCounts.armed == 0)
         }
     }

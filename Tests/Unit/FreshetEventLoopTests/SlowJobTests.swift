@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Slow jobs of the event loop")
 struct SlowJobTests {
-    /// Clocks that a test moves, in milliseconds.
+    /// Clocks that a test sets, in milliseconds.
     private final class Times: Sendable {
         private let times = Mutex<(coarse: Int64, processor: Int64)>((0, 0))
 
@@ -23,12 +23,12 @@ struct SlowJobTests {
         }
     }
 
-    /// What an observer saw.
+    /// The jobs that an observer was called with.
     private final class Seen: Sendable {
         let jobs = Mutex<[SlowJob]>([])
     }
 
-    @Test("a job is slow by its processor time, and not by the time in which it waited for the processor")
+    @Test("a job is slow by its processor time, not by the time in which it waited for the processor")
     func processorTime() {
         let times = Times()
         var timer = JobTimer(limit: .milliseconds(20), clocks: times.clocks)
@@ -39,12 +39,12 @@ struct SlowJobTests {
         #expect(timer.jobEnded("next") == nil)
     }
 
-    @Test("a job is not charged with what came before a sleep")
+    @Test("a job is not charged with the time before a sleep")
     func sleep() {
         let times = Times()
         var timer = JobTimer(limit: .milliseconds(20), clocks: times.clocks)
         times.pass(15, ofProcessor: 15)
-        timer.turnBegins()
+        timer.iterationBegins()
         times.pass(15, ofProcessor: 15)
         #expect(timer.jobEnded("short") == nil)
     }
@@ -59,7 +59,7 @@ struct SlowJobTests {
         }
     }
 
-    @Test("the name of a slow job is that of its longest part, or its own where that was longer")
+    @Test("a slow job has the name of its longest part, or its own name if its unnamed part was longer")
     func parts() {
         let times = Times()
         var timer = JobTimer(limit: .milliseconds(20), clocks: times.clocks)
@@ -73,14 +73,14 @@ struct SlowJobTests {
         timer.name("answer")
         times.pass(8, ofProcessor: 8)
         #expect(timer.jobEnded("task")?.name == "task")
-        // Parts of a job that was not slow are not those of the next one.
+        // Parts of a job that was not slow do not belong to the next job.
         timer.name("question")
         #expect(timer.jobEnded("task") == nil)
         times.pass(30, ofProcessor: 30)
         #expect(timer.jobEnded("task")?.name == "task")
     }
 
-    @Test("the loop measures calls, timers, descriptors and tasks, and tells its observer their names")
+    @Test("the loop measures calls, timers, descriptors and tasks, and passes their names to its observer")
     func loop() async throws {
         let times = Times()
         let loop = try EventLoop(jobClocks: times.clocks)
@@ -89,7 +89,7 @@ struct SlowJobTests {
         defer { loop.stop() }
         let slow: @Sendable () -> Void = { times.pass(25, ofProcessor: 25) }
         loop.observeSlowJobs(over: .milliseconds(20)) { job in seen.jobs.withLock { $0.append(job) } }
-        // The loop begins to measure with its next turn.
+        // The loop begins to measure with its next iteration.
         #expect(
             await eventually {
                 loop.perform(named: "first", slow)
@@ -121,7 +121,7 @@ struct SlowJobTests {
             slow()
         }.value
         await eventuallySeen("part", 5)
-        // On another thread there is no job to be named.
+        // On another thread there is no job to name.
         loop.nameJob("nothing")
         watch.cancel()
         withExtendedLifetime(timer) {}

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("A child process whose descendants end with it", .hangLimit)
 struct SupervisedProcessTests {
-    /// Starts processes that leave the child's group and session, each the child of a process that has ended; prints their
-    /// numbers, and goes on with `end`.
+    /// Starts processes that leave the child's group and session, each the child of a process that has ended; prints
+    /// their ids, and continues with `end`.
     private static func script(_ count: Int, end: String) -> String {
         """
         for n in $(seq \(count)); do (setsid sh -c '(sleep 1000 & echo $!)') & done
@@ -32,7 +32,7 @@ struct SupervisedProcessTests {
         return Started(child: child, output: output)
     }
 
-    /// The numbers that a script has printed, when it has printed `done`.
+    /// The process ids that a script has printed before `done`.
     private func descendants(_ output: Pipe) async throws -> [Int32] {
         var text = ""
         #expect(
@@ -50,7 +50,7 @@ struct SupervisedProcessTests {
 
     private func isAlive(_ process: Int32) -> Bool { kill(process, 0) == 0 }
 
-    @Test("leaves none of them behind when it ends, whatever session they are in")
+    @Test("leaves no descendants behind when it ends, whatever session they are in")
     func ends() async throws {
         try await withLoop { loop in
             let started = try start(Self.script(20, end: "exit 3"), on: loop)
@@ -60,7 +60,7 @@ struct SupervisedProcessTests {
         }
     }
 
-    @Test("leaves none of them behind when it is killed")
+    @Test("leaves no descendants behind when it is killed")
     func killed() async throws {
         try await withLoop { loop in
             let started = try start(Self.script(5, end: "sleep 1000"), on: loop)
@@ -72,7 +72,7 @@ struct SupervisedProcessTests {
         }
     }
 
-    @Test("gets signals as a group, and decides itself what to do")
+    @Test("gets signals as a group, and decides itself how to handle them")
     func signalled() async throws {
         try await withLoop { loop in
             let started = try start("trap 'exit 9' TERM; echo done; while :; do sleep 0.01; done", on: loop)
@@ -82,7 +82,7 @@ struct SupervisedProcessTests {
         }
     }
 
-    @Test("reports what ends it, also if the supervisor itself is killed")
+    @Test("reports how it ended, also if the supervisor was killed")
     func supervisorKilled() async throws {
         try await withLoop { loop in
             let started = try start("echo $$; echo done; sleep 1000", on: loop)
@@ -104,7 +104,7 @@ struct SupervisedProcessTests {
         }
     }
 
-    @Test("can be killed although it stops the supervisor again and again")
+    @Test("can be killed although it stops the supervisor repeatedly")
     func supervisorStoppedForEver() async throws {
         try await withLoop { loop in
             let started = try start(
@@ -120,7 +120,7 @@ struct SupervisedProcessTests {
         }
     }
 
-    @Test("that cannot be executed is an error that names it, and leaves no process")
+    @Test("of a missing executable throws an error that names it, and leaves no process")
     func missing() async throws {
         try await withLoop { loop in
             let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open")
@@ -135,7 +135,7 @@ struct SupervisedProcessTests {
         }
     }
 
-    @Test("are many at once, and each has its own result")
+    @Test("can run many times in parallel, each with its own result")
     func many() async throws {
         try await withLoop { loop in
             try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -1,7 +1,7 @@
 import FreshetEventLoop
 import Glibc
 
-/// Runs a body with a loop that turns in a thread of its own, and stops the loop afterwards.
+/// Runs a body with a loop that runs in its own thread, and stops the loop afterwards.
 func withLoop<Result: Sendable>(
     _ body: @escaping @Sendable (EventLoop) async throws -> Result
 ) async throws -> Result {
@@ -11,7 +11,7 @@ func withLoop<Result: Sendable>(
     return try await Task(executorPreference: loop) { try await body(loop) }.value
 }
 
-/// A pipe whose ends close with the object.
+/// A pipe whose ends are closed with the object.
 final class Pipe: Sendable {
     let reading: OwnedDescriptor
     let writing: OwnedDescriptor

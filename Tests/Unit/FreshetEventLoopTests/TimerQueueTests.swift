@@ -6,7 +6,7 @@ import Testing
 struct TimerQueueTests {
     let start = ContinuousClock.Instant.now
 
-    @Test("gives timers out in the order of their deadlines, and equal ones in the order of arming")
+    @Test("returns timers in the order of their deadlines, and equal ones in the order of arming")
     func order() {
         var queue = TimerQueue()
         queue.arm(1, at: start + .seconds(3))
@@ -20,7 +20,7 @@ struct TimerQueueTests {
         #expect(queue.earliest == nil)
     }
 
-    @Test("gives nothing out before its deadline")
+    @Test("returns no timer before its deadline")
     func notYet() {
         var queue = TimerQueue()
         queue.arm(1, at: start + .seconds(1))
@@ -28,7 +28,7 @@ struct TimerQueueTests {
         #expect(queue.popExpired(at: start + .seconds(1)) == 1)
     }
 
-    @Test("keeps one entry for a timer that is moved again and again")
+    @Test("keeps one entry for a timer that is moved repeatedly")
     func move() {
         var queue = TimerQueue()
         for step in 1...1_000 { queue.arm(7, at: start + .seconds(step)) }
@@ -41,7 +41,7 @@ struct TimerQueueTests {
         #expect(queue.count == 0)
     }
 
-    @Test("has room for those that are armed and not for the million that were")
+    @Test("keeps capacity for armed timers only, not for a million earlier ones")
     func noGrowth() {
         var queue = TimerQueue()
         for timer in 0..<1_000_000 as Range<UInt64> {

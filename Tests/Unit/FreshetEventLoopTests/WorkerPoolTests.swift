@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The worker pool")
 struct WorkerPoolTests {
-    @Test("runs work beside the caller and hands its result or its typed error back")
+    @Test("runs work on another thread and returns its result or its typed error")
     func results() async throws {
         struct Refused: Error, Equatable {}
         let pool = WorkerPool(threads: 2)
@@ -14,7 +14,7 @@ struct WorkerPoolTests {
         await #expect(throws: Refused()) { try await pool.run { () throws(Refused) -> Int in throw Refused() } }
     }
 
-    @Test("runs no more pieces of work at once than it has threads, and all of them in the end")
+    @Test("runs at most as many pieces of work at the same time as it has threads, and all of them in the end")
     func limit() async {
         let pool = WorkerPool(threads: 3)
         let gauge = Gauge()
@@ -34,7 +34,7 @@ struct WorkerPoolTests {
         #expect(pool.threadCount <= 3)
     }
 
-    @Test("runs one more thread for work that hangs, and has its old limit when that work ends")
+    @Test("runs one more thread for work that hangs, and returns to its limit when that work ends")
     func replacement() throws {
         let pool = WorkerPool(threads: 1)
         let (hung, next, last) = (Gate(), Gate(), Gate())
@@ -51,7 +51,7 @@ struct WorkerPoolTests {
         #expect(pool.threadCount == 2)
         pool.perform("last") { last.pass() }
         hung.open()
-        // Of the two threads one ends: the other one has work still.
+        // One of the two threads ends: the other one still has work.
         #expect(eventually { pool.threadCount == 1 })
         next.open()
         last.awaitArrival()
@@ -59,13 +59,13 @@ struct WorkerPoolTests {
         last.open()
     }
 
-    @Test("tells which work under way has taken longest, by its name; work that waits is not under way")
+    @Test("reports the name of the oldest work in progress; waiting work is not in progress")
     func oldest() async throws {
         let pool = WorkerPool(threads: 2)
         #expect(pool.oldestRunning == nil)
         let (first, second, third) = (Gate(), Gate(), Gate())
         let before = ContinuousClock.now
-        // What gives work runs on a thread of its own: this one blocks until the work has begun.
+        // The calling code runs on a separate thread: this thread blocks until the work has begun.
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")
         defer { loop.stop() }
@@ -84,12 +84,12 @@ struct WorkerPoolTests {
             second.open()
             third.open()
         }
-        // The thread that did it lets go of it a moment after the caller has its result.
+        // The worker releases the work a moment after the caller has its result.
         #expect(await eventually { pool.oldestRunning == nil })
     }
 }
 
-/// Where a thread arrives and is held until the gate opens. For threads that may block.
+/// Holds a thread until the gate opens. For threads that may block.
 private struct Gate {
     private let arrived = Latch()
     private let opened = Latch()

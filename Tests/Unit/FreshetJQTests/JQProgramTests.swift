@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetJQ
 
-@Suite("jq programs: outputs, verdicts, errors, and nothing but the input")
+@Suite("jq programs: outputs, verdicts, errors and isolation")
 struct JQProgramTests {
     func run(
         _ program: String, _ input: String, purpose: JQRequest.Purpose = .outputs, maxOutput: UInt64 = 1 << 20
@@ -24,26 +24,26 @@ struct JQProgramTests {
         #expect(try outputs("empty", "1") == "")
     }
 
-    @Test("each JSON text of the input is a run; none is no run")
+    @Test("a program runs once for each JSON text of the input; without a JSON text it does not run")
     func sequences() throws {
         #expect(try outputs(". + 1", "1 2\n3") == "2\n3\n4\n")
         #expect(try outputs("1", "") == "")
         #expect(try outputs("1", " \n") == "")
     }
 
-    @Test("a program runs again and again")
+    @Test("a program can run several times")
     func again() throws {
         let program = try JQProgram(".a")
         for number in 0..<3 {
             let input = Array("{\"a\":\(number)}".utf8)
             #expect(program.run(.outputs, over: input, maxOutput: 10).bytes == Array("\(number)\n".utf8))
-            // Errors and limits leave nothing behind.
+            // Errors and limits do not affect the next run.
             #expect(program.run(.outputs, over: Array("[]".utf8), maxOutput: 10).status == .failed)
             #expect(program.run(.outputs, over: input, maxOutput: 1).status == .outputTooLarge)
         }
     }
 
-    @Test("a text is one string, whatever stands in it, without the mark at its beginning; what is no UTF-8 is refused")
+    @Test("a text is one string without its byte order mark; text that is not UTF-8 is invalid")
     func texts() throws {
         func run(_ bytes: [UInt8], _ program: String = ".") throws -> JQReply {
             try JQProgram(program).run(.outputs, over: bytes, isText: true, maxOutput: 1 << 20)
@@ -54,7 +54,7 @@ struct JQProgramTests {
         #expect(text(try run(Array("\u{FEFF}a\u{FEFF}".utf8), "length")) == "2\n")
         let latin = try run([0x63, 0x61, 0x66, 0xE9, 0x0A])
         #expect(latin.status == .invalidInput)
-        #expect(text(latin).contains("not UTF-8 at byte 4, as it has to be"))
+        #expect(text(latin).contains("text must be UTF-8, but the input is not UTF-8 at byte 4"))
         let program = try JQProgram("[., $a]", variables: ["a"])
         let reply = program.run(
             .outputs, over: Array("1 2".utf8), isText: true, with: variables("{\"a\":3}"), maxOutput: 100)
@@ -63,7 +63,7 @@ struct JQProgramTests {
 
     func variables(_ object: String) -> JQVariables { JQVariables(Array(object.utf8)) }
 
-    @Test("variables stand beside the input, and come anew with each run of a program that was compiled once")
+    @Test("a program is compiled once and gets the values of its variables with each run")
     func namedValues() throws {
         let program = try JQProgram("[$topic.id, $q, .]", variables: ["q", "topic"])
         for number in 0..<3 {
@@ -74,20 +74,20 @@ struct JQProgramTests {
                     == Array("[\(number),\"jazz\",1]\n[\(number),\"jazz\",2]\n".utf8))
         }
         #expect(throws: JQProgram.Invalid.self) { try JQProgram("$other", variables: ["topic"]) }
-        // What a program defines, comments on or pipes is its own.
+        // Variables work in programs with definitions, comments and pipes.
         let longer = try JQProgram("def f: $q; f | . # a comment", variables: ["q"])
         #expect(
             longer.run(.outputs, over: Array("1".utf8), with: variables("{\"q\":2}"), maxOutput: 9).bytes == [50, 10])
     }
 
-    @Test("what is no object has no variables", arguments: ["", "[1]", "{", "null"])
+    @Test("variables that are not a JSON object are ignored", arguments: ["", "[1]", "{", "null"])
     func noVariables(_ text: String) throws {
         #expect(variables(text).names == [])
         let reply = try JQProgram(".").run(.outputs, over: Array("1".utf8), with: variables(text), maxOutput: 9)
         #expect(reply.bytes == [49, 10])
     }
 
-    @Test("values are apart from each other: strings as they are, anything else as JSON")
+    @Test("values are separate: a string is its content, anything else is JSON")
     func values() throws {
         let reply = try run(".[]", #"["a\nb\u0000", "", {"c": [1]}, null]"#, purpose: .values)
         #expect(reply.values == [Array("a\nb\0".utf8), [], Array(#"{"c":[1]}"#.utf8), Array("null".utf8)])
@@ -97,7 +97,7 @@ struct JQProgramTests {
     }
 
     @Test(
-        "bytes that are no values are not taken for some",
+        "malformed bytes are not decoded as values",
         arguments: [[1], [1, 0, 0, 0], [2, 0, 0, 0, 9], [255, 255, 255, 255, 0]])
     func noValues(_ bytes: [UInt8]) {
         #expect(JQReply(.done, bytes: bytes).values == nil)
@@ -125,11 +125,11 @@ struct JQProgramTests {
     func outputLimit() throws {
         #expect(try run(".,.", "\"abc\"", maxOutput: 12).bytes.count == 12)
         #expect(try run(".,.", "\"abc\"", maxOutput: 11) == JQReply(.outputTooLarge))
-        // It would never end.
+        // This program never ends.
         #expect(try run("repeat(.)", "1", maxOutput: 1_000) == JQReply(.outputTooLarge))
     }
 
-    @Test("what does not compile says why, in one line and without hints for shells")
+    @Test("the error of a program that does not compile is one line without hints about shells")
     func invalid() {
         #expect(throws: JQProgram.Invalid(message: "syntax error, unexpected $end at <top-level>, line 1: .a |")) {
             try JQProgram(".a |")
@@ -141,7 +141,7 @@ struct JQProgramTests {
     }
 
     @Test(
-        "an error is a failure with jq's words",
+        "a program's error is a failure with jq's message",
         arguments: [
             (".a.b", "Cannot index number with string \"b\""), ("error(\"no\")", "no"), ("error({a: 1})", "{\"a\":1}"),
             ("\"bad\" | halt_error", "bad"), ("test(\"[\")", "cannot be matched"),
@@ -157,7 +157,7 @@ struct JQProgramTests {
         #expect(try outputs("., halt", "1 2 3") == "1\n")
     }
 
-    @Test("input in another character set is no JSON, and it is said where")
+    @Test("input in another character set is not JSON, and the error has the position of the first invalid byte")
     func characterSet() throws {
         let program = try JQProgram(".a")
         let latin1 = Array("{\"a\":\"Z".utf8) + [0xFC] + Array("rich\"}".utf8)
@@ -170,19 +170,37 @@ struct JQProgramTests {
         #expect(program.run(.outputs, over: Array("{\"a\":\"ü\"}".utf8), maxOutput: 100).status == .done)
     }
 
-    @Test("input that is no JSON is told apart", arguments: ["{", "<html>", "[1,]", "{\"a\":1} x", "\"abc"])
+    /// libjq 1.6 reads a token up to its NUL only, and a NUL at the end as the number 0.
+    @Test(
+        "a NUL byte anywhere in JSON is an error with its position",
+        arguments: [
+            ("{\"ttl\": 1\0\0\0\0}", 10), ("[\"a\"]\0<html>", 6), ("[\"a\"]\0GARBAGE", 6), ("1\0", 2), ("\0", 1),
+            ("{\"a\":true\0false}", 10), ("\"a\0b\"", 3), ("{\"a\0\":1}", 4), ("1\n\0\n", 3), ("1 2\03", 4),
+        ], [JQRequest.Purpose.outputs, .verdict, .values])
+    func nulBytes(_ input: (String, byte: Int), _ purpose: JQRequest.Purpose) throws {
+        let reply = try JQProgram(".").run(purpose, over: Array(input.0.utf8), maxOutput: 100)
+        #expect(reply.status == .invalidInput)
+        #expect(String(decoding: reply.bytes, as: UTF8.self).contains("byte \(input.byte) is a NUL character"))
+    }
+
+    @Test("an escaped NUL in JSON is a character of a string")
+    func escapedNUL() throws {
+        #expect(try outputs(".", #"{"a\u0000":"b\u0000"}"#) == #"{"a\u0000":"b\u0000"}"# + "\n")
+    }
+
+    @Test("input that is not JSON has its own status", arguments: ["{", "<html>", "[1,]", "{\"a\":1} x", "\"abc"])
     func invalidInput(_ input: String) throws {
         #expect(try run(".", input).status == .invalidInput)
     }
 
-    @Test("a message is cut at its limit")
+    @Test("a message is truncated at its limit")
     func longMessage() throws {
         let reply = try run("error(\"x\" * 100000)", "1")
         #expect(reply.status == .failed && reply.bytes.count == JQReply.maxMessage)
     }
 
     @Test(
-        "modules are refused, wherever they lie",
+        "modules are not allowed, wherever they are",
         arguments: [
             "import \"x\" as x; .", " # comment\n\t include \"x\" {search: \"/tmp\"}; .", "module {name: \"x\"}; .",
             "import \"x\" as $x {search:\"/etc\"}; $x",
@@ -193,14 +211,14 @@ struct JQProgramTests {
     }
 
     @Test(
-        "words that look like directives are left alone",
+        "words that only look like module directives are allowed",
         arguments: [".import", "{include: 1}", "[.module]", "def imports: 1; imports"])
     func noModules(_ program: String) throws {
         #expect(JQProgram.moduleDirective(program) == nil)
         _ = try outputs(program, "{}")
     }
 
-    @Test("there is no other input")
+    @Test("a program cannot read other input")
     func noInput() throws {
         #expect(try run("input", "1 2").status == .failed)
         #expect(try outputs("[inputs]", "1") == "[]\n")
@@ -209,9 +227,9 @@ struct JQProgramTests {
     }
 }
 
-@Suite("Programs compiled once")
+@Suite("The cache of compiled programs")
 struct ProgramCacheTests {
-    @Test("an identical program is the same; the one used longest ago goes when the cache is full")
+    @Test("an identical program is compiled once; a full cache removes the least recently used program")
     func leastRecentlyUsed() throws {
         var cache = ProgramCache()
         let first = try cache.program(".a")
@@ -228,7 +246,7 @@ struct ProgramCacheTests {
         #expect(try cache.program(".a") === first)
     }
 
-    @Test("what does not compile is not kept")
+    @Test("a program that does not compile is not cached")
     func invalid() {
         var cache = ProgramCache()
         #expect(throws: JQProgram.Invalid.self) { _ = try cache.program("|") }

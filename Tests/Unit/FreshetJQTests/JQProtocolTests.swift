@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The protocol between a helper and its client")
 struct JQProtocolTests {
-    /// A helper on a thread of its own at the other end of a socket.
+    /// A helper on a separate thread at the other end of a socket.
     final class Helper: Sendable {
         let socket: Int32
 
@@ -33,7 +33,7 @@ struct JQProtocolTests {
             _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         }
 
-        /// The next reply, or nil if the helper hangs up.
+        /// The next reply; nil if the helper closes the connection.
         func reply(maxOutput: UInt64 = 1 << 20) throws -> JQReply? {
             var decoder = JQReply.Decoder(maxOutput: maxOutput)
             var buffer = [UInt8](repeating: 0, count: 7)
@@ -44,7 +44,7 @@ struct JQProtocolTests {
             }
         }
 
-        func ask(_ request: JQRequest) throws -> JQReply? {
+        func exchange(_ request: JQRequest) throws -> JQReply? {
             send(request.head)
             send(request.input)
             return try reply(maxOutput: request.maxOutput)
@@ -56,19 +56,20 @@ struct JQProtocolTests {
         let helper = try Helper()
         let input = Array("{\"a\":[1,2]}".utf8)
         #expect(
-            try helper.ask(JQRequest(.outputs, program: ".a[]", input: input, maxOutput: 100))
+            try helper.exchange(JQRequest(.outputs, program: ".a[]", input: input, maxOutput: 100))
                 == JQReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
         #expect(
-            try helper.ask(JQRequest(.outputs, program: "|", input: input, maxOutput: 100))?.status == .invalidProgram)
+            try helper.exchange(JQRequest(.outputs, program: "|", input: input, maxOutput: 100))?.status
+                == .invalidProgram)
         #expect(
-            try helper.ask(JQRequest(.verdict, program: ".a == null", input: input, maxOutput: 0))
+            try helper.exchange(JQRequest(.verdict, program: ".a == null", input: input, maxOutput: 0))
                 == JQReply(.done, verdict: false))
         #expect(
-            try helper.ask(JQRequest(.outputs, program: "é", input: [], maxOutput: 0))?.status == .invalidProgram)
-        #expect(try helper.ask(JQRequest(.outputs, program: ".", input: [], maxOutput: 0)) == JQReply(.done))
+            try helper.exchange(JQRequest(.outputs, program: "é", input: [], maxOutput: 0))?.status == .invalidProgram)
+        #expect(try helper.exchange(JQRequest(.outputs, program: ".", input: [], maxOutput: 0)) == JQReply(.done))
     }
 
-    @Test("two requests at once are answered in order")
+    @Test("two requests that are sent together are answered in order")
     func pipelined() throws {
         let helper = try Helper()
         var bytes: [UInt8] = []
@@ -89,7 +90,7 @@ struct JQProtocolTests {
         #expect(received[16] == UInt8(ascii: "1") && received[34] == UInt8(ascii: "2"))
     }
 
-    @Test("what is no request ends the helper")
+    @Test("an invalid request ends the helper")
     func nonsense() throws {
         var wrongVersion = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
         wrongVersion[3] += 1
@@ -102,19 +103,19 @@ struct JQProtocolTests {
         }
     }
 
-    @Test("whether the input is a text is told on the wire")
+    @Test("a request states whether its input is a text")
     func text() throws {
         let helper = try Helper()
         let input = Array("1 2".utf8)
         #expect(
-            try helper.ask(JQRequest(.outputs, program: ".", input: input, isText: true, maxOutput: 100))
+            try helper.exchange(JQRequest(.outputs, program: ".", input: input, isText: true, maxOutput: 100))
                 == JQReply(.done, verdict: true, bytes: Array("\"1 2\"\n".utf8)))
         #expect(
-            try helper.ask(JQRequest(.outputs, program: ".", input: input, maxOutput: 100))
+            try helper.exchange(JQRequest(.outputs, program: ".", input: input, maxOutput: 100))
                 == JQReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
     }
 
-    @Test("a header's limits hold exactly")
+    @Test("the limits of a header hold exactly")
     func limits() throws {
         let program = String(repeating: " ", count: JQRequest.maxProgram)
         let request = JQRequest(.outputs, program: program, input: [], maxOutput: .max)
@@ -132,7 +133,7 @@ struct JQProtocolTests {
         #expect(JQRequest.Header(head) == nil)
     }
 
-    @Test("a reply arrives in any pieces")
+    @Test("a reply can be decoded from pieces of any size")
     func pieces() throws {
         let reply = JQReply(.failed, verdict: false, bytes: Array("words".utf8))
         let bytes = reply.head + reply.bytes
@@ -147,7 +148,7 @@ struct JQProtocolTests {
         }
     }
 
-    @Test("a reply that is none, too long or followed by more is refused")
+    @Test("a reply that is invalid, too long or followed by further bytes is an error")
     func noReply() throws {
         let reply = JQReply(.done, verdict: true, bytes: [UInt8](repeating: 1, count: 5_000))
         let bytes = reply.head + reply.bytes
@@ -158,7 +159,7 @@ struct JQProtocolTests {
         ]
             as [([UInt8], UInt64)]
         {
-            #expect(throws: JQReply.Decoder.NoReply.self) {
+            #expect(throws: JQReply.Decoder.InvalidReply.self) {
                 var decoder = JQReply.Decoder(maxOutput: limit)
                 _ = try decoder.take(bytes)
             }

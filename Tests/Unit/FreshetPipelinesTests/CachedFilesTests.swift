@@ -13,7 +13,7 @@ struct CachedFilesTests {
         return PipelineDefinition(name: "a", source: .file("/a"), cache: cache)
     }
 
-    @Test("make another product if a name or a program is another: what the origin had before says nothing of it")
+    @Test("another file name or program makes another product: the origin's earlier state says nothing about it")
     func binding() {
         let one = definition([CachedFile("a", by: ".a")])
         let others = [[], [CachedFile("b", by: ".a")], [CachedFile("a", by: ".b")], [CachedFile("a .a", by: "")]]
@@ -35,7 +35,9 @@ struct CachedFilesTests {
         return stage
     }
 
-    @Test("A run makes one object of them all, of what the transform makes; it is asked for again as any copy is")
+    @Test(
+        "A run makes one object of all files from the transform's output; later requests are conditional"
+    )
     func run() throws {
         let stage = try stage(transform: "upper")
         stage.origin.answers(.version("one", tag: "v1"))
@@ -44,7 +46,7 @@ struct CachedFilesTests {
         try stage.advance(3600)
         #expect(stage.origin.asked.map { $0.validators?.entityTag } == [nil, "v1"])
         #expect(stage.outcomes == [.changed, .unchanged])
-        // Other programs make something else of what the origin says has not changed.
+        // Other programs make something else of an unchanged answer.
         var other = stage.definition
         other.cache.files = [CachedFile("all", by: ".all")]
         stage.runner.reconfigure(other)
@@ -52,7 +54,7 @@ struct CachedFilesTests {
         #expect(stage.origin.asked.last?.validators == nil && stage.origin.asked.count == 3)
     }
 
-    @Test("A long answer is taken into memory, where its files are made")
+    @Test("A long answer is read into memory, where its files are made")
     func long() throws {
         let stage = try stage()
         stage.origin.answers(.long("one"))
@@ -61,7 +63,7 @@ struct CachedFilesTests {
         #expect(stage.store.state.withLock { $0.bodies.count } == 0)
     }
 
-    @Test("Checks see the object, and what they refuse is kept aside as that; data that is not one text fails the run")
+    @Test("Checks get the object, and rejected content is kept in this form; data that is not one text fails the run")
     func refused() throws {
         let stage = try stage(CheckRules(minBytes: 13))
         stage.origin.answers(.content("good"))
@@ -70,11 +72,12 @@ struct CachedFilesTests {
         stage.origin.answers(.content("bad"))
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
-        #expect(stage.status.refused?.digest == "{\"all\":bad}\n" && stage.status.refused?.size == 12)
+        #expect(stage.status.rejected?.digest == "{\"all\":bad}\n" && stage.status.rejected?.size == 12)
         stage.origin.answers(.content("two\ntexts"))
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
-        #expect(stage.status.failing?.failure.message == "cache.files are made of one JSON text, and there are more")
-        #expect(stage.status.failing?.failure.refusal == nil && stage.store.text == "{\"all\":good}\n")
+        #expect(
+            stage.status.failing?.failure.message == "cache.files needs one JSON text, but the program made several")
+        #expect(stage.status.failing?.failure.rejection == nil && stage.store.text == "{\"all\":good}\n")
     }
 }

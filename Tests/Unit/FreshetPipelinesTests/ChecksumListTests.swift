@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("Lists of sums")
+@Suite("Checksum lists")
 struct ChecksumListTests {
     private static let one = String(repeating: "0a", count: 32)
     private static let two = String(repeating: "1b", count: 32)
@@ -12,7 +12,7 @@ struct ChecksumListTests {
     }
 
     @Test(
-        "A sum is found in each form in which lists are published",
+        "A checksum is found in each usual form of list",
         arguments: [
             "\(one)  a.tar", "\(one) *a.tar", "\(one) a.tar", "\(one)  ./a.tar", "\(one)  a.tar\r",
             "\(one.uppercased())  a.tar", "SHA256 (a.tar) = \(one)", "SHA256(a.tar)= \(one)",
@@ -27,7 +27,7 @@ struct ChecksumListTests {
         #expect(try digest(of: "a.tar", in: text) == Self.one)
     }
 
-    @Test("Names may have spaces, parentheses and what a backslash stands for")
+    @Test("Names may have spaces, parentheses and backslash escapes")
     func names() throws {
         let text = """
             \(Self.one)  two words
@@ -39,26 +39,26 @@ struct ChecksumListTests {
         #expect(try digest(of: "a (1)", in: text) == Self.two)
     }
 
-    @Test("A sum alone is the content's, whatever that is called")
+    @Test("A list with one checksum alone matches the content, whatever its name is")
     func alone() throws {
         #expect(try digest(of: nil, in: Self.one) == Self.one)
         #expect(throws: ChecksumList.ValidationError.noName) { try digest(of: nil, in: "\(Self.one)  a") }
     }
 
     @Test(
-        "What the list does not say is not guessed",
+        "A missing checksum is not guessed",
         arguments: [
             ("", ChecksumList.ValidationError.empty), ("<html>404</html>", .empty), ("\(one.dropLast())  a", .empty),
             ("\(one)0  a", .empty), ("\(one.dropLast())g  a", .empty), ("SHA256 (a) = \(one)0", .empty),
-            ("SHA256 (a = \(one)", .empty), ("\(one)  b", .notThere(name: "a")), ("\(one)  ba", .notThere(name: "a")),
+            ("SHA256 (a = \(one)", .empty), ("\(one)  b", .missing(name: "a")), ("\(one)  ba", .missing(name: "a")),
             ("\(one)  x/a\n\(two)  y/a", .ambiguous(name: "a")), ("\(one)  a\n\(two)  a", .ambiguous(name: "a")),
-            ("\(one)\n\(two)", .notThere(name: "a")),
+            ("\(one)\n\(two)", .missing(name: "a")),
         ])
-    func faults(_ text: String, _ fault: ChecksumList.ValidationError) {
-        #expect(throws: fault) { try digest(of: "a", in: text) }
+    func errors(_ text: String, _ error: ChecksumList.ValidationError) {
+        #expect(throws: error) { try digest(of: "a", in: text) }
     }
 
-    @Test("The same sum for several of one name is that sum")
+    @Test("Several entries of one name with the same checksum are accepted")
     func twice() throws {
         #expect(try digest(of: "a", in: "\(Self.one)  x/a\n\(Self.one)  y/a") == Self.one)
     }

@@ -16,7 +16,7 @@ struct DataURLTests {
             sameOrigin: sameOrigin, resolve: ScriptedURLs.resolve)
     }
 
-    private func refusal(_ text: String, from list: String? = "https://a.example/list", sameOrigin: Bool = true)
+    private func rejection(_ text: String, from list: String? = "https://a.example/list", sameOrigin: Bool = true)
         -> String
     {
         do throws(RunFailure) {
@@ -27,36 +27,36 @@ struct DataURLTests {
         }
     }
 
-    @Test("a whole place is a URL's, and any other text with a place is a template or none")
+    @Test("a placeholder may be a whole URL; other text with placeholders is a template or invalid")
     func whole() {
         #expect(URLTemplate.whole("{item.url}") == .init("item", path: ["url"]))
         for text in ["{item.url}/x", "https://{host}/", "{a}{b}", "{}", "{", "}", "", "{a b}"] {
             #expect(URLTemplate.whole(text) == nil)
         }
-        #expect(SourceDefinition.http(template).places == [.init("item", path: ["url"])])
+        #expect(SourceDefinition.http(template).placeholders == [.init("item", path: ["url"])])
     }
 
-    @Test("within the list's origin all goes along")
+    @Test("within the list's origin a request carries the whole configuration")
     func home() throws {
         let source = try following("https://a.example/keys?x=%20")
         #expect(source.url == "https://a.example/keys?x=%20" && source.host == "a.example")
         #expect(source.headers == template.headers && source.clientCertificate == template.clientCertificate)
     }
 
-    @Test("another origin is refused unless it is allowed, and then nothing that is meant for the list's goes along")
+    @Test("another origin is refused unless it is allowed, and then gets nothing that is meant for the list's origin")
     func elsewhere() throws {
-        #expect(refusal("https://b.example/").contains("is at https://b.example, another origin"))
-        #expect(refusal("https://a.example:444/").contains("another origin"))
+        #expect(rejection("https://b.example/").contains("is at https://b.example, another origin"))
+        #expect(rejection("https://a.example:444/").contains("another origin"))
         let source = try following("https://b.example/", sameOrigin: false)
         #expect(source.url == "https://b.example/" && source.headers.isEmpty && source.clientCertificate == nil)
         let free = try following("http://b.example/", from: nil, sameOrigin: false)
         #expect(free.headers.isEmpty)
-        #expect(refusal("http://b.example/", from: nil).contains("another origin than that of the list;"))
+        #expect(rejection("http://b.example/", from: nil).contains("another origin than that of the list;"))
     }
 
-    @Test("neither the body of a POST goes along to another origin, nor the authority that is for the list's")
+    @Test("another origin gets neither the body of a POST nor the certificate authority of the list")
     func bodyAndAuthority() throws {
-        let place = URLTemplate.Place("item", path: ["url"])
+        let place = URLTemplate.Placeholder("item", path: ["url"])
         func following(_ template: HTTPSource, _ text: String) throws(RunFailure) -> HTTPSource {
             try template.following(
                 text, at: place, from: HTTPSource(url: "https://a.example/list", host: ""), sameOrigin: false,
@@ -75,7 +75,7 @@ struct DataURLTests {
         }
     }
 
-    @Test("a list that is asked through a socket has no origin that a URL could have, whatever its host is called")
+    @Test("a list that is fetched through a socket has no origin for URLs, whatever its host is")
     func socket() throws {
         let list = HTTPSource(url: "https://a.example/list", host: "a.example", unixSocket: "/run/a.sock")
         func following(_ text: String, sameOrigin: Bool) throws(RunFailure) -> HTTPSource {
@@ -85,35 +85,35 @@ struct DataURLTests {
         #expect {
             try following("https://a.example/", sameOrigin: true)
         } throws: { error in
-            (error as? RunFailure)?.message.contains("that of the list, which is asked through a socket;") == true
+            (error as? RunFailure)?.message.contains("that of the list, which is fetched through a socket;") == true
         }
         let source = try following("https://a.example/", sameOrigin: false)
         #expect(source.headers.isEmpty && source.clientCertificate == nil)
         #expect(throws: RunFailure.self) { try following("http://b.example/", sameOrigin: false) }
     }
 
-    @Test("what was asked for encrypted leads to nothing that is not")
+    @Test("an encrypted list does not lead to unencrypted URLs")
     func downgrade() throws {
-        #expect(refusal("http://b.example/", sameOrigin: false).contains("unencrypted"))
+        #expect(rejection("http://b.example/", sameOrigin: false).contains("unencrypted"))
         #expect(try following("http://b.example/", from: "http://a.example/", sameOrigin: false).host == "b.example")
     }
 
     @Test(
-        "what is no absolute URL of HTTP as it stands is refused",
+        "a text that is not an absolute HTTP URL as written is refused",
         arguments: [
             "", "/keys", "keys", "//b.example/", "ftp://b.example/", "file:///etc/passwd", "https:b.example",
             "https://b.example/a b", "https://b.example/\n", "https://b.example/\u{e9}", "javascript:x",
         ])
     func noURL(text: String) {
-        #expect(refusal(text, sameOrigin: false).contains("is no absolute http or https URL"))
+        #expect(rejection(text, sameOrigin: false).contains("is not an absolute http or https URL"))
     }
 
-    @Test("a user's name or password is refused, and so is what is too long")
+    @Test("a URL with a user name or password is refused, and so is one that is too long")
     func refused() {
-        #expect(refusal("https://user:p@b.example/", sameOrigin: false).contains("names a user or a password"))
-        #expect(refusal("https://user@a.example/").contains("names a user or a password"))
-        #expect(refusal("https://b.example/@x?@", sameOrigin: false) == "followed")
+        #expect(rejection("https://user:p@b.example/", sameOrigin: false).contains("names a user or a password"))
+        #expect(rejection("https://user@a.example/").contains("names a user or a password"))
+        #expect(rejection("https://b.example/@x?@", sameOrigin: false) == "followed")
         let long = "https://a.example/" + String(repeating: "x", count: URLTemplate.maximumLength)
-        #expect(refusal(long).contains("is longer than"))
+        #expect(rejection(long).contains("is longer than"))
     }
 }

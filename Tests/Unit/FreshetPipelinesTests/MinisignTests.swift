@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("Keys and signatures of minisign")
+@Suite("Minisign keys and signatures")
 struct MinisignTests {
     private static let line = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
     private static let file = """
@@ -12,7 +12,7 @@ struct MinisignTests {
         y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+bHwhEBg==
         """
 
-    @Test("A key is its line, alone or in its file, and has the name by which minisign calls it")
+    @Test("A key is its line, alone or in its file, and its name is minisign's key number")
     func key() throws {
         let key = try MinisignKey(Self.line)
         #expect(key.name == "E7620F1842B4E81F")
@@ -21,13 +21,13 @@ struct MinisignTests {
         for text in ["untrusted comment: minisign public key\r\n\(Self.line)\r\n", "\(Self.line)", "\n\(Self.line)\n"] {
             #expect(try MinisignKey(file: Array(text.utf8)) == key)
         }
-        #expect(throws: MinisignKey.ValidationError(message: "has no key in it")) {
+        #expect(throws: MinisignKey.ValidationError(message: "contains no key")) {
             try MinisignKey(file: Array("untrusted comment: a\n".utf8))
         }
     }
 
     @Test(
-        "What is no key says so",
+        "Text that is not a key has an error",
         arguments: [
             ("", "is not a public key"), ("RWQ", "is not a line of Base64"), ("RWQf6LRC", "is not a public key"),
             (line.replacing("RW", with: "RU"), "is not a public key"), ("\(line)AAAA", "is not a public key"),
@@ -35,11 +35,11 @@ struct MinisignTests {
             (String(repeating: "RWRT", count: 53), "is a secret key"),
         ])
     func noKey(_ text: String, _ message: String) throws {
-        let fault = #expect(throws: MinisignKey.ValidationError.self) { try MinisignKey(text) }
-        #expect(try #require(fault).message.hasPrefix(message))
+        let error = #expect(throws: MinisignKey.ValidationError.self) { try MinisignKey(text) }
+        #expect(try #require(error).message.hasPrefix(message))
     }
 
-    @Test("A signature is taken apart, with either end of line")
+    @Test("A signature is parsed with LF and with CRLF")
     func signature() throws {
         let signature = try MinisignSignature(Array(Self.file.utf8))
         #expect(signature.kind == .digest)
@@ -53,22 +53,22 @@ struct MinisignTests {
     }
 
     @Test(
-        "What is no signature says so",
+        "A file that is not a signature has an error",
         arguments: [
-            ("", "is no signature of minisign"), ("<html>", "is no signature of minisign"),
-            (file.replacing("untrusted", with: "trusted"), "is no signature of minisign"),
-            (file.replacing("\ntrusted comment: ", with: "\ncomment: "), "is no signature of minisign"),
+            ("", "is not a signature of minisign"), ("<html>", "is not a signature of minisign"),
+            (file.replacing("untrusted", with: "trusted"), "is not a signature of minisign"),
+            (file.replacing("\ntrusted comment: ", with: "\ncomment: "), "is not a signature of minisign"),
             (String(file.dropLast(4)), "has a signature that is cut off"),
             (file.replacing("Zwo=", with: "Zw=="), "has a signature that is cut off"),
-            (file.replacing("RUQ", with: "RVQ"), "has a signature of a kind that is not known"),
+            (file.replacing("RUQ", with: "RVQ"), "has a signature of an unknown kind"),
         ])
     func noSignature(_ text: String, _ message: String) throws {
-        let fault = #expect(throws: MinisignSignature.ValidationError.self) { try MinisignSignature(Array(text.utf8)) }
-        #expect(try #require(fault).message.hasPrefix(message))
+        let error = #expect(throws: MinisignSignature.ValidationError.self) { try MinisignSignature(Array(text.utf8)) }
+        #expect(try #require(error).message.hasPrefix(message))
     }
 
     @Test(
-        "The name of a file is the last part of a URL's path",
+        "The file name is the last segment of a URL's path",
         arguments: [
             ("https://a.example/b/c.tar", "c.tar"), ("https://a.example/b/c%20d?x=/y", "c d"),
             ("https://a.example/100%", "100%"), ("https://a.example/b/", nil), ("https://a.example", nil),
@@ -78,7 +78,7 @@ struct MinisignTests {
         #expect(HTTPSource(url: url, host: "a.example").fileName == name)
     }
 
-    @Test("A suffix comes after the path, before the query")
+    @Test("A suffix follows the path, before the query")
     func suffix() {
         #expect(HTTPSource(url: "https://a/b?c=d", host: "a").adding(".minisig").url == "https://a/b.minisig?c=d")
         #expect(HTTPSource(url: "https://a/b", host: "a").adding(".minisig").url == "https://a/b.minisig")

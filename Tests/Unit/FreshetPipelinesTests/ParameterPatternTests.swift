@@ -5,7 +5,7 @@ import Testing
 @Suite("Patterns of parameters")
 struct ParameterPatternTests {
     @Test(
-        "the whole of a value has to match, wherever the pattern has its anchors",
+        "the pattern must match the whole value, wherever it has anchors",
         arguments: [
             ("^[\\w ]*$", "jazz and blues", true), ("^[\\w ]*$", "", true), ("^[\\w ]*$", "a&b", false),
             ("^[\\w ]*$", "back\\slash", false), ("[\\w ]*", "a&b", false), ("[a-z]{2}", "de", true),
@@ -21,7 +21,7 @@ struct ParameterPatternTests {
     }
 
     @Test(
-        "in brackets a backslash is before a mark, as it is outside of them",
+        "in brackets a backslash escapes a punctuation character, as outside of them",
         arguments: [
             ("[\\w\\-. ]+", "a-b. c", true), ("[\\]]", "]", true), ("[]a]+", "]a", true), ("[\\[\\]]+", "[]", true),
             ("[\\^]", "^", true), ("[\\^\\-]+", "^-", true), ("[-^]+", "-^", true), ("[a^]+", "a^", true),
@@ -34,7 +34,7 @@ struct ParameterPatternTests {
     }
 
     @Test(
-        "values are characters of Unicode, whatever the locale of the process is",
+        "values are Unicode characters, whatever the locale of the process is",
         arguments: [
             ("\\w+", "Käse", true), ("\\w+", "日本語", true), (".", "ä", true), (".", "😀", true), ("..", "ä", false),
             ("[äöü]", "ö", true), ("[äöü]", "Ã", false), ("[a-zäöü]+", "schön", true), ("[^a]", "é", true),
@@ -46,27 +46,27 @@ struct ParameterPatternTests {
     }
 
     @Test(
-        "what is no pattern is refused with what is wrong",
+        "an invalid pattern is refused with the reason",
         arguments: [
-            ("[a", "has a '[' without its ']'"), ("(a", "is no regular expression: unmatched ( or \\("),
+            ("[a", "has a '[' without its ']'"), ("(a", "is not a regular expression: unmatched ( or \\("),
             ("a)", "has a ')' without its '('"), ("a\\", "ends in a backslash"), ("[a\\", "ends in a backslash"),
-            ("(a)\\1", "has '\\1', which is not known here"), ("\\bx", "has '\\b', which is not known here"),
-            ("(?:a)", "has '(?'"), ("*a", "is no regular expression: invalid preceding regular expression"),
-            ("a{2", "has a '{' without its '}'"), ("a{x}", "has braces that are no repetition such as {2} or {1,8}"),
-            ("[z-a]", "is no regular expression: invalid range end"),
+            ("(a)\\1", "has '\\1', which is not supported"), ("\\bx", "has '\\b', which is not supported"),
+            ("(?:a)", "has '(?'"), ("*a", "is not a regular expression: invalid preceding regular expression"),
+            ("a{2", "has a '{' without its '}'"), ("a{x}", "has braces that are not a repetition such as {2} or {1,8}"),
+            ("[z-a]", "is not a regular expression: invalid range end"),
             ("[!-^]", "has a range that begins or ends with a bracket, '^', '-' or a backslash"),
             ("[а-я]", "has a range of characters that are not ASCII"),
-            ("[[:nonsense:]]", "is no regular expression: invalid character class name"),
-            ("[[:alpha", "has a '[:' without its ':]'"), ("[\\W]", "has '\\W', which is not known here"),
+            ("[[:nonsense:]]", "is not a regular expression: invalid character class name"),
+            ("[[:alpha", "has a '[:' without its ':]'"), ("[\\W]", "has '\\W', which is not supported"),
             ("((a{99}){99}){99}", "repeats too much"),
-            ("a{10001}", "has braces that are no repetition such as {2} or {1,8}"),
+            ("a{10001}", "has braces that are not a repetition such as {2} or {1,8}"),
             ("(a{101}|b{0,9}){100}", "repeats too much"),
         ])
-    func faults(pattern: String, message: String) {
-        #expect(Self.fault(pattern) == message)
+    func errors(pattern: String, message: String) {
+        #expect(Self.error(pattern) == message)
     }
 
-    private static func fault(_ pattern: String) -> String? {
+    private static func error(_ pattern: String) -> String? {
         do throws(ParameterPattern.ValidationError) {
             _ = try ParameterPattern(pattern)
             return nil
@@ -77,9 +77,9 @@ struct ParameterPatternTests {
 
     @Test("a pattern has at most 1,024 bytes, and 10,000 states")
     func limits() {
-        #expect(Self.fault(String(repeating: "a", count: 1024)) == nil)
-        #expect(Self.fault(String(repeating: "a", count: 1025)) == "is longer than 1024 bytes")
-        #expect(Self.fault("(a{100}){100}") == nil)
-        #expect(Self.fault("(a{100}){101}") == "repeats too much")
+        #expect(Self.error(String(repeating: "a", count: 1024)) == nil)
+        #expect(Self.error(String(repeating: "a", count: 1025)) == "is longer than 1024 bytes")
+        #expect(Self.error("(a{100}){100}") == nil)
+        #expect(Self.error("(a{100}){101}") == "repeats too much")
     }
 }

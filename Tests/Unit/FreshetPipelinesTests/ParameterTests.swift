@@ -22,7 +22,7 @@ struct ParameterTests {
 
     private static let home = definition(url("https://a.example/t?lang={language}&q={query}"))
 
-    /// What comes of changes: the values, or who refuses what.
+    /// The result of changes: the values, or the refusals.
     private func change(
         _ changes: [ParameterChange], of definition: PipelineDefinition = home, from: [String: String] = [:]
     ) -> (set: [String: String], refusals: [ParameterError]) {
@@ -37,7 +37,7 @@ struct ParameterTests {
 
     // MARK: Changes
 
-    @Test("changes are made together; one that is refused makes none, and all refusals are told")
+    @Test("changes are made together; one refused change refuses all, and all refusals are reported")
     func together() {
         let good = change([ParameterChange("language", to: "de"), ParameterChange("query", to: "jazz")])
         #expect(good.set == ["language": "de", "query": "jazz"])
@@ -49,13 +49,13 @@ struct ParameterTests {
         #expect(bad.set == ["language": "de"])
         #expect(
             bad.refusals == [
-                ParameterError(name: "language", reason: .fault("has to be one of en, de")),
+                ParameterError(name: "language", reason: .error("has to be one of en, de")),
                 ParameterError(name: "quary", reason: .unknown(["language", "query"])),
-                ParameterError(name: "language", reason: .fault("holds a control character, such as a line break")),
+                ParameterError(name: "language", reason: .error("contains a control character, such as a line break")),
             ])
     }
 
-    @Test("nil sets back to the default")
+    @Test("nil resets to the default")
     func unset() {
         let result = change([ParameterChange("language", to: nil)], from: ["language": "de", "query": "x"])
         #expect(result.set == ["query": "x"])
@@ -63,7 +63,7 @@ struct ParameterTests {
     }
 
     @Test(
-        "what is no text of one line, or too long, is refused whatever the rule",
+        "a value with several lines, or one that is too long, is refused whatever the rule is",
         arguments: [
             "\n", "a\tb", "\u{0}", "\u{7F}", "\u{85}", "\u{2028}", "\u{202E}x", String(repeating: "ä", count: 513),
         ])
@@ -72,7 +72,7 @@ struct ParameterTests {
         #expect(change([ParameterChange("query", to: value)], of: definition).refusals.count == 1)
     }
 
-    @Test("a value of 1,024 bytes fits")
+    @Test("a value of 1,024 bytes is accepted")
     func longest() {
         let definition = Self.definition(Self.url("https://a.example/?q={query}"), [.init("query", default: "")])
         let value = String(repeating: "a", count: ParameterLimits.valueBytes)
@@ -80,7 +80,7 @@ struct ParameterTests {
         #expect(change([ParameterChange("query", to: value + "a")], of: definition).refusals.count == 1)
     }
 
-    @Test("a value that would make another path of the URL is refused", arguments: ["..", ".", ""])
+    @Test("a value that would change the URL's path is refused", arguments: ["..", ".", ""])
     func path(value: String) {
         let definition = Self.definition(
             Self.url("https://a.example/topics/{query}/media"), [.init("query", default: "all")])
@@ -89,12 +89,12 @@ struct ParameterTests {
             result.refusals == [
                 ParameterError(
                     name: "query",
-                    reason: .fault("would make a part of the URL's path empty, '.' or '..', which is another path"))
+                    reason: .error("would make a segment of the URL's path empty, '.' or '..', which is another path"))
             ])
         #expect(change([ParameterChange("query", to: "a/../b")], of: definition).refusals == [])
     }
 
-    @Test("in a branch's URL the item's places count as filled, and the parameters' are looked at")
+    @Test("in a branch's URL the item's placeholders count as filled, and the parameters' placeholders are checked")
     func branch() {
         var tree = Self.definition(Self.url("https://a.example/list"), [.init("query", default: "all")])
         tree.stage.each = EachDefinition(as: "topic", StageDefinition(Self.url("https://a.example/{topic.id}/{query}")))
@@ -102,23 +102,23 @@ struct ParameterTests {
         #expect(change([ParameterChange("query", to: "x")], of: tree).refusals == [])
     }
 
-    @Test("values that fit alone and together make the URL too long are refused")
+    @Test("values that are valid alone and together make the URL too long are refused")
     func tooLong() {
         let names = (0..<8).map { "p\($0)" }
         let definition = Self.definition(
             Self.url("https://a.example/?\(names.map { "{\($0)}" }.joined())"), names.map { .init($0, default: "") })
         let value = String(repeating: "a", count: 1000)
         let result = change(names.map { ParameterChange($0, to: value) }, of: definition)
-        #expect(result.refusals.map(\.reason) == [.fault("would make the URL longer than 8000 bytes")])
+        #expect(result.refusals.map(\.reason) == [.error("would make the URL longer than 8000 bytes")])
     }
 
-    @Test("of a secret's choices none is told")
+    @Test("the choices of a secret are not shown")
     func secret() {
         let parameter = ParameterDefinition("api-key", default: "one", rule: .choices(["one", "two"]))
-        #expect(parameter.fault(of: "three") == "is none of its choices")
+        #expect(parameter.error(of: "three") == "is not one of its choices")
     }
 
-    @Test("what is remembered and does not hold any more is left out")
+    @Test("stored values that are not valid any more are dropped")
     func remembered() {
         let settings = ParameterSettings(
             remembered: ["language": "fr", "query": "jazz", "gone": "x"], for: Self.home)
@@ -129,7 +129,7 @@ struct ParameterTests {
 
     // MARK: Filling
 
-    @Test("in a URL values are percent-encoded, so that none leaves its place")
+    @Test("in a URL values are percent-encoded, so they cannot change its structure")
     func filledURL() throws {
         let values = ParameterValues(["language": "de", "query": "a&x=1#/../?\u{E4}"])
         #expect(
@@ -141,7 +141,7 @@ struct ParameterTests {
     }
 
     @Test(
-        "in an argument of a command values stand as they are, in one argument; other braces stay",
+        "in an argument of a command values are inserted unchanged, in one argument; other braces stay",
         arguments: [
             ("--lang={language}", "--lang=de"), ("{query}", "a b; $(x) {language} \"'"), ("{print $1}", "{print $1}"),
             ("{unknown}", "{unknown}"), ("{language", "{language"), ("}{language}{", "}de{"),
@@ -155,16 +155,16 @@ struct ParameterTests {
                 == .command(["/bin/{language}", expected]))
     }
 
-    @Test("a copy made with other values is another copy for the origin; with the same it is not")
+    @Test("a copy with other values has another binding; with the same values it has the same")
     func binding() {
         func binding(_ values: [String: String]) -> String {
             Self.home.validatorBinding(with: ParameterValues(values))
         }
         #expect(binding(["language": "de", "query": "a"]) != binding(["language": "de", "query": "b"]))
-        // A parameter that the source does not hold makes no other copy.
+        // A parameter that the source does not use makes no other copy.
         #expect(
             binding(["language": "de", "query": "a"]) == binding(["language": "de", "query": "a", "other": "x"]))
-        // In a branch, too, and in the source of its list alone nothing changes.
+        // In a branch the value counts too, but the source of its list does not change.
         var tree = Self.definition(Self.url("https://a.example/list"))
         tree.stage.each = EachDefinition(as: "topic", StageDefinition(Self.url("https://a.example/{topic}?{query}")))
         #expect(

@@ -12,7 +12,7 @@ struct SecretsTests {
             name: "p", source: .http(HTTPSource(url: url, headers: headers, host: "a.example")), cache: cache)
     }
 
-    @Test("a copy is closed to others if it was asked for with a secret, unless its mode is configured")
+    @Test("a copy is closed to other users if a request has a secret, unless its mode is configured")
     func mode() {
         #expect(pipeline().cacheMode == 0o644)
         #expect(pipeline("https://a.example/", [HTTPHeader("Accept", "text/plain")]).cacheMode == 0o644)
@@ -28,7 +28,7 @@ struct SecretsTests {
             PipelineDefinition(name: "c", source: .command(["/x"]), cache: CacheRules(file: "f")).cacheMode == 0o644)
     }
 
-    @Test("what a credential's file has to hold, and where it is named")
+    @Test("the content of a credential's file, and where it is named")
     func needed() {
         let headers = [
             HTTPHeader("X-A", credential: "a"), HTTPHeader.bearer("b"), .basic("c"),
@@ -53,7 +53,7 @@ struct SecretsTests {
             ])
     }
 
-    @Test("what the configuration holds in plain text is known by its name")
+    @Test("secrets in plain text in the configuration are found by their names")
     func plain() {
         let headers = [
             HTTPHeader("Authorization", "Bearer abcdefgh"), HTTPHeader("Accept", "application/json"), .bearer("token"),
@@ -62,7 +62,7 @@ struct SecretsTests {
         #expect(secrets == ["Bearer abcdefgh", "abcdefgh", "01234567", "89"])
     }
 
-    @Test("the binding changes with what decides what the copy is and who reads it, and says nothing of it")
+    @Test("the binding changes with everything that decides what the copy is and who reads it, and does not reveal it")
     func binding() {
         let base = pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", "k3y-k3y-k3y")])
         var others: [PipelineDefinition] = [
@@ -103,7 +103,7 @@ struct SecretsTests {
         #expect(same.validatorBinding() == base.validatorBinding())
     }
 
-    @Test("credentials travel encrypted, or stay on this machine")
+    @Test("credentials are sent encrypted, or stay on this machine")
     func travel() {
         for (url, host, may) in [
             ("https://a.example/", "a.example", true), ("HTTPS://a.example/", "a.example", true),
@@ -115,14 +115,14 @@ struct SecretsTests {
         }
     }
 
-    @Test("what is asked through a socket is on this machine, whatever its host is called")
+    @Test("a source that is fetched through a socket is on this machine, whatever its host is")
     func socket() {
         let source = HTTPSource(url: "http://engine.example/", host: "engine.example", unixSocket: "/run/engine.sock")
         #expect(source.isLocal && source.mayCarryCredentials)
         #expect(!SourceDefinition.http(source).needsNetworkByDefault)
     }
 
-    @Test("the message of a failure loses what must not be shown before anybody is told")
+    @Test("the message of a failure is redacted before it is reported")
     func failure() throws {
         let stage = try Stage(redact: { $0.replacing("s3cret", with: "***") })
         stage.origin.answers(.fails(RunFailure(.refused, "the body said s3cret")))

@@ -2,37 +2,37 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("Places in texts that are no URLs")
+@Suite("Placeholders in texts that are not URLs")
 struct TextTemplateTests {
     private func filled(_ text: String, _ kind: TextTemplate.Kind, _ values: [String: String]) throws -> String {
         try TextTemplate(text, as: kind).filled { values[$0.description] }
     }
 
     @Test(
-        "a place is what looks like one and has a value; all else stays as it is",
+        "a placeholder is text that looks like one and has a value; all other text stays unchanged",
         arguments: [
             ("{a}", "1"), ("x{a}y{a}", "x1y1"), ("{ a }", "{ a }"), ("{a", "{a"), ("a}", "a}"), ("{}", "{}"),
             ("{b}", "{b}"), ("{b.c}", "2"), ("{{a}}", "{1}"), ("{x{a}", "{x1"), ("{print $1}", "{print $1}"), ("", ""),
         ])
-    func places(text: String, expected: String) throws {
+    func placeholders(text: String, expected: String) throws {
         #expect(try filled(text, .argument, ["a": "1", "b.c": "2"]) == expected)
     }
 
-    @Test("a value within a JSON string stays in it, whatever it holds")
+    @Test("a value within a JSON string stays in the string, whatever it contains")
     func jsonString() throws {
         let value = "\"}, \\ \n\u{0} \u{7f} é {a}"
         #expect(
             try filled(#"{"q": "x {a}"}"#, .json, ["a": value])
                 == #"{"q": "x \"}, \\ \u000a\u0000 \u007f é {a}"}"#)
-        // A quotation mark that is escaped ends nothing.
+        // An escaped quotation mark ends nothing.
         #expect(try filled(#"["\"{a}", {a}]"#, .json, ["a": "1"]) == #"["\"1", 1]"#)
         #expect(try filled(#"["\\", {a}]"#, .json, ["a": "1"]) == #"["\\", 1]"#)
     }
 
-    @Test("a quotation mark, a backslash or a brace is one whatever accent stands on it")
+    @Test("a quotation mark, a backslash or a brace keeps its meaning with any combining accent")
     func combining() throws {
         let accent = "\u{301}"
-        // As a character of its own the mark would end no string: what comes after would count as the other thing.
+        // As a separate character the mark would end no string, and the text after it would be misread.
         let text = "{\"a\": \"\(accent){a}\", \"b\": {b}}"
         #expect(
             try filled(text, .json, ["a": "\"x", "b": "1"]) == "{\"a\": \"\(accent)\\\"x\", \"b\": 1}")
@@ -57,7 +57,7 @@ struct TextTemplateTests {
         }
     }
 
-    @Test("a header stays one line of ASCII, and no longer than it may be")
+    @Test("a header field stays one line of ASCII, within its length limit")
     func header() throws {
         #expect(try filled("a {a}", .header, ["a": "x; y=\"z\" ~"]) == "a x; y=\"z\" ~")
         for value in ["a\r\nX: 1", "\n", "\u{0}", "\t", "\u{7f}", "é"] {
@@ -72,7 +72,7 @@ struct TextTemplateTests {
         }
     }
 
-    @Test("a form's field stays one, and a body no longer than it may be")
+    @Test("a form's field stays one field, and a body stays within its length limit")
     func form() throws {
         #expect(try filled("q={a}&n=1", .form, ["a": "a&n=2 +é"]) == "q=a%26n%3D2%20%2B%C3%A9&n=1")
         let most = String(repeating: "x", count: TextTemplate.maximumBodyLength)
@@ -82,7 +82,7 @@ struct TextTemplateTests {
         }
     }
 
-    @Test("what a value becomes is known of JSON and of forms")
+    @Test("the kind of a body is known for JSON and for forms")
     func kinds() {
         typealias Kind = TextTemplate.Kind
         for type in ["application/json", "Application/JSON; charset=utf-8", "application/graphql+json", "text/json"] {
@@ -94,13 +94,13 @@ struct TextTemplateTests {
         }
     }
 
-    @Test("a source's places are those of its URL, header fields and body, and each is filled in its own way")
+    @Test("a source's placeholders are those of its URL, header fields and body, and each is encoded for its text")
     func source() throws {
         let source = SourceDefinition.http(
             HTTPSource(
                 url: "https://a.example/{a}", headers: [HTTPHeader("X", "{b}"), .bearer("token")], host: "a.example",
                 method: .post(body: #"{"c": "{c.d}"}"#, contentType: "application/json")))
-        #expect(source.places.map(\.description) == ["a", "b", "c.d"])
+        #expect(source.placeholders.map(\.description) == ["a", "b", "c.d"])
         let values = ["a": "/", "b": "x y", "c.d": "\""]
         let expected = SourceDefinition.http(
             HTTPSource(
@@ -109,17 +109,17 @@ struct TextTemplateTests {
         #expect(try source.filled { values[$0.description] } == expected)
     }
 
-    @Test("a parameter whose value does not fit its place is named, with what would")
-    func faults() {
+    @Test("an error names the parameter whose value is invalid, and the effect")
+    func errors() {
         let source = SourceDefinition.http(
             HTTPSource(
                 url: "https://a.example/", headers: [HTTPHeader("X", "{b}")], host: "a.example",
                 method: .post(body: "[{c}, {item.x}]", contentType: "application/json")))
-        func fault(_ values: [String: String]) -> String? {
-            source.fault(with: ParameterValues(values)).map { "\($0.parameter ?? "") \($0.fault)" }
+        func error(_ values: [String: String]) -> String? {
+            source.error(with: ParameterValues(values)).map { "\($0.parameter ?? "") \($0.error)" }
         }
-        #expect(fault(["b": "x", "c": "1"]) == nil)
-        #expect(fault(["b": "\u{e9}", "c": "1"])?.hasPrefix("b cannot stand in the header 'X'") == true)
-        #expect(fault(["b": "x", "c": "y"])?.hasPrefix("c stands in the body outside of quotation marks") == true)
+        #expect(error(["b": "x", "c": "1"]) == nil)
+        #expect(error(["b": "\u{e9}", "c": "1"])?.hasPrefix("b cannot stand in the header 'X'") == true)
+        #expect(error(["b": "x", "c": "y"])?.hasPrefix("c stands in the body outside of quotation marks") == true)
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("A URL with places for values")
+@Suite("A URL with placeholders")
 struct URLTemplateTests {
     private let topics = "https://api.example.com/topics/{topic.id}/media?lang={language}&q={query}"
 
@@ -10,16 +10,16 @@ struct URLTemplateTests {
         try URLTemplate(text).url { values[$0.description] }
     }
 
-    @Test("has them in their order, with the way into a value")
-    func places() throws {
+    @Test("has its placeholders in order, with the paths into their values")
+    func placeholders() throws {
         #expect(
-            try URLTemplate(topics).places == [
+            try URLTemplate(topics).placeholders == [
                 .init("topic", path: ["id"]), .init("language"), .init("query"),
             ])
-        #expect(try URLTemplate("https://a.example/").places.isEmpty)
+        #expect(try URLTemplate("https://a.example/").placeholders.isEmpty)
     }
 
-    @Test("keeps each value in its place, whatever is in it")
+    @Test("keeps each value within its placeholder, whatever the value contains")
     func encoded() throws {
         let values = ["topic.id": "a/b?c#d", "language": "de&x=1", "query": "jazz ü\n%{}"]
         #expect(
@@ -30,7 +30,7 @@ struct URLTemplateTests {
         #expect(try url("https://a.example/?q={q}", ["q": ".."]) == "https://a.example/?q=..")
     }
 
-    @Test("refuses a value that would make another path", arguments: ["", ".", ".."])
+    @Test("refuses a value that would change the path", arguments: ["", ".", ".."])
     func segments(_ value: String) throws {
         for text in ["https://a.example/{a}", "https://a.example/x/{a}/y", "https://a.example/{a}?b=c"] {
             #expect(throws: URLTemplate.ValidationError.notASegment(.init("a"), value)) { try url(text, ["a": value]) }
@@ -42,8 +42,8 @@ struct URLTemplateTests {
         #expect(try url("https://a.example/{a}", ["a": "..."]) == "https://a.example/...")
     }
 
-    @Test("has none where it would decide who is asked, and none without a name")
-    func faults() {
+    @Test("has no placeholder before its path, and none without a name")
+    func errors() {
         let host = URLTemplate.ValidationError.beforePath(.init("host"))
         for text in ["https://{host}/", "{host}://a.example/", "https://a.{host}", "{host}"] {
             #expect(throws: host) { try URLTemplate(text) }
@@ -58,7 +58,7 @@ struct URLTemplateTests {
         }
     }
 
-    @Test("says which value is missing, and when the URL grows too long")
+    @Test("reports a missing value, and a URL that is too long")
     func values() throws {
         #expect(throws: URLTemplate.ValidationError.missing(.init("topic", path: ["id"]))) { try url(topics, [:]) }
         let room = URLTemplate.maximumLength - "https://a.example/".utf8.count

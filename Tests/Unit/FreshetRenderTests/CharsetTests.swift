@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct CharsetTests {
     @Test(
-        "the locale says which characters there are, and where none is named they are UTF-8",
+        "the locale decides the characters, and without a locale they are UTF-8",
         arguments: [
             ([:], .unicode), (["LANG": "C.UTF-8"], .unicode), (["LANG": "de_DE.utf8"], .unicode),
             (["LANG": "C"], .ascii), (["LANG": "fr_FR.UTF-8@euro"], .unicode), (["LC_CTYPE": "UTF-8"], .unicode),
@@ -16,7 +16,7 @@ import Testing
         #expect(Charset.choose(environment: environment) == expected)
     }
 
-    @Test("what is not ASCII gets a likeness, or as many question marks as it takes columns")
+    @Test("other characters become similar ASCII characters, or question marks of the same width")
     func likeness() {
         #expect(Charset.ascii.text("● jwks – 85 µs…") == "* jwks - 85 us...")
         #expect(Charset.ascii.text("Ü世") == "???")
@@ -24,7 +24,7 @@ import Testing
         #expect(Charset.unicode.text("● Ü") == "● Ü")
     }
 
-    @Test("a table of ASCII stays a table")
+    @Test("a table in ASCII stays aligned")
     func table() {
         let table = Table(
             columns: [.init("NAME", shrinksTo: 6), .init("X")], rows: [["äöü", "1"], ["a-long-name", "2"]])
@@ -33,7 +33,7 @@ import Testing
         #expect(table.lines(width: 10, legend: false, palette: Palette(isColourful: false))[1] == "a-long-… 2")
     }
 
-    @Test("what is cut to less than an ellipsis takes has none")
+    @Test("a text that is shorter than an ellipsis is cut without one")
     func narrow() {
         #expect(DisplayText.truncated("abcdef", to: 3, ellipsis: "...") == "abc")
         #expect(DisplayText.truncated("abcdef", to: 4, ellipsis: "...") == "a...")

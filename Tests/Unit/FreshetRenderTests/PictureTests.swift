@@ -3,7 +3,7 @@ import Testing
 @testable import FreshetRender
 
 @Suite struct CanvasTests {
-    @Test("what is drawn becomes lines without space at their ends, in runs of one colour")
+    @Test("a canvas becomes lines without trailing spaces, with one sequence for each colour")
     func lines() {
         var canvas = TextCanvas(columns: 10)
         canvas.put("ab", row: 0, column: 0, .good)
@@ -13,7 +13,7 @@ import Testing
         #expect(canvas.lines(Palette(isColourful: true)) == ["\u{1B}[0;1;32mab   c\u{1B}[0m", "", " d"])
     }
 
-    @Test("nothing is drawn beyond the edges, and a wide character is there as a whole or not at all")
+    @Test("nothing is drawn beyond the edges, and a wide character is drawn completely or not at all")
     func edges() {
         var canvas = TextCanvas(columns: 4)
         canvas.put("a漢漢", row: 0, column: 0)
@@ -26,7 +26,7 @@ import Testing
 @Suite struct AxisTests {
     private let minute: Int64 = 60_000_000
 
-    @Test("ticks are round by the clock on the wall, and as many as there is room for")
+    @Test("ticks are round in local time, and as many as fit")
     func ticks() {
         // 00:07 to 01:07 in a zone half an hour east.
         let axis = TimeAxis(from: 7 * minute, to: 67 * minute, most: 5) { _ in 1_800 }
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "ticks are round also after the clocks are put forward or back, and go on",
+        "ticks are round also after a change of the clocks",
         arguments: [
             // From 2026-03-28 00:00 by the clock.
             (1_774_652_400, 3 * 86_400, 3, ["Mar 28", "Mar 29", "Mar 30"]),
@@ -61,7 +61,7 @@ import Testing
         #expect(axis.ticks.allSatisfy { $0.at >= first * 1_000_000 })
     }
 
-    @Test("midnight has its date, and less than a minute its seconds")
+    @Test("midnight is labelled with the date, and short steps with seconds")
     func labels() {
         let day = 86_400_000_000 as Int64
         #expect(
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "where a picture begins is round by the clock on the wall, and not long before what it shows",
+        "a picture begins at a round local time, not long before its first event",
         arguments: [
             (66 * 1_000_000, 10 * 1_000_000), (10 * 60_000_000, 60_000_000), (3_600_000_000, 600_000_000),
             (5_000_000, 500_000), (0, 1_000),
@@ -92,7 +92,7 @@ import Testing
 }
 
 @Suite struct CalendarTests {
-    @Test("a date and its instant are each other's, for each day of 800 years")
+    @Test("a date converts to its instant and back, for each day of 800 years")
     func dates() {
         for day in stride(from: Int64(-146_097), to: 146_097, by: 1) {
             let instant = day * 86_400_000_000
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(
-        "days that there are not have no instant",
+        "impossible days have no instant",
         arguments: [(2026, 2, 29), (1900, 2, 29), (2026, 4, 31), (2026, 0, 1)])
     func none(year: Int64, month: Int64, day: Int64) {
         #expect(TimeText.instant(year: year, month: month, day: day, seconds: 0) == nil)
@@ -120,7 +120,7 @@ import Testing
 }
 
 @Suite struct SVGTests {
-    @Test("what has a meaning in XML is escaped, and what it cannot hold is spelled out")
+    @Test("special characters of XML are escaped, and impossible ones are spelled out")
     func escaped() {
         #expect(SVGWriter.escaped("a<b>&\"c\"\u{0}\u{FFFF}") == "a&lt;b&gt;&amp;&quot;c&quot;\\u{0}\\u{ffff}")
     }

@@ -5,7 +5,7 @@ private let second: Int64 = 1_000_000
 
 @Suite struct ProgressBarTests {
     @Test(
-        "a bar is as full as the work is done, and never wider than it may be",
+        "a bar shows the fraction, and never exceeds its width",
         arguments: [
             (0, "[>       ]"), (0.5, "[====>   ]"), (0.999, "[=======>]"), (1, "[========]"), (7, "[========]"),
             (-1, "[>       ]"),
@@ -14,7 +14,7 @@ private let second: Int64 = 1_000_000
         #expect(ProgressBar.text(fraction, columns: 10) == expected)
     }
 
-    @Test("a bar without room is a bar")
+    @Test("a bar has a least width")
     func narrow() {
         #expect(ProgressBar.text(0.5, columns: 0) == "[>]")
     }
@@ -22,7 +22,7 @@ private let second: Int64 = 1_000_000
 
 @Suite struct WrappedTextTests {
     @Test(
-        "a text is broken at spaces, a longer word stays whole, and spaces within a line stay",
+        "a text is wrapped at spaces, a longer word stays complete, and spaces within a line stay",
         arguments: [
             ("", []), ("one", ["one"]), ("one two", ["one two"]), ("one two three", ["one two", "three"]),
             ("a b c d e f", ["a b c d", "e f"]), ("a/very/long/path is", ["a/very/long/path", "is"]),
@@ -38,7 +38,7 @@ private let second: Int64 = 1_000_000
 
 @Suite struct TimeTextTests {
     @Test(
-        "distances in time read as systemctl's",
+        "distances in time have the format of systemctl",
         arguments: [
             (0, "now"), (-1, "now"), (999_999, "now"), (second, "in 1s"), (-second, "1s ago"),
             (-182 * second, "3min 2s ago"), (-180 * second, "3min ago"), (-3_600 * second, "1h ago"),
@@ -51,7 +51,7 @@ private let second: Int64 = 1_000_000
         #expect(TimeText.relative(now + distance, now: now) == expected)
     }
 
-    @Test("any numbers are survived")
+    @Test("extreme numbers are formatted without a trap")
     func extremes() {
         for instant in [Int64.min, -1, 0, .max] {
             for now in [Int64.min, 0, .max] { #expect(!TimeText.relative(instant, now: now).isEmpty) }
@@ -125,7 +125,7 @@ private let second: Int64 = 1_000_000
         #expect(DisplayText.truncated("abc", to: 0) == "")
     }
 
-    @Test("what would steer a terminal is shown instead of done")
+    @Test("control characters are escaped")
     func harmless() {
         #expect(DisplayText.harmless("eth0\u{1B}[2J\n\u{202E}x") == "eth0\\u{1b}[2J\\u{a}\\u{202e}x")
         #expect(DisplayText.harmless("änd 日本") == "änd 日本")
@@ -134,7 +134,7 @@ private let second: Int64 = 1_000_000
 
 @Suite struct PaletteTests {
     @Test(
-        "colours are for terminals, unless the environment says otherwise",
+        "only terminals get colours, unless the environment decides otherwise",
         arguments: [
             ([:], true, true), ([:], false, false), (["NO_COLOR": "1"], true, false), (["NO_COLOR": ""], true, true),
             (["TERM": "dumb"], true, false), (["SYSTEMD_COLORS": "1", "NO_COLOR": "1"], false, true),
@@ -145,7 +145,7 @@ private let second: Int64 = 1_000_000
         #expect(Palette.choose(environment: environment, isTerminal: isTerminal).isColourful == expected)
     }
 
-    @Test("without colours a text stays as it is")
+    @Test("without colours a text stays unchanged")
     func paint() {
         #expect(Palette(isColourful: false).paint("x", .bad) == "x")
         #expect(Palette(isColourful: true).paint("x", .bad) == "\u{1B}[0;1;31mx\u{1B}[0m")
@@ -162,7 +162,7 @@ private let second: Int64 = 1_000_000
         ])
     private let plain = Palette(isColourful: false)
 
-    @Test("columns are aligned, and lines end without space")
+    @Test("columns are aligned, and lines have no trailing spaces")
     func alignment() {
         #expect(
             table.lines(width: nil, legend: true, palette: plain) == [
@@ -172,13 +172,13 @@ private let second: Int64 = 1_000_000
             ])
     }
 
-    @Test("without a legend the titles and their widths are gone")
+    @Test("without a legend, titles take no width")
     func noLegend() {
         let table = Table(columns: [.init("LONG TITLE"), .init("B")], rows: [["a", "b"]])
         #expect(table.lines(width: nil, legend: false, palette: plain) == ["a b"])
     }
 
-    @Test("a narrow terminal cuts what may shrink, down to its least width")
+    @Test("on a narrow terminal columns shrink, down to their least width")
     func narrow() {
         #expect(table.lines(width: 24, legend: false, palette: plain).first == "jwks 1.2 KiB https://id…")
         #expect(table.lines(width: 5, legend: false, palette: plain).first == "jwks 1.2 KiB https…")

@@ -15,7 +15,7 @@ struct AccumulateLatestManyTests {
         #expect(arrays == [Array(0..<count)])
     }
 
-    @Test("100,000 branches are let go of, cancelled and failed at once without trouble")
+    @Test("100,000 branches can be released, cancelled and failed at the same time")
     func manyBranchesEndAtOnce() async throws {
         struct ValidationError: Error {}
         let count = 100_000 / sanitizerDivisor
@@ -27,7 +27,7 @@ struct AccumulateLatestManyTests {
             })
         let branches = Array(repeating: silent, count: count)
         do {
-            // Never pulled.
+            // Never read.
             let iterator = accumulateLatestMany(branches).makeAsyncIterator()
             withExtendedLifetime(iterator) {}
         }
@@ -40,7 +40,7 @@ struct AccumulateLatestManyTests {
         #expect(await eventually { gate.readerCount == 0 })
     }
 
-    @Test("how many jobs an element takes does not depend on the number of branches", arguments: [1, 10_000])
+    @Test("the number of jobs for an element does not depend on the number of branches", arguments: [1, 10_000])
     func jobsPerElement(_ count: Int) throws {
         let executor = SerialTestExecutor()
         let sources = (0..<count).map { _ in CurrentValue(0) }
@@ -60,7 +60,7 @@ struct AccumulateLatestManyTests {
         #expect(sources.allSatisfy { $0.readerCount == 0 })
     }
 
-    @Test("the array is copied only if the consumer still holds the last one")
+    @Test("the array is copied only if the consumer still holds the previous one")
     func copies() throws {
         let values = (0..<100).map { _ in CurrentValue(0) }
         let (kept, released) = try SerialTestExecutor().run {
@@ -82,7 +82,7 @@ struct AccumulateLatestManyTests {
         #expect(kept == 10)
     }
 
-    @Test("a branch that never suspends starves none, and is not read while its array waits")
+    @Test("a branch that never suspends starves no other, and is not read while its array waits")
     func neverSuspends() throws {
         let executor = SerialTestExecutor()
         let reads = Counter()
@@ -96,24 +96,24 @@ struct AccumulateLatestManyTests {
                 return await iterator.next(isolation: nil).map { -1 }
             })
         let box = Handed(accumulateLatestMany([quick, slow]).makeAsyncIterator())
-        let ask: @Sendable () async throws -> [Int]? = {
+        let request: @Sendable () async throws -> [Int]? = {
             guard var iterator = box.take() else { return nil }
             let array = try await iterator.next(isolation: nil)
             box.put(iterator)
             return array
         }
-        // The quick one is read on and on until the slow one has its turn.
-        let task = Task(executorPreference: executor) { try await ask() }
+        // The fast branch is read continuously until the slow one runs.
+        let task = Task(executorPreference: executor) { try await request() }
         #expect(throws: LivelockError.self) { try executor.runUntilIdle(jobLimit: 1_000) }
         source.fire()
         let first = try #require(try executor.run { try await task.value })
         #expect(first[1] == -1)
-        // One array and one element ahead; no more while nobody asks.
+        // One array and one element ahead; no more without a waiting next().
         let read = reads.value
         #expect(read <= first[0] + 1)
         try executor.runUntilIdle()
         #expect(reads.value == read)
-        #expect(try executor.run(ask) == [first[0] + 1, -1])
+        #expect(try executor.run(request) == [first[0] + 1, -1])
         _ = box.take()
         try executor.runUntilIdle()
         #expect(source.fire() <= 1)

@@ -1,7 +1,7 @@
 import FreshetSignals
 import Testing
 
-@Suite("Cancelled at any suspension point an operator leaves nothing behind")
+@Suite("An operator that is cancelled at any suspension point leaves nothing behind")
 struct CancellationTests {
     @Test("publishAndRepeat")
     func publish() {
@@ -26,7 +26,7 @@ struct CancellationTests {
         #expect(jobs > 15)
     }
 
-    @Test("merge of one that fails")
+    @Test("merge of a failing sequence")
     func mergedFailure() {
         cancellationSweep(
             of: {
@@ -137,7 +137,7 @@ struct CancellationTests {
             ])
     }
 
-    @Test("the sweep itself sees what is left behind")
+    @Test("the sweep itself detects leaks")
     func sweep() {
         let kept = Lock<[Token]>([])
         withKnownIssue {

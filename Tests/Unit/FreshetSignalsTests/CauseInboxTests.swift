@@ -7,14 +7,14 @@ import Testing
 struct CauseInboxTests {
     let executor = SerialTestExecutor()
 
-    /// What one task takes from an inbox, each time as the keys that it was given.
+    /// The keys that one task takes from an inbox, in the groups in which it got them.
     private final class Taken: Sendable {
         let keys = Lock<[[CauseInbox.Key]]>([])
         let isOver = Lock(false)
         var all: [[CauseInbox.Key]] { keys.withLock { $0 } }
     }
 
-    private func listen(_ inbox: CauseInbox) -> (Taken, Task<Void, Never>) {
+    private func startTask(_ inbox: CauseInbox) -> (Taken, Task<Void, Never>) {
         let taken = Taken()
         let task = Task(executorPreference: executor) {
             while let keys = await inbox.next() { taken.keys.withLock { $0.append(keys) } }
@@ -23,13 +23,13 @@ struct CauseInboxTests {
         return (taken, task)
     }
 
-    @Test("one task hears of many signals, and takes the causes of each by itself")
+    @Test("one task receives many signals, and takes the causes of each separately")
     func many() throws {
         let inbox = CauseInbox()
         let (a, b, c) = (SignalSource("a"), SignalSource("b"), SignalSource("c"))
         let first = inbox.subscribe(to: .merge(a.signal, b.signal), as: 1)
         let second = inbox.subscribe(to: .merge(b.signal, c.signal), as: 2)
-        let (taken, task) = listen(inbox)
+        let (taken, task) = startTask(inbox)
         try executor.runUntilIdle()
         b.fire()
         a.fire()
@@ -49,13 +49,13 @@ struct CauseInboxTests {
         try executor.runUntilIdle()
     }
 
-    @Test("a key is there once until its causes are taken, however often its sources fire")
+    @Test("a key is in the inbox once until its causes are taken, however often its sources fire")
     func bounded() throws {
         let inbox = CauseInbox()
         let source = SignalSource("a")
         let subscription = inbox.subscribe(to: .merge(source.signal, source.signal), as: 7)
         for _ in 0..<1000 { source.fire() }
-        let (taken, task) = listen(inbox)
+        let (taken, task) = startTask(inbox)
         try executor.runUntilIdle()
         for _ in 0..<1000 { source.fire() }
         try executor.runUntilIdle()
@@ -65,14 +65,14 @@ struct CauseInboxTests {
         try executor.runUntilIdle()
     }
 
-    @Test("what fires before anybody asks is kept; what fired before the subscription is not heard")
+    @Test("firings before the first next() are kept; firings before the subscription are not received")
     func early() throws {
         let inbox = CauseInbox()
         let source = SignalSource("a")
         source.fire()
         let subscription = inbox.subscribe(to: source.signal, as: 1)
         source.fire()
-        let (taken, task) = listen(inbox)
+        let (taken, task) = startTask(inbox)
         try executor.runUntilIdle()
         #expect(taken.all == [[1]])
         #expect(subscription.take().first?.first.number == 2)
@@ -91,7 +91,7 @@ struct CauseInboxTests {
         #expect(source.fire() == 0)
     }
 
-    @Test("a source that finishes leaves what is pending, and the others")
+    @Test("a source that finishes leaves pending firings, and other sources")
     func finished() {
         let inbox = CauseInbox()
         let (a, b) = (SignalSource("a"), SignalSource("b"))
@@ -102,10 +102,10 @@ struct CauseInboxTests {
         #expect(subscription.take().map(\.first.signal) == ["a", "b"])
     }
 
-    @Test("it can be woken without a signal, and cancellation ends the wait")
+    @Test("an inbox can be woken without a signal, and cancellation ends the wait")
     func woken() throws {
         let inbox = CauseInbox()
-        let (taken, task) = listen(inbox)
+        let (taken, task) = startTask(inbox)
         try executor.runUntilIdle()
         inbox.wake(3)
         inbox.wake(4)

@@ -2,9 +2,8 @@ import FreshetSignals
 import FreshetTestKit
 import Testing
 
-/// Calls as people write them: that this file compiles shows that each finds its overload, with the failure type that
-/// one expects.
-@Suite("The public face of the combining operators")
+/// Typical calls: this file compiles only if each call finds its overload, with the expected failure type.
+@Suite("The public API of the combining operators")
 struct CombiningFaceTests {
     struct NetworkError: Error {}
     static func load() async throws -> [Int] { [1, 2] }
@@ -52,7 +51,7 @@ struct CombiningFaceTests {
         publish(onOutputFrom: value) { try await Self.load() }
     }
 
-    @Test("recipes made of one another")
+    @Test("sequences made of one another")
     func program() throws {
         let (source, value) = (SignalSource("s"), CurrentValue(1))
         source.finish()

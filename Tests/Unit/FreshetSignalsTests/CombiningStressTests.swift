@@ -4,19 +4,19 @@ import Testing
 
 @testable import FreshetSignals
 
-/// Real threads, for what the serial executor cannot show; run them under the thread sanitizer too.
+/// Real threads, for effects that the serial executor cannot show; run them under the thread sanitizer, too.
 @Suite("Combining operators from many threads")
 struct CombiningStressTests {
     static let elementsEach = 1_000
     static let upstreams = 8
 
-    /// Numbers from 0, as fast as they are asked for.
+    /// Numbers from 0, as fast as they are requested.
     func numbers(_ count: Int = elementsEach) -> Emitter<Int, any Error> {
         Emitter(
             Numbers(count: count))
     }
 
-    @Test("merge loses nothing, invents nothing and keeps the order of each")
+    @Test("merge loses nothing, adds nothing and keeps the order of each sequence")
     func merged() async throws {
         let sequences = (0..<Self.upstreams).map { upstream in numbers().map { (upstream, $0) } }
         var next = Array(repeating: 0, count: Self.upstreams)
@@ -27,7 +27,7 @@ struct CombiningStressTests {
         #expect(next == Array(repeating: Self.elementsEach, count: Self.upstreams))
     }
 
-    @Test("accumulateLatestMany changes one place an array from the first whole one on, and ends with the last of each")
+    @Test("accumulateLatestMany changes one element of each array after the first, and ends with the last elements")
     func accumulated() async throws {
         var last: [Int] = []
         for try await array in accumulateLatestMany((0..<Self.upstreams).map { _ in numbers() }) {
@@ -84,7 +84,7 @@ struct CombiningStressTests {
         }
     }
 
-    @Test("all who share one upstream and keep up get all of it, in order")
+    @Test("all subscribers that share one upstream and are fast enough get all elements, in order")
     func shared() async throws {
         let shared = numbers().share(replaying: Self.elementsEach)
         let holder = shared.makeAsyncIterator()
@@ -104,7 +104,7 @@ struct CombiningStressTests {
         withExtendedLifetime(holder) {}
     }
 
-    @Test("cancelled, left and fired at any moment, all operators end and leave nothing behind")
+    @Test("operators that are cancelled, released and fired at any moment end and leave nothing behind")
     func churn() async {
         let (a, b) = (SignalSource("a"), SignalSource("b"))
         let value = CurrentValue(0)
@@ -129,7 +129,7 @@ struct CombiningStressTests {
                 }
             }
         }
-        // A dropped iterator cannot be awaited: its driver is given the time to end.
+        // A dropped iterator cannot be awaited: give its driver time to end.
         #expect(await eventually { a.fire() == 0 && b.fire() == 0 && value.readerCount == 0 })
     }
 

@@ -3,11 +3,11 @@ import Testing
 
 @testable import FreshetSignals
 
-@Suite("What all combining operators have in common")
+@Suite("Common properties of all combining operators")
 struct CombiningTests {
     struct ValidationError: Error {}
 
-    /// Each operator, made of the same two upstreams, as a sequence of nothing but its deliveries.
+    /// Each operator, made of the same two upstreams, as a sequence of its deliveries.
     static let operators: [Operator] = [
         Operator("merge") { a, b in Emitter(merge([a, b])) },
         Operator("combineLatest") { a, b in Emitter(combineLatest(a, b).map { $0.0 }) },
@@ -20,7 +20,7 @@ struct CombiningTests {
         Operator("share") { a, b in Emitter(merge([a, b]).share(replaying: 1)) },
     ]
 
-    /// Without the one that reads on a source for ever, whatever it delivers: what is pending is replaced.
+    /// Without the operator that reads a source continuously: it replaces pending elements.
     static let allButSwitch = operators.filter { $0.testDescription != "switchToLatest" }
 
     struct Operator: Sendable, CustomTestStringConvertible {
@@ -34,12 +34,12 @@ struct CombiningTests {
         }
     }
 
-    /// An emitter of a signal's firings, that may fail in type.
+    /// An emitter of a signal's firings, with a failure type.
     func firings(_ source: SignalSource) -> Emitter<Int, any Error> {
         Emitter(Firings(signal: source.signal))
     }
 
-    @Test("made and never pulled it is subscribed and runs nothing; dropped it is not", arguments: operators)
+    @Test("an iterator is subscribed until it is dropped, and runs nothing before next()", arguments: operators)
     func neverPulled(_ made: Operator) {
         let (a, b) = (SignalSource("a"), SignalSource("b"))
         let log = Log()
@@ -56,7 +56,7 @@ struct CombiningTests {
         #expect(log.entries.isEmpty)
     }
 
-    @Test("two iterations of one value are two, share included once it was left", arguments: operators)
+    @Test("two iterations of one value are separate, also of a share that was left", arguments: operators)
     func twice(_ made: Operator) throws {
         let sequence = made.make(.once { 1 }, .once { 2 })
         let counts = try SerialTestExecutor().run {
@@ -72,7 +72,7 @@ struct CombiningTests {
         #expect(counts[0] == counts[1])
     }
 
-    @Test("a task that is cancelled already starts nothing", arguments: operators)
+    @Test("a task that is already cancelled starts nothing", arguments: operators)
     func cancelledBefore(_ made: Operator) throws {
         let executor = SerialTestExecutor()
         let log = Log()
@@ -99,7 +99,7 @@ struct CombiningTests {
             Steps {
                 guard steps.increment() > 1 else { return 1 }
                 try? await clock.sleep(for: .seconds(1_000))
-                // An unstructured task is not cancelled with the child, as an operation of the system is not.
+                // An unstructured task is not cancelled with the child, like an operation of the system.
                 let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
                 await Task(executorPreference: executor) { for await isOpen in gate where isOpen { break } }.value
                 log.add("clean")
@@ -124,7 +124,7 @@ struct CombiningTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("firing, finishing and cancelling from inside a delivery is no different from outside", arguments: operators)
+    @Test("firing, finishing and cancelling during a delivery work like elsewhere", arguments: operators)
     func insideDelivery(_ made: Operator) throws {
         let (a, b) = (SignalSource("a"), SignalSource("b"))
         let sequence = made.make(firings(a), firings(b))
@@ -156,7 +156,7 @@ struct CombiningTests {
         #expect(a.fire() + b.fire() == 0)
     }
 
-    @Test("an upstream that fails at once fails it once, and nothing stays subscribed", arguments: operators)
+    @Test("an upstream that fails immediately fails the result once, and leaves no subscription", arguments: operators)
     func failsAtOnce(_ made: Operator) throws {
         let source = SignalSource("s")
         let sequence = made.make(.once { throw ValidationError() }, firings(source))
@@ -175,7 +175,7 @@ struct CombiningTests {
         }
     }
 
-    @Test("a signal that fires while it is subscribed is heard as from then on", arguments: allButSwitch)
+    @Test("a signal that fires during the subscription is received from then on", arguments: allButSwitch)
     func firesWhileSubscribed(_ made: Operator) throws {
         let source = SignalSource("s")
         let sequence = made.make(
@@ -227,7 +227,7 @@ struct MergedSignalsTests {
 
 @Suite("One upstream for many subscribers")
 struct ShareTests {
-    @Test("one upstream iteration, made with the first subscriber and asked at the first next()")
+    @Test("the upstream has one iteration, made with the first subscriber and read at the first next()")
     func one() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("s")
@@ -259,19 +259,19 @@ struct ShareTests {
         #expect(source.fire() == 0)
     }
 
-    @Test("an upstream without an end does not run away from its subscribers")
+    @Test("an endless upstream does not run ahead of its subscribers")
     func pace() throws {
         let executor = SerialTestExecutor()
         let reads = Counter()
         let shared = Steps { reads.increment() }.share(replaying: 3)
         let box = Handed(shared.makeAsyncIterator())
-        let ask: @Sendable () async throws -> Int? = {
+        let request: @Sendable () async throws -> Int? = {
             guard var iterator = box.take() else { return nil }
             defer { box.put(iterator) }
             return try await iterator.next(isolation: nil)
         }
         for number in 1...5 {
-            #expect(try executor.run(ask) == number)
+            #expect(try executor.run(request) == number)
             #expect(reads.value == number)
         }
         _ = box.take()
@@ -279,7 +279,7 @@ struct ShareTests {
         #expect(reads.value <= 6)
     }
 
-    @Test("the next upstream iteration starts when the one before it has cleaned up")
+    @Test("the next upstream iteration starts when the previous one has cleaned up")
     func restart() throws {
         let executor = SerialTestExecutor()
         let (log, gate, clock) = (Log(), CurrentValue(false), ManualClock())
@@ -312,7 +312,7 @@ struct ShareTests {
         try executor.run { try await second.value }
     }
 
-    @Test("one for ever lets go of the upstream with the last copy of it")
+    @Test("a share for ever releases the upstream with its last copy")
     func released() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("s")
@@ -324,7 +324,7 @@ struct ShareTests {
             try executor.runUntilIdle()
             source.fire()
             try executor.run { await task.value }
-            #expect(source.fire() == 1, "nobody listens to it, but it is kept")
+            #expect(source.fire() == 1, "it has no subscriber, but it is kept")
             withExtendedLifetime(shared) {}
         }
         try executor.runUntilIdle()
@@ -332,7 +332,7 @@ struct ShareTests {
     }
 }
 
-/// A signal as numbers that may fail in type.
+/// A signal as numbers, with a failure type.
 private struct Firings: AsyncSequence, Sendable {
     typealias Element = Int
     typealias Failure = any Error
@@ -359,7 +359,7 @@ private struct Firings: AsyncSequence, Sendable {
     }
 }
 
-/// A sequence that logs when it is asked.
+/// A sequence that logs each call of `next()`.
 private struct Logged<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     typealias Element = Base.Element
     typealias Failure = Base.Failure

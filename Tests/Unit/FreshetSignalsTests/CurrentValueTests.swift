@@ -32,7 +32,7 @@ struct CurrentValueTests {
         #expect(seen == ["b"])
     }
 
-    @Test("equal values are delivered; copies of an iterator share what was seen")
+    @Test("equal values are delivered; copies of an iterator share their state")
     func equalValues() throws {
         let current = CurrentValue(1)
         try SerialTestExecutor().run {
@@ -47,33 +47,33 @@ struct CurrentValueTests {
         }
     }
 
-    @Test("a cancelled next() takes nothing and leaves the subscription; with the iterator it ends")
+    @Test("a cancelled next() takes nothing and leaves the subscription, which ends with the iterator")
     func cancellation() throws {
         let executor = SerialTestExecutor()
         let current = CurrentValue(1)
         let box = Handed(current.makeAsyncIterator())
-        let ask: @Sendable () async -> Int? = {
+        let request: @Sendable () async -> Int? = {
             guard var iterator = box.take() else { return nil }
             let value = await iterator.next()
             box.put(iterator)
             return value
         }
-        let early = Task(executorPreference: executor) { await ask() }
+        let early = Task(executorPreference: executor) { await request() }
         early.cancel()
         #expect(try executor.run { await early.value } == nil)
-        #expect(try executor.run { await ask() } == 1)
+        #expect(try executor.run { await request() } == 1)
 
-        let asleep = Task(executorPreference: executor) { await ask() }
+        let asleep = Task(executorPreference: executor) { await request() }
         try executor.runUntilIdle()
         asleep.cancel()
         #expect(try executor.run { await asleep.value } == nil)
 
-        let woken = Task(executorPreference: executor) { await ask() }
+        let woken = Task(executorPreference: executor) { await request() }
         try executor.runUntilIdle()
         current.value = 2
         woken.cancel()
         #expect(try executor.run { await woken.value } == nil)
-        #expect(try executor.run { await ask() } == 2)
+        #expect(try executor.run { await request() } == 2)
 
         #expect(current.readerCount == 1)
         _ = box.take()
@@ -115,7 +115,7 @@ struct EmitterTests {
         #expect(values == [1, 2])
     }
 
-    @Test("once throws what the load throws, and then ends")
+    @Test("once throws the error of the load, and then ends")
     func fails() throws {
         let emitter = Emitter<Int, ValidationError>.once { () throws(ValidationError) in throw ValidationError() }
         try SerialTestExecutor().run {
@@ -131,7 +131,7 @@ struct EmitterTests {
         }
     }
 
-    @Test("cancelled, once ends without an element or an error, and before its load it does not load")
+    @Test("a cancelled once ends without an element or an error, and does not start its load")
     func cancelled() throws {
         let executor = SerialTestExecutor()
         let clock = ManualClock()

@@ -2,9 +2,8 @@ import FreshetSignals
 import FreshetTestKit
 import Testing
 
-/// Calls as people write them: that this file compiles shows that each finds its overload, with the failure type that
-/// one expects.
-@Suite("The public face")
+/// Typical calls: this file compiles only if each call finds its overload, with the expected failure type.
+@Suite("The public API")
 struct FaceTests {
     struct NetworkError: Error {}
     static func load() async throws -> [Int] { [1, 2] }
@@ -40,7 +39,7 @@ struct FaceTests {
         publish(onOutputFrom: signal.coalesced()) { Emitter<Int, Never>.once { 1 } }
     }
 
-    @Test("one signal, its views and its recipes in one program")
+    @Test("one signal, its views and its sequences in one program")
     func program() throws {
         let source = SignalSource("s")
         let trigger = Trigger()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetSignals
 
-@Suite("The way of elements from a driver to next(), event by event")
+@Suite("The hand-over of elements from a driver to next(), event by event")
 struct HandoffStateMachineTests {
     struct ValidationError: Error, Equatable {}
     typealias Machine = HandoffStateMachine<Int, ValidationError, String, String>
@@ -11,7 +11,7 @@ struct HandoffStateMachineTests {
     func running() -> (Machine, Machine.Round) {
         var machine = Machine()
         machine.arrive()
-        #expect(machine.ask().text == "start")
+        #expect(machine.request().text == "start")
         let round = machine.beginRound().round
         return (machine, round)
     }
@@ -20,42 +20,42 @@ struct HandoffStateMachineTests {
     func start() {
         var machine = Machine()
         machine.arrive()
-        #expect(machine.ask().text == "start")
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "start")
+        #expect(machine.request().text == "sleep")
         #expect(machine.sleep("consumer") == nil)
     }
 
-    @Test("an offer wakes the consumer, which takes it and frees the producer")
+    @Test("an offer wakes the consumer, which takes it and releases the producer")
     func offer() {
         var (machine, round) = running()
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.offer(1, in: round, by: "p").text == "hold, wake consumer")
         #expect(machine.offer(2, in: round, by: "q").text == "hold")
-        #expect(machine.ask().text == "deliver 1 of p")
+        #expect(machine.request().text == "deliver 1 of p")
         machine.arrive()
-        #expect(machine.ask().text == "deliver 2 of q")
+        #expect(machine.request().text == "deliver 2 of q")
         machine.arrive()
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
     }
 
-    @Test("an offer between asking and falling asleep keeps the consumer awake")
+    @Test("an offer between the request and the sleep keeps the consumer awake")
     func offerBeforeSleep() {
         var (machine, round) = running()
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.offer(1, in: round, by: "p").text == "hold")
         #expect(machine.sleep("consumer") == "consumer")
     }
 
-    @Test("a new round drops what waits and what comes late")
+    @Test("a new round drops waiting and late offers")
     func rounds() {
         var (machine, old) = running()
         #expect(machine.offer(1, in: old, by: "p").text == "hold")
         let (new, dropped) = machine.beginRound()
         #expect(dropped == ["p"])
         #expect(machine.offer(2, in: old, by: "p").text == "drop")
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.offer(3, in: new, by: "p").text == "hold")
-        #expect(machine.ask().text == "deliver 3 of p")
+        #expect(machine.request().text == "deliver 3 of p")
     }
 
     @Test("the end and a failure are delivered once, then the end for ever")
@@ -63,20 +63,20 @@ struct HandoffStateMachineTests {
         var (machine, _) = running()
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.driverEnded(ValidationError()) == "consumer")
-        #expect(machine.ask().text == "fail")
+        #expect(machine.request().text == "fail")
         machine.arrive()
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
-    @Test("cancelled before it began it ends without a driver")
+    @Test("an iteration that is cancelled before it began ends without a driver")
     func cancelledIdle() {
         var machine = Machine()
         #expect(!machine.cancel().cancelsDriver)
         machine.arrive()
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
-    @Test("a cancelled consumer sleeps on until the driver has ended, and gets no failure")
+    @Test("a cancelled consumer sleeps until the driver has ended, and gets no failure")
     func cancelledAsleep() {
         var (machine, round) = running()
         #expect(machine.offer(1, in: round, by: "p").text == "hold")
@@ -86,40 +86,40 @@ struct HandoffStateMachineTests {
         #expect(action.wake == nil)
         #expect(machine.isStopping)
         #expect(!machine.cancel().cancelsDriver, "a second cancellation has no effect")
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.offer(2, in: round, by: "p").text == "drop")
         #expect(machine.driverEnded(ValidationError()) == "consumer")
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
-    @Test("an answer wakes who asked, or keeps it awake, and comes before the end")
+    @Test("an answer wakes the consumer, or keeps it awake, and comes before the end")
     func answer() {
         var (machine, _) = running()
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.answer(1) == nil)
         #expect(machine.sleep("consumer") == "consumer")
-        #expect(machine.ask().text == "take 1")
+        #expect(machine.request().text == "take 1")
         machine.arrive()
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.answer(2) == "consumer")
         #expect(machine.driverEnded(ValidationError()) == nil)
-        #expect(machine.ask().text == "take 2")
+        #expect(machine.request().text == "take 2")
         machine.arrive()
-        #expect(machine.ask().text == "fail")
+        #expect(machine.request().text == "fail")
         machine.arrive()
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
-    @Test("an answer that comes when the driver has ended is still taken")
+    @Test("an answer after the driver's end is still taken")
     func lateAnswer() {
         var (machine, _) = running()
         #expect(machine.driverEnded(nil) == nil)
         #expect(machine.answer(1) == nil)
-        #expect(machine.ask().text == "take 1")
+        #expect(machine.request().text == "take 1")
         machine.arrive()
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
     @Test("an answer to a cancelled iteration is dropped")
@@ -128,12 +128,12 @@ struct HandoffStateMachineTests {
         #expect(machine.answer(1) == nil)
         #expect(machine.cancel().released == 1)
         #expect(machine.answer(2) == nil)
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.driverEnded(nil) == nil)
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
-    @Test("a child's conclusion drops what waits, cancels the driver, and is delivered when that has ended")
+    @Test("a child's conclusion drops waiting offers, cancels the driver, and is delivered when the driver has ended")
     func concluded() {
         var (machine, round) = running()
         #expect(machine.offer(1, in: round, by: "p").text == "hold")
@@ -141,41 +141,41 @@ struct HandoffStateMachineTests {
         #expect(action.cancelsDriver)
         #expect(action.dropped == ["p"])
         #expect(machine.isStopping)
-        #expect(!machine.conclude(nil).cancelsDriver, "the first to say so is right")
+        #expect(!machine.conclude(nil).cancelsDriver, "only the first conclusion counts")
         #expect(machine.offer(2, in: round, by: "p").text == "drop")
         #expect(machine.answer(3) == nil)
-        #expect(machine.ask().text == "sleep")
+        #expect(machine.request().text == "sleep")
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.driverEnded(nil) == "consumer")
-        #expect(machine.ask().text == "fail")
+        #expect(machine.request().text == "fail")
         machine.arrive()
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 
-    @Test("a cancellation after a conclusion is stronger: the iteration ends without a failure")
+    @Test("a cancellation overrides a conclusion: the iteration ends without a failure")
     func concludedAndCancelled() {
         var (machine, _) = running()
         #expect(machine.conclude(ValidationError()).cancelsDriver)
-        #expect(!machine.cancel().cancelsDriver, "it is cancelled already")
+        #expect(!machine.cancel().cancelsDriver, "it is already cancelled")
         #expect(machine.driverEnded(nil) == nil)
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
         var (other, _) = running()
         #expect(other.cancel().cancelsDriver)
         #expect(!other.conclude(ValidationError()).cancelsDriver)
         #expect(other.driverEnded(nil) == nil)
-        #expect(other.ask().text == "end")
+        #expect(other.request().text == "end")
     }
 
-    @Test("a failure that nobody took is dropped by a cancellation")
+    @Test("a cancellation drops a failure that was not taken")
     func cancelledAfterEnd() {
         var (machine, _) = running()
         #expect(machine.driverEnded(ValidationError()) == nil)
         #expect(!machine.cancel().cancelsDriver)
-        #expect(machine.ask().text == "end")
+        #expect(machine.request().text == "end")
     }
 }
 
-extension HandoffStateMachine.AskAction where Element == Int, Producer == String {
+extension HandoffStateMachine.RequestAction where Element == Int, Producer == String {
     fileprivate var text: String {
         switch self {
         case .start: "start"

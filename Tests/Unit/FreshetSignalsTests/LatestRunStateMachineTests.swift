@@ -7,13 +7,13 @@ struct LatestRunStateMachineTests {
     struct ValidationError: Error {}
     typealias Machine = LatestRunStateMachine<String, ValidationError, String>
 
-    /// A machine with a run under way whose driver sleeps.
+    /// A machine with a run in progress whose driver sleeps.
     func running() throws -> (Machine, Machine.RunNumber) {
         var machine = Machine(first: "first")
         machine.driverArrived()
         let number = try #require(machine.nextRun(isCancelled: false).number)
         machine.driverArrived()
-        #expect(machine.presentRun(isCancelled: false) == .sleep)
+        #expect(machine.currentRun(isCancelled: false) == .sleep)
         #expect(machine.driverSleeps("driver") == nil)
         return (machine, number)
     }
@@ -30,65 +30,65 @@ struct LatestRunStateMachineTests {
         #expect(machine.output("next").wake == nil)
         let number = try #require(machine.nextRun(isCancelled: false).number)
         machine.driverArrived()
-        #expect(machine.presentRun(isCancelled: false) == .sleep)
+        #expect(machine.currentRun(isCancelled: false) == .sleep)
         #expect(machine.driverSleeps("driver") == nil)
         #expect(machine.runEnded(number, nil) == "driver")
-        #expect(machine.presentRun(isCancelled: false) == .end)
+        #expect(machine.currentRun(isCancelled: false) == .end)
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).text == "sleep")
     }
 
-    @Test("an output supersedes the run under way once; outputs until the next start are one")
+    @Test("an output supersedes the run in progress once; outputs until the next start are one")
     func supersedes() throws {
         var (machine, old) = try running()
         let action = machine.output("next")
         #expect(action.supersedes)
         #expect(action.wake == "driver")
         #expect(!machine.output("next").supersedes)
-        #expect(machine.presentRun(isCancelled: false) == .end)
-        #expect(machine.runEnded(old, ValidationError()) == nil, "what a superseded run says is no news")
+        #expect(machine.currentRun(isCancelled: false) == .end)
+        #expect(machine.runEnded(old, ValidationError()) == nil, "the result of a superseded run is ignored")
         machine.driverArrived()
         let new = try #require(machine.nextRun(isCancelled: false).number)
         #expect(new != old)
         machine.driverArrived()
-        #expect(machine.presentRun(isCancelled: false) == .sleep)
+        #expect(machine.currentRun(isCancelled: false) == .sleep)
     }
 
-    @Test("a late word of an old run does not end the new one")
-    func lateWord() throws {
+    @Test("the late end of an old run does not end the new one")
+    func lateMessage() throws {
         var (machine, old) = try running()
         _ = machine.output("next")
-        #expect(machine.presentRun(isCancelled: false) == .end)
+        #expect(machine.currentRun(isCancelled: false) == .end)
         machine.driverArrived()
         _ = machine.nextRun(isCancelled: false)
         machine.driverArrived()
         #expect(machine.runEnded(old, ValidationError()) == nil)
-        #expect(machine.presentRun(isCancelled: false) == .sleep)
+        #expect(machine.currentRun(isCancelled: false) == .sleep)
     }
 
-    @Test("a failure ends it, whatever the signal says afterwards")
+    @Test("a failure ends the operator, whatever the signal does afterwards")
     func failure() throws {
         var (machine, number) = try running()
         #expect(machine.runEnded(number, ValidationError()) == "driver")
-        #expect(machine.presentRun(isCancelled: false) == .end)
+        #expect(machine.currentRun(isCancelled: false) == .end)
         #expect(!machine.output("next").supersedes)
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).text == "fail")
     }
 
-    @Test("the signal's end lets the run finish")
+    @Test("after the signal's end the run can finish")
     func signalEnds() throws {
         var (machine, number) = try running()
         #expect(machine.signalEnded() == "driver")
-        #expect(machine.presentRun(isCancelled: false) == .sleep)
+        #expect(machine.currentRun(isCancelled: false) == .sleep)
         #expect(machine.driverSleeps("driver") == nil)
         #expect(machine.runEnded(number, nil) == "driver")
-        #expect(machine.presentRun(isCancelled: false) == .end)
+        #expect(machine.currentRun(isCancelled: false) == .end)
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).text == "finish")
     }
 
-    @Test("an output and then the end of the signal: one more run")
+    @Test("an output before the signal's end gives one more run")
     func outputThenEnd() {
         var machine = Machine()
         _ = machine.output("next")
@@ -97,7 +97,7 @@ struct LatestRunStateMachineTests {
         #expect(machine.nextRun(isCancelled: false).number != nil)
     }
 
-    @Test("what happens between asking and falling asleep keeps the driver awake")
+    @Test("an event between the request and the sleep keeps the driver awake")
     func awake() throws {
         var machine = Machine()
         machine.driverArrived()
@@ -108,7 +108,7 @@ struct LatestRunStateMachineTests {
         var (other, _) = try running()
         _ = other.cancel()
         #expect(other.driverSleeps("driver") == "driver")
-        #expect(other.presentRun(isCancelled: true) == .end)
+        #expect(other.currentRun(isCancelled: true) == .end)
         other.driverArrived()
         #expect(other.nextRun(isCancelled: true).text == "finish")
     }

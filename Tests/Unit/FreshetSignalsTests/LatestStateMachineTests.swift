@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetSignals
 
-@Suite("What a combination delivers and when its branches are read, event by event")
+@Suite("The deliveries and reads of a combination, event by event")
 struct LatestStateMachineTests {
     typealias Machine = LatestStateMachine<ArrayRow<Int>, String>
 
@@ -15,19 +15,19 @@ struct LatestStateMachineTests {
         return machine
     }
 
-    @Test("until each has delivered only the latest is kept, and all are read on")
+    @Test("until each branch has delivered, only the latest elements are kept, and all branches are read")
     func gathering() {
         var machine = Machine(ArrayRow(count: 2), branches: 2)
         for number in 1...3 {
             #expect(machine.deliver(number, by: 0) == .keep)
             #expect(!machine.mustRest)
-            #expect(machine.rest(0, "0", isCancelled: false) == "0", "it may go on")
+            #expect(machine.rest(0, "0", isCancelled: false) == "0", "it may continue")
         }
         #expect(machine.deliver(9, by: 1) == .offer)
         #expect(machine.take(offeredBy: 1).snapshot == [3, 9])
     }
 
-    @Test("a branch whose element is in the first array rests until that was taken")
+    @Test("a branch whose element is in the first array rests until that array was taken")
     func resting() {
         var machine = complete()
         #expect(machine.mustRest)
@@ -39,7 +39,7 @@ struct LatestStateMachineTests {
         #expect(machine.take(offeredBy: 1).wake.isEmpty)
     }
 
-    @Test("an element that came when the row had just become whole is in the second array")
+    @Test("an element that arrives when the row has just become complete is in the second array")
     func overtaking() {
         var machine = complete()
         #expect(machine.deliver(7, by: 0) == .restAndOffer)
@@ -48,7 +48,7 @@ struct LatestStateMachineTests {
         #expect(machine.take(offeredBy: 0).snapshot == [7, 2])
     }
 
-    @Test("each array has one element more than the one before, in the order in which they are taken")
+    @Test("each array has one more element than the previous one, in the order in which they are taken")
     func flowing() {
         var machine = complete()
         _ = machine.take(offeredBy: 1)
@@ -69,9 +69,9 @@ struct LatestStateMachineTests {
     }
 }
 
-@Suite("The other side of withLatestFrom, event by event")
+@Suite("The other sequence of withLatestFrom, event by event")
 struct WithLatestFromStateMachineTests {
-    @Test("the latest is kept; its end is the result's only if it had none")
+    @Test("the latest value is kept; the end of the other sequence ends the result only if it had none")
     func latest() {
         var machine = WithLatestFromStateMachine<Int>()
         #expect(machine.latest == nil)

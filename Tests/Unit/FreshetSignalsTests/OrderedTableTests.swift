@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The ordered table")
 struct OrderedTableTests {
-    @Test("keeps the order through removals and compaction, and forgets removed keys")
+    @Test("keeps the order through removals and compaction, and rejects removed keys")
     func order() throws {
         var table = OrderedTable<Int>()
         let keys = (0..<100).map { table.append($0) }

@@ -6,7 +6,7 @@ import Testing
 struct PaginatedStateMachineTests {
     typealias Machine = PaginatedStateMachine<Int>
 
-    @Test("the initial pages, then one at each output, until the last")
+    @Test("the initial pages are loaded, then one at each output, until the last")
     func pages() {
         var machine = Machine(initially: 2, hasSignal: true)
         #expect(machine.start().text == "load first, page 1, attempt 1")
@@ -16,14 +16,14 @@ struct PaginatedStateMachineTests {
         #expect(machine.delivered(next: nil).text == "end with 3")
     }
 
-    @Test("without a signal it ends after the initial pages")
+    @Test("without a signal the sequence ends after the initial pages")
     func withoutSignal() {
         var machine = Machine(initially: 1, hasSignal: false)
         _ = machine.start()
         #expect(machine.delivered(next: 1).text == "end with 1")
     }
 
-    @Test("no initial page")
+    @Test("without initial pages the sequence waits for an output")
     func none() {
         for initially in [0, -1, Int.min] {
             var machine = Machine(initially: initially, hasSignal: true)
@@ -34,7 +34,7 @@ struct PaginatedStateMachineTests {
         }
     }
 
-    @Test("the first page's failure is the end; a later page is tried again, and the rest follows")
+    @Test("a failure of the first page ends the sequence; a later page is retried, and the rest follows")
     func failures() {
         var machine = Machine(initially: .max, hasSignal: true)
         _ = machine.start()
@@ -47,7 +47,7 @@ struct PaginatedStateMachineTests {
         #expect(machine.delivered(next: 2).text == "load 2, page 3, attempt 1")
     }
 
-    @Test("a later failure without a signal is the end")
+    @Test("without a signal a later failure ends the sequence")
     func failureWithoutSignal() {
         var machine = Machine(initially: 2, hasSignal: false)
         _ = machine.start()
@@ -55,7 +55,7 @@ struct PaginatedStateMachineTests {
         #expect(machine.failed().text == "fail as load")
     }
 
-    @Test("the signal's end is an end, or the failure for which it was waited")
+    @Test("the signal's end ends the sequence, or fails it after a failed page")
     func signalEnds() {
         var machine = Machine(initially: 1, hasSignal: true)
         _ = machine.start()
@@ -66,7 +66,7 @@ struct PaginatedStateMachineTests {
         #expect(machine.signalEnded().text == "fail as load")
     }
 
-    @Test("a repeated cursor is an error that names it and the page that brought it")
+    @Test("a repeated cursor is an error with the cursor and its page")
     func repeated() {
         var machine = Machine(initially: .max, hasSignal: false)
         _ = machine.start()
@@ -77,9 +77,9 @@ struct PaginatedStateMachineTests {
     }
 }
 
-@Suite("Cursors that were seen")
+@Suite("Remembered cursors")
 struct SeenCursorsTests {
-    @Test("a cycle of up to the limit is seen when it closes", arguments: [1, 2, 1_023, 1_024])
+    @Test("a cycle of up to the limit is detected when it closes", arguments: [1, 2, 1_023, 1_024])
     func exact(_ length: Int) {
         var memory = SeenCursors<Int>()
         let seen = (-3_000..<length).filter { !memory.insert($0) }
@@ -88,7 +88,7 @@ struct SeenCursorsTests {
         #expect(!isNew)
     }
 
-    @Test("a longer one is found, at the latest after three rounds", arguments: [1_025, 5_000, 20_000])
+    @Test("a longer cycle is detected after at most three rounds", arguments: [1_025, 5_000, 20_000])
     func long(_ length: Int) throws {
         for lead in [0, 1, 4_000] {
             var memory = SeenCursors<Int>()

@@ -28,7 +28,7 @@ struct PublishTests {
         }
     }
 
-    @Test("made and never pulled nothing runs, but the signal is subscribed; dropped, it is not")
+    @Test("an iterator is subscribed to the signal until it is dropped, and runs nothing before its first next()")
     func neverPulled() {
         let source = SignalSource("s")
         let log = Log()
@@ -46,7 +46,7 @@ struct PublishTests {
         #expect(log.entries.isEmpty)
     }
 
-    @Test("a task cancelled before its first next() starts nothing")
+    @Test("a task that is cancelled before its first next() starts nothing")
     func cancelledBefore() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("s")
@@ -64,7 +64,7 @@ struct PublishTests {
         #expect(source.fire() == 0)
     }
 
-    @Test("outputs before the first next() are answered by the run at the start")
+    @Test("the run at the start answers outputs before the first next()")
     func answered() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("s")
@@ -110,7 +110,7 @@ struct PublishTests {
         try executor.run { try await task.value }
     }
 
-    /// A body that emits its number, and then holds out against its cancellation until the gate opens.
+    /// A body that emits its number, and then ignores its cancellation until the gate opens.
     func stubborn(_ runs: Counter, _ gate: CurrentValue<Bool>, _ log: Log) -> Emitter<Int, any Error> {
         let number = runs.increment()
         let steps = Counter()
@@ -120,7 +120,7 @@ struct PublishTests {
                 switch steps.increment() {
                 case 1: return number
                 case 2:
-                    // An unstructured task is not cancelled with the run, as an operation of the system is not.
+                    // An unstructured task is not cancelled with the run, like an operation of the system.
                     await Task(executorPreference: currentTaskExecutor()) {
                         for await isOpen in gate where isOpen { break }
                     }.value
@@ -131,7 +131,7 @@ struct PublishTests {
             })
     }
 
-    @Test("a body that holds out delays the next run, and what it still emits is not delivered")
+    @Test("a body that ignores cancellation delays the next run, and its later elements are not delivered")
     func delays() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("s")
@@ -173,7 +173,7 @@ struct PublishTests {
         try executor.run { try await task.value }
     }
 
-    @Test("a body that goes on in spite of its cancellation is left alone")
+    @Test("a body that never ends in spite of its cancellation does not block the next run")
     func neverEndingBody() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("s")
@@ -184,17 +184,17 @@ struct PublishTests {
             return Emitter<Int, any Error>(Steps { number })
         }
         let box = Handed(sequence.makeAsyncIterator())
-        let ask: @Sendable () async throws -> Int? = {
+        let request: @Sendable () async throws -> Int? = {
             guard var iterator = box.take() else { return nil }
             let element = try await iterator.next(isolation: nil)
             box.put(iterator)
             return element
         }
-        log.add("\(try executor.run(ask) ?? 0)")
-        log.add("\(try executor.run(ask) ?? 0)")
+        log.add("\(try executor.run(request) ?? 0)")
+        log.add("\(try executor.run(request) ?? 0)")
         source.fire()
         try executor.runUntilIdle()
-        log.add("\(try executor.run(ask) ?? 0)")
+        log.add("\(try executor.run(request) ?? 0)")
         _ = box.take()
         try executor.runUntilIdle()
         #expect(log.entries == ["1", "1", "2"])
@@ -218,7 +218,7 @@ struct PublishTests {
         try executor.run { try await task.value }
     }
 
-    @Test("a failure is delivered after the watcher has ended and the signal was dropped; then the end")
+    @Test("a failure is delivered after the watcher has ended and the signal was released; then the result ends")
     func failure() throws {
         let source = SignalSource("s")
         let sequence = publishAndRepeat(onOutputFrom: source.signal) {
@@ -258,7 +258,7 @@ struct PublishTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("the body runs for each iteration by itself")
+    @Test("the body runs for each iteration separately")
     func perIteration() throws {
         let runs = Counter()
         let sequence = publishAndRepeat(onOutputFrom: nil) {
@@ -292,9 +292,9 @@ struct PublishTests {
         #expect(try executor.run { try await task.value })
     }
 
-    @Test("cancelled after any number of steps, it leaves no subscription, sleeper or task")
+    @Test("after a cancellation at any step no subscription, sleeper or task is left")
     func cancelledAnywhere() throws {
-        // Each round cancels one job later than the one before it, until the play is over before the cancellation.
+        // Each round cancels one job later than the previous one, until the scenario ends before the cancellation.
         for steps in 0..<60 {
             let executor = SerialTestExecutor()
             let source = SignalSource("s")
@@ -325,7 +325,7 @@ struct PublishTests {
     }
 }
 
-/// The executor that the present task prefers.
+/// The executor that the current task prefers.
 private func currentTaskExecutor() -> (any TaskExecutor)? {
     withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
 }

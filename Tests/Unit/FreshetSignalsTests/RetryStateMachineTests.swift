@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetSignals
 
-@Suite("When a failed upstream is tried again, event by event")
+@Suite("When a failed upstream is retried, event by event")
 struct RetryStateMachineTests {
     typealias Machine = RetryStateMachine<String>
 
@@ -19,7 +19,7 @@ struct RetryStateMachineTests {
         #expect(machine.nextAttempt(isCancelled: false) == .start(attempt: 3))
     }
 
-    @Test("an output between asking and falling asleep keeps the driver awake")
+    @Test("an output between the request and the sleep keeps the driver awake")
     func awake() {
         var machine = Machine()
         machine.driverArrived()
@@ -28,7 +28,7 @@ struct RetryStateMachineTests {
         #expect(machine.driverSleeps("driver") == "driver")
     }
 
-    @Test("an output that came before the signal's end is answered, then it gives up")
+    @Test("an output before the signal's end is answered, then the machine gives up")
     func ends() {
         var machine = Machine()
         _ = machine.output()
@@ -49,7 +49,7 @@ struct RetryStateMachineTests {
         #expect(machine.nextAttempt(isCancelled: false) == .giveUp)
     }
 
-    @Test("cancelled, it gives up, whatever the signal says")
+    @Test("a cancelled driver gives up, whatever the signal does")
     func cancelled() {
         var machine = Machine()
         machine.driverArrived()

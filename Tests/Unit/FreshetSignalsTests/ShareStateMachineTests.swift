@@ -2,12 +2,12 @@ import Testing
 
 @testable import FreshetSignals
 
-@Suite("One upstream iteration for many, event by event")
+@Suite("One upstream iteration for many subscribers, event by event")
 struct ShareStateMachineTests {
     struct ValidationError: Error {}
     typealias Machine = ShareStateMachine<Int, ValidationError, String>
 
-    /// A machine whose first subscriber sleeps in `next()`, and whose driver asks the upstream.
+    /// A machine whose first subscriber sleeps in `next()`, and whose driver requests an element of the upstream.
     func running(
         replaying count: Int = 0, while lifetime: ShareLifetime = .connected
     ) throws -> (Machine, Machine.Key, Machine.Connection) {
@@ -15,11 +15,11 @@ struct ShareStateMachineTests {
         let (key, connects) = machine.subscribe()
         #expect(connects)
         machine.arrive(key)
-        let connection = try #require(machine.ask(key, isCancelled: false).connection)
-        #expect(machine.ask(key, isCancelled: false).text == "sleep")
+        let connection = try #require(machine.request(key, isCancelled: false).connection)
+        #expect(machine.request(key, isCancelled: false).text == "sleep")
         #expect(machine.sleep(key, "first") == nil)
         machine.driverArrived(connection)
-        #expect(machine.pull(connection, isCancelled: false) == .ask)
+        #expect(machine.pull(connection, isCancelled: false) == .request)
         return (machine, key, connection)
     }
 
@@ -29,7 +29,7 @@ struct ShareStateMachineTests {
         return woken
     }
 
-    @Test("only the first subscriber connects; the upstream is asked when one of them asks")
+    @Test("only the first subscriber connects; the upstream is read after the first request")
     func connecting() throws {
         var machine = Machine(replaying: 1, while: .connected)
         let first = machine.subscribe()
@@ -37,63 +37,63 @@ struct ShareStateMachineTests {
         #expect(first.connects)
         #expect(!second.connects)
         machine.arrive(second.key)
-        let connection = try #require(machine.ask(second.key, isCancelled: false).connection)
+        let connection = try #require(machine.request(second.key, isCancelled: false).connection)
         machine.driverArrived(connection)
         #expect(machine.pull(connection, isCancelled: false) == .sleep)
         #expect(machine.driverSleeps(connection, "driver") == nil)
-        #expect(machine.ask(second.key, isCancelled: false).text == "sleep, wake driver")
-        #expect(machine.pull(connection, isCancelled: false) == .ask)
+        #expect(machine.request(second.key, isCancelled: false).text == "sleep, wake driver")
+        #expect(machine.pull(connection, isCancelled: false) == .request)
     }
 
-    @Test("the upstream is not asked again before all who waited have taken the element, and one asks again")
+    @Test("the upstream is read again when all waiting subscribers have taken the element and one requests another")
     func pace() throws {
         var (machine, first, connection) = try running()
         let (second, _) = machine.subscribe()
         machine.arrive(second)
-        #expect(machine.ask(second, isCancelled: false).text == "sleep")
+        #expect(machine.request(second, isCancelled: false).text == "sleep")
         #expect(machine.sleep(second, "second") == nil)
         #expect(deliver(1, to: &machine, by: connection) == ["first", "second"])
         machine.driverArrived(connection)
         #expect(machine.pull(connection, isCancelled: false) == .sleep)
         #expect(machine.driverSleeps(connection, "driver") == nil)
-        #expect(machine.ask(first, isCancelled: false).text == "deliver 1")
+        #expect(machine.request(first, isCancelled: false).text == "deliver 1")
         machine.arrive(first)
-        #expect(machine.ask(first, isCancelled: false).text == "sleep", "the second is still owed")
-        #expect(machine.ask(second, isCancelled: false).text == "deliver 1, wake driver")
-        #expect(machine.pull(connection, isCancelled: false) == .ask)
+        #expect(machine.request(first, isCancelled: false).text == "sleep", "the second is still pending")
+        #expect(machine.request(second, isCancelled: false).text == "deliver 1, wake driver")
+        #expect(machine.pull(connection, isCancelled: false) == .request)
     }
 
-    @Test("who goes while it is owed an element holds nobody up")
-    func owedLeaves() throws {
+    @Test("a subscriber that leaves before it has taken its element does not block the others")
+    func pendingLeaves() throws {
         var (machine, first, connection) = try running()
         let (second, _) = machine.subscribe()
         machine.arrive(second)
-        _ = machine.ask(second, isCancelled: false)
+        _ = machine.request(second, isCancelled: false)
         _ = deliver(1, to: &machine, by: connection)
         machine.driverArrived(connection)
         #expect(machine.pull(connection, isCancelled: false) == .sleep)
         #expect(machine.driverSleeps(connection, "driver") == nil)
-        _ = machine.ask(first, isCancelled: false)
+        _ = machine.request(first, isCancelled: false)
         machine.arrive(first)
-        _ = machine.ask(first, isCancelled: false)
+        _ = machine.request(first, isCancelled: false)
         let action = machine.leave(second)
         #expect(action.wake == "driver")
         #expect(!action.stops)
     }
 
-    @Test("an element between asking and falling asleep keeps the subscriber awake")
+    @Test("an element between the request and the sleep keeps the subscriber awake")
     func awake() throws {
         var machine = Machine(replaying: 0, while: .connected)
         let (key, _) = machine.subscribe()
         machine.arrive(key)
-        let connection = try #require(machine.ask(key, isCancelled: false).connection)
-        #expect(machine.ask(key, isCancelled: false).text == "sleep")
+        let connection = try #require(machine.request(key, isCancelled: false).connection)
+        #expect(machine.request(key, isCancelled: false).text == "sleep")
         #expect(deliver(1, to: &machine, by: connection) == [])
         #expect(machine.sleep(key, "waiter") == "waiter")
-        #expect(machine.ask(key, isCancelled: false).text == "deliver 1")
+        #expect(machine.request(key, isCancelled: false).text == "deliver 1")
     }
 
-    @Test("the end and a failure reach each subscriber once, after what waits for it")
+    @Test("the end and a failure reach each subscriber once, after its waiting elements")
     func ends() throws {
         var (machine, first, connection) = try running(replaying: 1)
         _ = deliver(1, to: &machine, by: connection)
@@ -102,19 +102,19 @@ struct ShareStateMachineTests {
         #expect(woken == [])
         let (second, connects) = machine.subscribe()
         #expect(!connects)
-        #expect(machine.ask(first, isCancelled: false).text == "deliver 1")
+        #expect(machine.request(first, isCancelled: false).text == "deliver 1")
         machine.arrive(first)
-        #expect(machine.ask(first, isCancelled: false).text == "fail")
+        #expect(machine.request(first, isCancelled: false).text == "fail")
         machine.arrive(first)
-        #expect(machine.ask(first, isCancelled: false).text == "end")
+        #expect(machine.request(first, isCancelled: false).text == "end")
         machine.arrive(second)
-        #expect(machine.ask(second, isCancelled: false).text == "deliver 1")
+        #expect(machine.request(second, isCancelled: false).text == "deliver 1")
         machine.arrive(second)
-        #expect(machine.ask(second, isCancelled: false).text == "fail, stop")
+        #expect(machine.request(second, isCancelled: false).text == "fail, stop")
         #expect(machine.subscribe().connects)
     }
 
-    @Test("with the last subscriber a connected one stops; its driver is one of the past")
+    @Test("a connected share stops with its last subscriber, and its driver becomes obsolete")
     func stops() throws {
         var (machine, key, old) = try running(replaying: 1)
         _ = deliver(1, to: &machine, by: old)
@@ -129,17 +129,17 @@ struct ShareStateMachineTests {
         let (next, connects) = machine.subscribe()
         #expect(connects)
         machine.arrive(next)
-        let new = try #require(machine.ask(next, isCancelled: false).connection)
+        let new = try #require(machine.request(next, isCancelled: false).connection)
         #expect(new != old)
         #expect(machine.pull(old, isCancelled: false) == .finish)
         #expect(machine.driverSleeps(old, "old") == "old")
         #expect(machine.driverCancelled(old) == nil)
         #expect(deliver(9, to: &machine, by: old) == [])
         machine.ended(nil, by: old) { Issue.record("woke \($0)") }
-        #expect(machine.ask(next, isCancelled: false).text == "sleep")
+        #expect(machine.request(next, isCancelled: false).text == "sleep")
     }
 
-    @Test("one for ever goes on without subscribers, and is not asked")
+    @Test("a share for ever stays subscribed without subscribers, and is not read")
     func forever() throws {
         var (machine, key, connection) = try running(replaying: 2, while: .forever)
         for number in 1...3 { _ = deliver(number, to: &machine, by: connection) }
@@ -149,23 +149,23 @@ struct ShareStateMachineTests {
         let (next, connects) = machine.subscribe()
         #expect(!connects)
         machine.arrive(next)
-        #expect(machine.ask(next, isCancelled: false).text == "deliver 2")
+        #expect(machine.request(next, isCancelled: false).text == "deliver 2")
         #expect(machine.stop().stops)
         #expect(!machine.stop().stops)
     }
 
-    @Test("a cancelled next() leaves")
+    @Test("a cancelled next() ends its subscription")
     func cancelled() throws {
         var (machine, key, _) = try running()
         #expect(machine.cancel(key) == "first")
-        #expect(machine.ask(key, isCancelled: true).text == "end, stop")
+        #expect(machine.request(key, isCancelled: true).text == "end, stop")
         #expect(machine.subscriberCount == 0)
     }
 }
 
-@Suite("The last elements of a course")
+@Suite("The last elements of a sequence")
 struct RecentElementsTests {
-    @Test("no more than the limit are kept, each under its number")
+    @Test("at most the limit of elements is kept, each under its number")
     func limit() {
         var recent = RecentElements<Int>(limit: 3)
         #expect(recent.element(from: 0) == nil)
@@ -183,7 +183,7 @@ struct RecentElementsTests {
     }
 }
 
-extension ShareStateMachine.AskAction where Element == Int, Waiter == String {
+extension ShareStateMachine.RequestAction where Element == Int, Waiter == String {
     fileprivate var connection: ShareStateMachine.Connection? {
         if case .start(let connection) = self { connection } else { nil }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetSignals
 
-/// Something that is opened by who subscribes, and how often it was.
+/// A source that subscribers open, with the number of openings.
 private final class Tap: Sendable {
     final class Lease: Sendable {
         let onEnd: @Sendable () -> Void
@@ -31,7 +31,7 @@ private final class Tap: Sendable {
 
 @Suite("A signal that is opened by its subscribers")
 struct SignalOpeningTests {
-    @Test("is opened by an iterator, also before it is asked, and closed with its last copy")
+    @Test("is opened by an iterator, before its first next(), and closed with its last copy")
     func life() async {
         let tap = Tap()
         let signal = tap.signal
@@ -72,7 +72,7 @@ struct SignalOpeningTests {
         #expect(tap.open == 0 && tap.opened == 4)
     }
 
-    @Test("may lead to another one that is opened")
+    @Test("may open another signal of that kind")
     func nested() async {
         let tap = Tap()
         let outer = Signal(opening: { Signal.Opened(tap.signal, keeping: ()) })
@@ -85,7 +85,7 @@ struct SignalOpeningTests {
         #expect(tap.open == 0)
     }
 
-    @Test("is heard by an inbox, and closed when its subscription ends")
+    @Test("can be subscribed to by an inbox, and is closed when that subscription ends")
     func inbox() async {
         let tap = Tap()
         let inbox = CauseInbox()
@@ -99,7 +99,7 @@ struct SignalOpeningTests {
         #expect(tap.open == 0)
     }
 
-    @Test("ends when what was opened has ended")
+    @Test("ends when the opened source has ended")
     func end() async {
         let tap = Tap()
         var iterator = tap.signal.makeAsyncIterator()

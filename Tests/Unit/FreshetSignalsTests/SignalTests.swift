@@ -5,23 +5,23 @@ import Testing
 
 @Suite("Signals")
 struct SignalTests {
-    @Test("a subscription hears what fires after its iterator was made, also before the first next()")
+    @Test("a subscription receives firings after its iterator was made, also before the first next()")
     func hot() throws {
         let source = SignalSource("a")
         source.fire()
-        let heard = try SerialTestExecutor().run {
+        let received = try SerialTestExecutor().run {
             var iterator = source.signal.makeAsyncIterator()
             source.fire()
             source.fire()
             source.finish()
-            var heard = 0
-            while await iterator.next() != nil { heard += 1 }
-            return heard
+            var received = 0
+            while await iterator.next() != nil { received += 1 }
+            return received
         }
-        #expect(heard == 2)
+        #expect(received == 2)
     }
 
-    @Test("fire() tells how many live subscriptions it reached")
+    @Test("fire() returns the number of live subscriptions that it reached")
     func reached() {
         let source = SignalSource("a")
         #expect(source.fire() == 0)
@@ -53,7 +53,7 @@ struct SignalTests {
         #expect(left)
     }
 
-    @Test("a merge ends when all its sources have, a merge of none at once")
+    @Test("a merge ends when all its sources have ended, a merge of none immediately")
     func mergeEnds() throws {
         let a = SignalSource("a")
         let b = SignalSource("b")
@@ -72,7 +72,7 @@ struct SignalTests {
         }
     }
 
-    @Test("never is silent, and a source that went away without finish() too")
+    @Test("never does not fire, nor does a source that was released without finish()")
     func silent() throws {
         let executor = SerialTestExecutor()
         var source: SignalSource? = SignalSource("a")
@@ -90,7 +90,7 @@ struct SignalTests {
         }
     }
 
-    @Test("coalesced() takes all that is pending as one")
+    @Test("coalesced() takes all pending firings as one")
     func coalesced() throws {
         let source = SignalSource("a")
         let count = try SerialTestExecutor().run {
@@ -107,7 +107,7 @@ struct SignalTests {
         #expect(count == 2)
     }
 
-    @Test("causes name each source once, with the injected clock's instants and the details")
+    @Test("causes contain each source once, with the injected clock's instants and the details")
     func causes() throws {
         let start = ContinuousClock.now
         let a = SignalSource("a", now: { start })
@@ -130,7 +130,7 @@ struct SignalTests {
             ])
     }
 
-    @Test("the clock is read for those who listen to causes alone, and the firings before them count")
+    @Test("the clock is only read for subscribers of causes, and earlier firings are counted")
     func clockIsReadForReaders() async throws {
         let reads = Lock(0)
         let source = SignalSource(
@@ -155,19 +155,19 @@ struct SignalTests {
         withExtendedLifetime((plain, coalesced)) {}
     }
 
-    @Test("subscribers on one executor take turns, also when a handler fires again")
+    @Test("subscribers on one executor run in turn, also when a handler fires again")
     func turns() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("a")
         let log = Log()
         let tasks = ["A", "B"].map { name in
             Task(executorPreference: executor) {
-                var heard = 0
+                var received = 0
                 for await _ in source.signal {
-                    heard += 1
-                    log.add("\(name)\(heard)")
-                    if name == "A", heard < 3 { source.fire() }
-                    if heard == 3 { break }
+                    received += 1
+                    log.add("\(name)\(received)")
+                    if name == "A", received < 3 { source.fire() }
+                    if received == 3 { break }
                 }
             }
         }
@@ -178,7 +178,7 @@ struct SignalTests {
         withExtendedLifetime(tasks) {}
     }
 
-    @Test("subscribers find a burst waiting and still take turns with whom they fire for")
+    @Test("subscribers that find a pending burst still run in turn with the subscribers for which they fire")
     func turnsAfterBurst() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("a")
@@ -203,47 +203,47 @@ struct SignalTests {
 
 @Suite("Cancelling next() of a signal")
 struct SignalCancellationTests {
-    @Test("a next() that was cancelled before, while and after it slept takes nothing and leaves the subscription")
+    @Test("a next() that was cancelled before, during or after its sleep takes nothing and leaves the subscription")
     func takesNothing() throws {
         let executor = SerialTestExecutor()
         let source = SignalSource("a")
         let box = Handed(source.signal.makeAsyncIterator())
-        let ask: @Sendable () async -> Bool = {
+        let request: @Sendable () async -> Bool = {
             guard var iterator = box.take() else { return false }
-            let heard = await iterator.next() != nil
+            let received = await iterator.next() != nil
             box.put(iterator)
-            return heard
+            return received
         }
 
-        // Before it began.
+        // Cancelled before it began.
         source.fire()
-        let early = Task(executorPreference: executor) { await ask() }
+        let early = Task(executorPreference: executor) { await request() }
         early.cancel()
         #expect(try executor.run { await !early.value })
-        #expect(try executor.run { await ask() }, "the firing is still there")
+        #expect(try executor.run { await request() }, "the firing is still there")
 
-        // While it slept.
-        let asleep = Task(executorPreference: executor) { await ask() }
+        // Cancelled while it slept.
+        let asleep = Task(executorPreference: executor) { await request() }
         try executor.runUntilIdle()
         asleep.cancel()
         #expect(try executor.run { await !asleep.value })
 
         // Woken, and cancelled before it ran.
-        let woken = Task(executorPreference: executor) { await ask() }
+        let woken = Task(executorPreference: executor) { await request() }
         try executor.runUntilIdle()
         #expect(source.fire() == 1)
         woken.cancel()
         #expect(try executor.run { await !woken.value })
-        #expect(try executor.run { await ask() }, "the firing is still there")
+        #expect(try executor.run { await request() }, "the firing is still there")
 
-        // While it yielded.
+        // Cancelled while it yielded.
         source.fire()
-        let yielding = Task(executorPreference: executor) { await ask() }
+        let yielding = Task(executorPreference: executor) { await request() }
         let canceller = Task(executorPreference: executor) { yielding.cancel() }
         #expect(try executor.run { await !yielding.value })
-        #expect(try executor.run { await ask() }, "the firing is still there")
+        #expect(try executor.run { await request() }, "the firing is still there")
 
-        #expect(source.fire() == 1, "the subscription lives on")
+        #expect(source.fire() == 1, "the subscription stays alive")
         _ = box.take()
         #expect(source.fire() == 0)
         withExtendedLifetime(canceller) {}

@@ -4,13 +4,13 @@ import Testing
 
 @testable import FreshetSignals
 
-/// Real threads, for what the serial executor cannot show; run them under the thread sanitizer too.
+/// Real threads, for effects that the serial executor cannot show; run them under the thread sanitizer, too.
 @Suite("Signals from many threads")
 struct StressTests {
     static let firersCount = 4
     static let firingsEach = 2_000
 
-    /// Fires from several tasks at once, then finishes.
+    /// Fires from several tasks at the same time, then finishes.
     func fireAll(_ sources: [SignalSource]) async {
         await withTaskGroup(of: Void.self) { group in
             for firer in 0..<Self.firersCount {
@@ -24,7 +24,7 @@ struct StressTests {
         for source in sources { source.finish() }
     }
 
-    @Test("nothing is lost and nothing is invented, in any view")
+    @Test("no firing is lost and none is added, in any view")
     func counts() async {
         let sources = ["a", "b", "c"].map { SignalSource($0) }
         let signal = Signal.merge(sources.map(\.signal))
@@ -85,7 +85,7 @@ struct StressTests {
         #expect(trigger.identifierCount == 0)
     }
 
-    @Test("publish under fire, cancelled at any moment, always ends and leaves nothing behind")
+    @Test("publish under many firings, cancelled at any moment, always ends and leaves nothing behind")
     func publishUnderFire() async {
         let source = SignalSource("s")
         let current = CurrentValue(0)
@@ -113,11 +113,11 @@ struct StressTests {
                 }
             }
         }
-        // A dropped iterator cannot be awaited: its driver is given the time to end.
+        // A dropped iterator cannot be awaited: give its driver time to end.
         #expect(await eventually { source.fire() == 0 && current.readerCount == 0 })
     }
 
-    @Test("a slow reader of a value that many set sees it grow and ends with the last")
+    @Test("a slow reader of a value with many writers sees it grow and ends with the last")
     func currentValue() async {
         let current = CurrentValue(0)
         await withTaskGroup(of: Void.self) { group in

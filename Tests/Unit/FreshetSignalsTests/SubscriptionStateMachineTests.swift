@@ -18,7 +18,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.record(occurrence("a", 1), source: 0) == nil)
         #expect(machine.record(occurrence("a", 2), source: 0) == nil)
 
-        #expect(machine.arrive(isCancelled: false) == .yieldFirst, "owes a yield for what arrived")
+        #expect(machine.arrive(isCancelled: false) == .yieldFirst, "it must yield after a firing")
         #expect(machine.take(isCancelled: false).isDelivery)
         #expect(machine.arrive(isCancelled: false) == .look, "nothing arrived since it yielded")
         #expect(machine.take(isCancelled: false).isDelivery)
@@ -26,7 +26,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.take(isCancelled: false).isSleep)
     }
 
-    @Test("a firing wakes who sleeps, once; the next one obliges it to yield")
+    @Test("a firing wakes a sleeping consumer, once; the next firing obliges it to yield")
     func wake() {
         var machine = Firings(listings: [1])
         #expect(machine.arrive(isCancelled: false) == .look)
@@ -39,7 +39,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.take(isCancelled: false).isDelivery)
     }
 
-    @Test("a firing between looking and falling asleep keeps it awake")
+    @Test("a firing between the check and the sleep keeps the consumer awake")
     func firingBeforeSleep() {
         var machine = Firings(listings: [1])
         #expect(machine.arrive(isCancelled: false) == .look)
@@ -49,7 +49,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.take(isCancelled: false).isDelivery)
     }
 
-    @Test("a cancelled next() ends and takes nothing; the next one takes it")
+    @Test("a cancelled next() ends and takes nothing; the next one takes the firing")
     func cancellation() {
         var machine = Firings(listings: [1])
         _ = machine.arrive(isCancelled: false)
@@ -76,7 +76,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.take(isCancelled: false).isDelivery)
     }
 
-    @Test("a cancellation before falling asleep keeps it awake")
+    @Test("a cancellation before the sleep keeps the consumer awake")
     func cancelledBeforeSleep() {
         var machine = Firings(listings: [1])
         _ = machine.arrive(isCancelled: false)
@@ -90,7 +90,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.sleep("later") == nil)
     }
 
-    @Test("the end comes when all sources have finished and all is taken")
+    @Test("the end comes when all sources have finished and all firings are taken")
     func end() {
         var machine = Firings(listings: [1, 1])
         #expect(machine.record(occurrence("a", 1), source: 0) == nil)
@@ -106,7 +106,7 @@ struct SubscriptionStateMachineTests {
         #expect(machine.take(isCancelled: false).isEnd)
     }
 
-    @Test("a source that is listed twice is two firings and one cause")
+    @Test("a source that is listed twice counts as two firings and one cause")
     func listings() {
         var firings = Firings(listings: [2, 1])
         #expect(firings.record(occurrence("a", 1), source: 0) == nil)
@@ -124,21 +124,21 @@ struct SubscriptionStateMachineTests {
 
     @Test("causes are in the order of their first firing, with first, last and count")
     func causes() {
-        var tally = PendingCauses(listings: [1, 1, 1])
+        var causes = PendingCauses(listings: [1, 1, 1])
         for (signal, number, source) in [("b", 1, 1), ("a", 1, 0), ("b", 2, 1), ("b", 3, 1)] {
-            tally.record(occurrence(signal, UInt64(number)), source: source)
+            causes.record(occurrence(signal, UInt64(number)), source: source)
         }
         #expect(
-            tally.take() == [
+            causes.take() == [
                 Cause(first: occurrence("b", 1), last: occurrence("b", 3), count: 3),
                 Cause(first: occurrence("a", 1)),
             ])
-        #expect(tally.take() == nil)
-        tally.record(occurrence("a", 2), source: 0)
-        #expect(tally.take() == [Cause(first: occurrence("a", 2))])
+        #expect(causes.take() == nil)
+        causes.record(occurrence("a", 2), source: 0)
+        #expect(causes.take() == [Cause(first: occurrence("a", 2))])
     }
 
-    @Test("what is forgotten is neither delivered nor owed a yield")
+    @Test("discarded firings are neither delivered nor require a yield")
     func forget() {
         var machine = Causes(listings: [1])
         #expect(machine.record(occurrence("a", 1), source: 0) == nil)

@@ -2,7 +2,7 @@ import FreshetSignals
 import TestSupport
 import Testing
 
-/// What happened, in order.
+/// A log of events, in order.
 final class Log: Sendable {
     private let storage = Lock<[String]>([])
 
@@ -13,9 +13,9 @@ final class Log: Sendable {
     }
 }
 
-/// Hands a value that is not Sendable from one task to another.
+/// Passes a value that is not Sendable from one task to another.
 ///
-/// `@unchecked Sendable`: the value is reached under the lock alone, and a test that hands it over no longer uses it.
+/// `@unchecked Sendable`: the value is only accessed under the lock, and a test that passes it on no longer uses it.
 final class Handed<Value>: @unchecked Sendable {
     private struct Slot: @unchecked Sendable {
         var value: Value?
@@ -55,7 +55,7 @@ final class Counter: Sendable {
     }
 }
 
-/// Knows how many tokens made from it are still held by somebody.
+/// Counts the tokens made from it that are still alive.
 final class Token: Sendable {
     private let count = Lock(0)
     private let parent: Token?
@@ -72,7 +72,7 @@ final class Token: Sendable {
     var children: Int { count.withLock { $0 } }
 }
 
-/// A sequence of what a closure returns, until it returns nil.
+/// A sequence of the results of a closure, until it returns nil.
 struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable {
     typealias Failure = any Error
 
@@ -89,8 +89,8 @@ struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable 
     }
 }
 
-/// What a large number is divided by where each step is many times as slow: under the thread sanitizer, whose build
-/// has this flag.
+/// The divisor of large numbers where each step is many times as slow: under the thread sanitizer, whose build has this
+/// flag.
 #if FRESHET_PTHREAD_LOCKS
     let sanitizerDivisor = 20
 #else

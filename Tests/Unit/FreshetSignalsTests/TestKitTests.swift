@@ -5,7 +5,7 @@ import Testing
 @Suite("Marble notation")
 struct MarbleNotationTests {
     @Test(
-        "a diagram is read and written again",
+        "a diagram is parsed and written back",
         arguments: ["", "-a-b-|", "-(ab|)", "{long name}x", "^--!", "---", "-(a{bc})-1-x"])
     func roundTrip(text: String) throws {
         #expect(try Marbles(text).description == text)
@@ -20,16 +20,16 @@ struct MarbleNotationTests {
                 Marbles.Mark(frame: 2, event: .element("c")), Marbles.Mark(frame: 4, event: .end),
             ])
         #expect(diagram.frames == 6)
-        #expect(diagram == "-a(bc)-|", "quiet frames at the end are of no concern")
+        #expect(diagram == "-a(bc)-|", "empty frames at the end are ignored")
         #expect(diagram != "-a(cb)-|")
         #expect(diagram != "-abc-|")
     }
 
     @Test(
-        "a wrong diagram says where and why",
+        "an invalid diagram throws an error with position and reason",
         arguments: [
-            ("-a#", 2, "no meaning"), ("-(ab", 1, "not closed"), ("(a-b)", 2, "no time passes"),
-            ("((a))", 1, "cannot hold a group"), ("-{ab", 1, "not closed"), ("{}", 0, "not empty"),
+            ("-a#", 2, "no meaning"), ("-(ab", 1, "not closed"), ("(a-b)", 2, "put '-' outside"),
+            ("((a))", 1, "cannot contain a group"), ("-{ab", 1, "not closed"), ("{}", 0, "must not be empty"),
             ("a)", 1, "no meaning"),
         ])
     func errors(text: String, offset: Int, reason: String) {
@@ -39,7 +39,7 @@ struct MarbleNotationTests {
         #expect(error?.description.hasSuffix("\n" + String(repeating: " ", count: offset) + "^") == true)
     }
 
-    @Test("a stage that its own actions hold goes away when it has played")
+    @Test("a stage that its own actions hold is released when it has played")
     func released() throws {
         weak var released: MarbleStage?
         do {
@@ -51,14 +51,14 @@ struct MarbleNotationTests {
         #expect(released == nil)
     }
 
-    @Test("a mismatch shows both diagrams and where they part")
+    @Test("a mismatch shows both diagrams and where they differ")
     func mismatch() throws {
         let stage = MarbleStage()
         let signal = stage.signal("-a-(aa)-|")
         let error = #expect(throws: MarbleMismatch.self) { try stage.expect(signal, "-o-(ooo)-|") }
         #expect(
             error?.description == """
-                not what the diagram says
+                the result differs from the diagram
                 expected  -o-(ooo)-|
                 observed  -o-(oo)-|
                              ^
@@ -90,7 +90,7 @@ struct ManualClockTests {
         for task in tasks { try executor.run { try await task.value } }
     }
 
-    @Test("a sleep that begins on the way is due on the way, in both ways to advance")
+    @Test("a sleep that begins during an advance is due during it, in both ways to advance")
     func onTheWay() throws {
         let executor = SerialTestExecutor()
         let clock = ManualClock()
@@ -110,7 +110,7 @@ struct ManualClockTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("a sleep in the past is none; a cancelled one throws, whenever it was cancelled")
+    @Test("a sleep until a past deadline returns immediately; a cancelled sleep throws, whenever it was cancelled")
     func pastAndCancelled() throws {
         let executor = SerialTestExecutor()
         let clock = ManualClock()
@@ -128,7 +128,7 @@ struct ManualClockTests {
         }
     }
 
-    @Test("a body that waits for nothing is told so, and tasks that never rest too")
+    @Test("a body that waits for nothing throws an error, and so do tasks that never stop")
     func stallAndLivelock() throws {
         let executor = SerialTestExecutor()
         #expect(throws: StallError.self) {

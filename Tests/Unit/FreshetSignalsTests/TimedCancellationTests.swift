@@ -2,7 +2,7 @@ import FreshetSignals
 import FreshetTestKit
 import Testing
 
-@Suite("Cancelled at any suspension point an operator of time, demand or retries leaves nothing behind")
+@Suite("A timed or retrying operator that is cancelled at any suspension point leaves nothing behind")
 struct TimedCancellationTests {
     @Test("wait(untilOutputFrom:)")
     func wait() {
@@ -62,10 +62,10 @@ struct TimedCancellationTests {
                 let loads = Counter()
                 let load: @Sendable (Int) async throws -> Page<Int, Int> = { cursor in
                     try await stage.clock.sleep(for: .seconds(1))
-                    if loads.increment() == 3, how != "last" { throw SweepFault() }
+                    if loads.increment() == 3, how != "last" { throw SweepFailure() }
                     return withExtendedLifetime(token) { Page([cursor], next: cursor == 4 ? nil : cursor + 1) }
                 }
-                // Not a signal of the stage: those have another type. Its subscriptions are counted all the same.
+                // Not a signal of the stage, because those have another type. Its subscriptions are still counted.
                 return FreshetSignals.paginated(
                     by: stage.source("more").signal, initially: 2, first: { try await load(1) }, next: load)
             },
@@ -80,11 +80,11 @@ struct TimedCancellationTests {
     }
 
     @Test("retry(on:), to the end of an attempt and to the signal's end", arguments: [1, 9])
-    func retry(faults: Int) {
+    func retry(errors: Int) {
         let jobs = cancellationSweep(
             of: { stage in
                 let attempts = Counter()
-                return Making { stage.numbers(on: "numbers", count: 1, fails: attempts.increment() <= faults) }
+                return Making { stage.numbers(on: "numbers", count: 1, fails: attempts.increment() <= errors) }
                     .retry(on: stage.signal("again"))
             },
             events: [
@@ -105,7 +105,7 @@ struct TimedCancellationTests {
             }, events: Array(repeating: { $0.source("numbers").fire() }, count: 3))
     }
 
-    @Test("one upon the other")
+    @Test("nested operators")
     func nested() {
         let jobs = cancellationSweep(
             of: { stage in
@@ -128,7 +128,7 @@ struct TimedCancellationTests {
     }
 }
 
-/// A sequence that is another one for each iteration.
+/// A sequence that makes a different base for each iteration.
 struct Making<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     typealias Element = Base.Element
     typealias Failure = Base.Failure

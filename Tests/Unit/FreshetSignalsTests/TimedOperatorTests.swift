@@ -2,7 +2,7 @@ import FreshetSignals
 import FreshetTestKit
 import Testing
 
-@Suite("Iterations of operators of time, demand and retries, and their wrong use")
+@Suite("Iterations of timed and retrying operators, and their wrong use")
 struct TimedOperatorTests {
     struct ValidationError: Error {}
 
@@ -11,7 +11,7 @@ struct TimedOperatorTests {
     let source = SignalSource("s")
     let log = Log()
 
-    /// All that a sequence emits, its end or failure included, as the log gets it.
+    /// Logs all elements of a sequence, and its end or failure.
     func consume<S: AsyncSequence & Sendable>(_ sequence: S, _ name: String = "") -> Task<Void, Never> {
         Task(executorPreference: executor) { [log] in
             do {
@@ -23,7 +23,7 @@ struct TimedOperatorTests {
         }
     }
 
-    /// An upstream that logs when it is subscribed and when it is first asked, and ends.
+    /// An upstream that logs its subscription and its first request, and ends.
     var watched: some AsyncSequence<Int, any Error> & Sendable {
         Making { [log] in
             log.add("subscribed")
@@ -36,7 +36,7 @@ struct TimedOperatorTests {
 
     // MARK: Subscriptions
 
-    @Test("made and never pulled, signals and upstreams are subscribed and nothing runs; dropped, they are released")
+    @Test("an iterator subscribes to signals and upstreams and runs nothing before its first next()")
     func neverPulled() {
         func check<S: AsyncSequence & Sendable>(_ sequence: S, subscriptions: Int, _ expected: [String]) {
             let before = log.entries.count
@@ -65,7 +65,7 @@ struct TimedOperatorTests {
         check(watched.prepend(1).scan(0, +).replaceError(with: 0), subscriptions: 0, ["subscribed"])
     }
 
-    @Test("wait does not touch its upstream before the output, and drops its signal then")
+    @Test("wait does not subscribe to its upstream before the output, and then releases its signal")
     func waits() throws {
         let task = consume(watched.wait(untilOutputFrom: source.signal))
         try executor.runUntilIdle()
@@ -77,7 +77,7 @@ struct TimedOperatorTests {
         try executor.run { await task.value }
     }
 
-    @Test("a wait that is cancelled never touches its upstream, though the signal fires at once")
+    @Test("a cancelled wait never subscribes to its upstream, though the signal fires at the same time")
     func waitCancelled() throws {
         let task = consume(watched.wait(untilOutputFrom: source.signal))
         try executor.runUntilIdle()
@@ -103,7 +103,7 @@ struct TimedOperatorTests {
             Emitter(
                 Making {
                     let attempt = attempts.increment()
-                    return Steps { () async throws -> Int? in throw SweepFault() }.prepend(attempt)
+                    return Steps { () async throws -> Int? in throw SweepFailure() }.prepend(attempt)
                 }.retry(on: signal)),
         ]
         for sequence in sequences {
@@ -138,7 +138,7 @@ struct TimedOperatorTests {
 
     // MARK: Cancellation
 
-    @Test("a cancelled next() takes none of what is prepended")
+    @Test("a cancelled next() takes none of the prepended values")
     func prependCancelled() throws {
         let sequence = source.signal.scan(0) { count, _ in count + 1 }.prepend(7, 8)
         let task = Task(executorPreference: executor) { [log, executor] in
@@ -147,7 +147,7 @@ struct TimedOperatorTests {
             withUnsafeCurrentTask { $0?.cancel() }
             log.add("\(await iterator.next(isolation: nil) as Int?)")
             let rest = Handed(iterator)
-            // Another task goes on.
+            // Another task continues.
             await Task(executorPreference: executor) {
                 guard var iterator = rest.take() else { return }
                 log.add("\(await iterator.next(isolation: nil) as Int?)")
@@ -157,7 +157,7 @@ struct TimedOperatorTests {
         #expect(log.entries == ["Optional(7)", "nil", "Optional(8)"])
     }
 
-    @Test("an error that follows from the cancellation is neither thrown nor replaced nor told")
+    @Test("an error caused by the cancellation is neither thrown nor replaced nor reported")
     func cancelledErrors() throws {
         let failing = Steps<Int> { [clock] in
             try await clock.sleep(for: .seconds(1))
@@ -191,7 +191,7 @@ struct TimedOperatorTests {
         #expect(log.entries == Array(repeating: "end", count: sequences.count))
     }
 
-    @Test("cancelled from inside a delivery it ends")
+    @Test("a sequence that is cancelled during a delivery ends")
     func cancelInside() throws {
         let numbers = source.signal.scan(0) { count, _ in count + 1 }
         let sequences: [Emitter<Int, Never>] = [
@@ -219,7 +219,7 @@ struct TimedOperatorTests {
 
     // MARK: Firing from inside
 
-    @Test("a signal that is fired and finished from inside a delivery")
+    @Test("a signal can be fired and finished during a delivery")
     func fireInside() throws {
         let debounced = source.signal.debounce(for: .seconds(1), atMost: nil, leading: true, clock: clock)
         let task = Task(executorPreference: executor) { [log, source] in
@@ -234,11 +234,11 @@ struct TimedOperatorTests {
         try executor.runUntilIdle()
         source.fire()
         try executor.run { await task.value }
-        // The firing from inside is held, and delivered at the end, which came with it.
+        // The firing during the delivery is held, and delivered at the end, which came with it.
         #expect(log.entries == ["element", "element", "end"])
     }
 
-    @Test("a page is asked for from inside the delivery of the one before it, and from inside onStatus")
+    @Test("a page can be requested during the delivery of the previous one, and in onStatus")
     func pagesFromInside() throws {
         let source = source
         let load: @Sendable (Int) async throws -> Page<Int, Int> = { Page([$0], next: $0 == 50 ? nil : $0 + 1) }
@@ -261,14 +261,14 @@ struct TimedOperatorTests {
         }
     }
 
-    @Test("an attempt is asked for from inside onFailure, a thousand times")
+    @Test("an attempt can be requested in onFailure, a thousand times")
     func retryFromInside() throws {
         let source = source
         let attempts = Counter()
         let upstream = Making {
             let attempt = attempts.increment()
             return Steps { () async throws -> Int? in
-                if attempt <= 1_000 { throw SweepFault() }
+                if attempt <= 1_000 { throw SweepFailure() }
                 return attempt
             }
         }
@@ -289,9 +289,9 @@ struct TimedOperatorTests {
         #expect(element == 1_001)
     }
 
-    @Test("a body that throws at once fails the result at once, and waits for the signal where one is given")
+    @Test("a body that throws immediately fails the result immediately, or waits for the signal if there is one")
     func throwsAtOnce() throws {
-        let failing = Steps { () async throws -> Int? in throw SweepFault() }
+        let failing = Steps { () async throws -> Int? in throw SweepFailure() }
         let clock = clock
         let sequences: [Emitter<Int, any Error>] = [
             Emitter(failing.prepend()), Emitter(failing.scan(0, +)),
@@ -301,14 +301,14 @@ struct TimedOperatorTests {
             Emitter(failing.retry(on: Signal.merge())),
             Emitter(
                 paginated(
-                    by: source.signal, first: { throw SweepFault() },
+                    by: source.signal, first: { throw SweepFailure() },
                     next: { (cursor: Int) in Page([cursor], next: nil) }
                 )
                 .scan(0) { $0 + $1.count }),
         ]
         for sequence in sequences { _ = consume(sequence) }
         try executor.runUntilIdle()
-        #expect(log.entries == Array(repeating: "SweepFault()", count: sequences.count))
+        #expect(log.entries == Array(repeating: "SweepFailure()", count: sequences.count))
         let task = consume(failing.retry(on: source.signal), "retry ")
         for _ in 1...3 {
             try executor.runUntilIdle()
@@ -316,10 +316,10 @@ struct TimedOperatorTests {
         }
         source.finish()
         try executor.run { await task.value }
-        #expect(log.entries.last == "retry SweepFault()")
+        #expect(log.entries.last == "retry SweepFailure()")
     }
 
-    @Test("a signal that fires during the subscription of an attempt is an output since it began")
+    @Test("a signal that fires during the subscription of an attempt counts as an output since its start")
     func fireDuringSubscription() throws {
         let source = source
         let attempts = Counter()
@@ -327,7 +327,7 @@ struct TimedOperatorTests {
             source.fire()
             let attempt = attempts.increment()
             return Steps { () async throws -> Int? in
-                if attempt < 10 { throw SweepFault() }
+                if attempt < 10 { throw SweepFailure() }
                 return nil
             }
         }
@@ -337,7 +337,7 @@ struct TimedOperatorTests {
         #expect(log.entries == ["end"])
     }
 
-    @Test("a signal that fires when the waiting upstream subscribes is heard by the upstream alone")
+    @Test("a signal that fires when the waiting upstream subscribes is received by the upstream alone")
     func fireDuringWait() throws {
         let source = source
         let upstream = Making {
@@ -354,9 +354,9 @@ struct TimedOperatorTests {
         try executor.run { await task.value }
     }
 
-    // MARK: Much
+    // MARK: Load
 
-    @Test("a million pending firings are one storm and one output")
+    @Test("a million pending firings are one burst and one output")
     func million() throws {
         let clock = clock
         // A thousand listings of one source, which fires a thousand times.
@@ -364,7 +364,7 @@ struct TimedOperatorTests {
         let attempts = Counter()
         let retried = Making {
             attempts.increment()
-            return Steps { () async throws -> Int? in throw SweepFault() }
+            return Steps { () async throws -> Int? in throw SweepFailure() }
         }.retry(on: signal)
         let debounced = signal.debounce(for: .seconds(1), atMost: nil, leading: true, clock: clock)
         let pages = paginated(by: signal, first: { Page([1], next: 1) }, next: { Page([$0], next: $0 + 1) })
@@ -390,7 +390,7 @@ struct TimedOperatorTests {
         #expect(source.fire() == 0)
     }
 
-    @Test("an upstream that never suspends starves nobody on its executor")
+    @Test("an upstream that never suspends starves no other task on its executor")
     func neverSuspends() throws {
         let numbers = Counter()
         let endless = Steps { () async throws -> Int? in numbers.increment() }
@@ -429,7 +429,7 @@ struct TimedOperatorTests {
     }
 }
 
-/// A sequence that cannot fail, as one that could.
+/// A sequence that cannot fail, with a failure type.
 private struct Throwing<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable where Base.Failure == Never {
     typealias Element = Base.Element
     typealias Failure = any Error

@@ -4,13 +4,14 @@ import Testing
 
 @testable import FreshetSignals
 
-/// Real threads and real time, for what the serial executor cannot show; run them under the thread sanitizer too.
-@Suite("Operators of time, demand and retries from many threads")
+/// Real threads and real time, for effects that the serial executor cannot show; run them under the thread sanitizer,
+/// too.
+@Suite("Timed and retrying operators from many threads")
 struct TimedStressTests {
     static let settersCount = 4
     static let changesEach = 1_000
 
-    /// Changes a value from several tasks at once, then finishes it.
+    /// Changes a value from several tasks at the same time, then finishes it.
     func change(_ value: CurrentValue<Int>) async {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<Self.settersCount {
@@ -22,7 +23,7 @@ struct TimedStressTests {
         value.finish()
     }
 
-    @Test("what is paced grows, and ends with the last value")
+    @Test("paced values grow, and end with the last value")
     func paced() async {
         let value = CurrentValue(0)
         let clock = ContinuousClock()
@@ -50,7 +51,7 @@ struct TimedStressTests {
         #expect(value.readerCount == 0)
     }
 
-    @Test("under fire and cancelled at any moment, each always ends and leaves nothing behind")
+    @Test("operators under many firings, cancelled at any moment, always end and leave nothing behind")
     func churn() async {
         let source = SignalSource("s")
         let clock = ContinuousClock()
@@ -59,14 +60,14 @@ struct TimedStressTests {
             {
                 let token = Token(alive)
                 let upstream = Steps { () async throws -> Int? in
-                    try withExtendedLifetime(token) { throw SweepFault() }
+                    try withExtendedLifetime(token) { throw SweepFailure() }
                 }
                 return Emitter(upstream.retry(on: source.signal))
             },
             {
                 let token = Token(alive)
                 let load: @Sendable (Int) async throws -> Page<Token, Int> = { cursor in
-                    if cursor % 5 == 3 { throw SweepFault() }
+                    if cursor % 5 == 3 { throw SweepFailure() }
                     return Page([token], next: cursor + 1)
                 }
                 return Emitter(
@@ -104,11 +105,11 @@ struct TimedStressTests {
                 }
             }
         }
-        // An iterator that a consumer dropped cannot be awaited: its driver is given the time to end.
+        // An iterator that a consumer dropped cannot be awaited: give its driver time to end.
         #expect(await eventually { source.fire() == 0 && alive.children == 0 })
     }
 
-    /// The sequence, which fails at its 50th element.
+    /// The sequence; it fails at its 50th element.
     func failing<S: AsyncSequence & Sendable>(
         _ sequence: S
     ) -> some AsyncSequence<Int, any Error> & Sendable where S.Element == Int {
@@ -116,7 +117,7 @@ struct TimedStressTests {
     }
 }
 
-/// Consumes some elements in a task of its own, and drops the iterator.
+/// Consumes some elements in a separate task, and drops the iterator.
 private func startConsumer(of sequence: Emitter<Int, any Error>, upTo limit: Int) -> Task<Void, Never> {
     Task(executorPreference: nil) {
         var seen = 0
@@ -126,7 +127,7 @@ private func startConsumer(of sequence: Emitter<Int, any Error>, upTo limit: Int
                 if seen == limit { break }
             }
         } catch {
-            // A failure ends the iteration, as the end does.
+            // A failure ends the iteration, like the end.
         }
     }
 }
@@ -141,7 +142,7 @@ private struct Failing<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable 
 
         mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Int? {
             let element = try await base.next(isolation: isolation)
-            if let element, element >= 50 { throw SweepFault() }
+            if let element, element >= 50 { throw SweepFailure() }
             return element
         }
     }

@@ -20,8 +20,8 @@ struct TriggerTests {
     @Test("an identifier activates its own signal and no other")
     func identifiers() {
         let trigger = Trigger()
-        func reaches(_ heard: some Hashable & Sendable, _ activated: some Hashable & Sendable) -> Bool {
-            let subscription = trigger.signal(activatedBy: heard).makeAsyncIterator()
+        func reaches(_ received: some Hashable & Sendable, _ activated: some Hashable & Sendable) -> Bool {
+            let subscription = trigger.signal(activatedBy: received).makeAsyncIterator()
             return withExtendedLifetime(subscription) { trigger.activate(for: activated) == 1 }
         }
         #expect(reaches(1, 1))
@@ -43,7 +43,7 @@ struct TriggerTests {
         #expect(reachesErased)
     }
 
-    @Test("an identifier that is not equal to itself is silent and costs nothing")
+    @Test("an identifier that is not equal to itself never fires and needs no memory")
     func notReflexive() {
         let trigger = Trigger()
         let subscription = trigger.signal(activatedBy: Double.nan).makeAsyncIterator()
@@ -52,7 +52,7 @@ struct TriggerTests {
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("an identifier whose signal nobody holds costs nothing")
+    @Test("an identifier without a live signal needs no memory")
     func weak() {
         let trigger = Trigger()
         #expect(trigger.activate(for: "nobody") == 0)
@@ -82,20 +82,20 @@ struct TriggerTests {
         #expect(causes?.first?.first.signal == "operator")
     }
 
-    @Test("what a subscription heard is not lost when its trigger goes away; then it is silent")
+    @Test("pending firings are not lost when the trigger is released; then its signal does not fire any more")
     func triggerGoes() throws {
         let executor = SerialTestExecutor()
         var trigger: Trigger? = Trigger()
         let box = Handed(try #require(trigger).signal(activatedBy: 1).makeAsyncIterator())
         trigger?.activate(for: 1)
         trigger = nil
-        let heard = Log()
+        let received = Log()
         let task = Task(executorPreference: executor) {
             guard var iterator = box.take() else { return }
-            while await iterator.next() != nil { heard.add("firing") }
+            while await iterator.next() != nil { received.add("firing") }
         }
         try executor.runUntilIdle()
-        #expect(heard.entries == ["firing"])
+        #expect(received.entries == ["firing"])
         task.cancel()
         try executor.runUntilIdle()
     }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// A bus of one's own: a real dbus-daemon on a socket in a temporary directory, which anybody may do anything on.
+/// A private bus: a real dbus-daemon on a socket in a temporary directory, with a policy that allows everything.
 ///
-/// It is an actor on a loop of its own, on which the connections under test are made; peers have other loops.
+/// It is an actor with its own loop. The connections under test are made on that loop; peers have other loops.
 actor BusBed {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -17,7 +17,7 @@ actor BusBed {
     nonisolated var directory: String { temporaryDirectory.path }
     nonisolated var address: String { "unix:path=\(directory)/run/bus" }
     private var daemon: ChildProcess?
-    /// dbus-daemon's limits, as its configuration has them.
+    /// dbus-daemon's limits, in the format of its configuration.
     private let limits: String
 
     private init(_ loop: EventLoop, limits: String) throws {
@@ -26,7 +26,7 @@ actor BusBed {
         self.limits = limits
     }
 
-    /// Runs a test with a bed, whose bus does not run yet, and removes all of it.
+    /// Runs a test with a bed, whose bus is not running yet, and removes everything afterwards.
     static func with(limits: String = "", _ body: @Sendable (BusBed) async throws -> Void) async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "bus-bed")
@@ -43,7 +43,7 @@ actor BusBed {
         try outcome.get()
     }
 
-    /// Starts the bus; the directory of its socket too.
+    /// Starts the bus and creates the directory of its socket.
     func start() throws {
         mkdir("\(directory)/run", 0o700)
         let configuration = """
@@ -75,7 +75,7 @@ actor BusBed {
             input: null, output: null, error: null)
     }
 
-    /// Ends the bus, as if it crashed: the socket stays.
+    /// Ends the bus as if it had crashed: the socket stays.
     func stop() async {
         daemon?.signal(SIGKILL)
         _ = await daemon?.wait()
@@ -97,7 +97,7 @@ extension BusConnection {
         throw CancellationError()
     }
 
-    /// Waits until the bus has answered what it was asked on this connection before.
+    /// Waits until the bus has replied to all earlier requests on this connection.
     func settle() async throws {
         _ = try await answer(
             "GetId", of: "org.freedesktop.DBus", at: "/org/freedesktop/DBus", on: "org.freedesktop.DBus"
@@ -114,17 +114,17 @@ extension BusConnection {
     }
 }
 
-/// Another program on the bus, by sd-bus's blocking calls, on a thread of its own. It sends signals, owns names, and
-/// answers for a property.
+/// Another program on the bus, with sd-bus's blocking calls, on its own thread. It sends signals, owns names, and
+/// replies to requests for a property.
 actor BusPeer {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    private(set) nonisolated(unsafe) var bus: OpaquePointer?  // used on the loop's thread only, but for the end
+    private(set) nonisolated(unsafe) var bus: OpaquePointer?  // used on the loop's thread only, except at the end
     private var watch: DescriptorWatch?
     private var preparing = false
-    /// logind's sessions by the paths of their objects.
+    /// logind's sessions by object path.
     var sessions: [String: LogindMessage.Properties] = [:]
-    /// How often they were listed.
+    /// How often the sessions were listed.
     var listings = 0
 
     private init(_ loop: EventLoop) { self.loop = loop }
@@ -143,7 +143,7 @@ actor BusPeer {
         try #require(sd_bus_set_address(bus, address) >= 0)
         try #require(sd_bus_set_bus_client(bus, 1) >= 0)
         try #require(sd_bus_set_watch_bind(bus, 1) >= 0)
-        try #require(sd_bus_add_filter(bus, nil, Self.asked, Unmanaged.passUnretained(self).toOpaque()) >= 0)
+        try #require(sd_bus_add_filter(bus, nil, Self.respond, Unmanaged.passUnretained(self).toOpaque()) >= 0)
         try #require(sd_bus_start(bus) >= 0)
         while sd_bus_is_ready(bus) == 0 {
             try #require(sd_bus_process(bus, nil) >= 0)
@@ -155,8 +155,8 @@ actor BusPeer {
         process()
     }
 
-    /// Handles what has come. After each blocking call too: such a call reads what others send meanwhile and keeps it,
-    /// and then the socket has nothing more that would wake the watch (sd_bus_process(3)).
+    /// Handles available messages. Call it after each blocking call, too: such a call reads and queues other messages,
+    /// after which the socket has no data that would wake the watch (sd_bus_process(3)).
     private func process() { while sd_bus_process(bus, nil) > 0 {} }
 
     var uniqueName: String {
@@ -192,7 +192,7 @@ actor BusPeer {
         try #require(sd_bus_flush(bus) >= 0)
     }
 
-    /// Sends a signal with an array of that many bytes.
+    /// Sends a signal with an array of this many bytes.
     func emitBytes(_ count: Int, _ member: String, of interface: String, at path: String) throws {
         var message: OpaquePointer?
         try #require(sd_bus_message_new_signal(bus, &message, path, interface, member) >= 0)
@@ -203,7 +203,7 @@ actor BusPeer {
         try #require(sd_bus_flush(bus) >= 0)
     }
 
-    // MARK: logind's part
+    // MARK: logind
 
     func prepareForSleep(_ begins: Bool, to destination: String? = nil) throws {
         preparing = begins
@@ -212,12 +212,12 @@ actor BusPeer {
             [.boolean(begins)])
     }
 
-    /// Changes what is answered, and says nothing.
+    /// Changes the value of the property without a signal.
     func setPreparing(_ isPreparing: Bool) { preparing = isPreparing }
 
-    private static let asked: sd_bus_message_handler_t = { message, peer, _ in
+    private static let respond: sd_bus_message_handler_t = { message, peer, _ in
         guard let message, let peer else { return 0 }
-        nonisolated(unsafe) let call = message  // on the peer's thread already
+        nonisolated(unsafe) let call = message  // already on the peer's thread
         return Unmanaged<BusPeer>.fromOpaque(peer).takeUnretainedValue().assumeIsolated { peer in
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "Get") > 0 { return peer.answer(call) }
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "GetAll") > 0 {
@@ -240,7 +240,7 @@ actor BusPeer {
         return 1
     }
 
-    /// Leaves the bus.
+    /// Disconnects from the bus.
     func leave() {
         watch?.cancel()
         watch = nil

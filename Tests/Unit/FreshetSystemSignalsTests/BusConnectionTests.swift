@@ -6,32 +6,33 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// A real dbus-daemon. Each test waits for a word, never for a time; the time limit ends one that waits in vain.
-@Suite("A bus", .hangLimit)
+/// A real dbus-daemon. Each test waits for an event, never for a time; the time limit ends a test whose event does not
+/// come.
+@Suite("A bus connection", .hangLimit)
 struct BusConnectionTests {
     static let interface = "org.example.Thing"
     static let path = "/org/example/thing"
 
-    /// What a subscription is told, as text, in order.
+    /// Records the states and messages of a subscription, as text, in order.
     final class Listener: Sendable {
         let subscription: BusSubscription
-        private let told: AsyncStream<String>
+        private let entryStream: AsyncStream<String>
         let log: Recorder<String>
 
-        /// - Parameter show: how a message is written down.
+        /// - Parameter show: The text of a message.
         init(
             _ bus: BusConnection, _ match: BusMatch,
             show: @escaping @Sendable (BusMessage) -> String = { "\($0.member)\($0.arguments.map { "\($0)" } ?? "?")" }
         ) {
-            let (told, continuation) = AsyncStream.makeStream(of: String.self)
+            let (entryStream, continuation) = AsyncStream.makeStream(of: String.self)
             let log = Recorder<String>()
-            self.told = told
+            self.entryStream = entryStream
             self.log = log
-            subscription = bus.subscribe(match) { standing in
+            subscription = bus.subscribe(match) { subscriptionState in
                 let text =
-                    switch standing {
+                    switch subscriptionState {
                     case .connecting: "connecting"
-                    case .inForce(let sender): "in force \(sender ?? "-")"
+                    case .active(let sender): "in force \(sender ?? "-")"
                     case .refused: "refused"
                     case .disconnected: "disconnected"
                     }
@@ -44,10 +45,10 @@ struct BusConnectionTests {
             }
         }
 
-        /// Waits for a word that begins so; what comes before it is passed over.
+        /// Waits for an entry with this prefix; earlier entries are skipped.
         @discardableResult
-        func hears(_ start: String) async throws -> String {
-            for await text in told where text.hasPrefix(start) { return text }
+        func awaitEntry(_ start: String) async throws -> String {
+            for await text in entryStream where text.hasPrefix(start) { return text }
             throw CancellationError()
         }
     }
@@ -56,30 +57,30 @@ struct BusConnectionTests {
         try BusMatch(sender: sender, interface: interface, member: member, firstArgument: firstArgument)
     }
 
-    @Test("says what it was subscribed to and nothing else, to each subscriber, in order")
+    @Test("each subscriber receives the signals of its match and no others, in order")
     func signals() async throws {
         try await BusBed.with { bed in
             try await bed.start()
             let bus = await bed.connection()
             let all = Listener(bus, try Self.match())
             let some = Listener(bus, try Self.match(member: "Two"))
-            try await all.hears("in force")
-            try await some.hears("in force")
+            try await all.awaitEntry("in force")
+            try await some.awaitEntry("in force")
             #expect(bus.availability == .connected)
             let peer = try await BusPeer.connected(to: bed.address)
             try await peer.emit("One", of: Self.interface, at: Self.path, [.uint32(1)])
             try await peer.emit("Two", of: Self.interface, at: Self.path, [.string("a"), .boolean(true)])
             try await peer.emit("Other", of: "org.example.Else", at: Self.path)
             try await peer.emit("Two", of: Self.interface, at: Self.path)
-            try await some.hears("Two[]")
-            try await all.hears("Two[]")
+            try await some.awaitEntry("Two[]")
+            try await all.awaitEntry("Two[]")
             #expect(some.log.values.suffix(2).map { String($0.prefix(5)) } == ["Two[F", "Two[]"])
             #expect(all.log.values.suffix(3).map { String($0.prefix(4)) } == ["One[", "Two[", "Two["])
             await peer.leave()
         }
     }
 
-    @Test("matches by path, by path name space and by first argument, apostrophes and backslashes included")
+    @Test("matches by path, by path namespace and by first argument, with apostrophes and backslashes")
     func matches() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -88,14 +89,14 @@ struct BusConnectionTests {
             let exact = Listener(bus, try BusMatch(path: "/org/example"), show: { "m " + $0.path })
             let below = Listener(bus, try BusMatch(pathNamespace: "/org/example"), show: { "m " + $0.path })
             let argument = Listener(bus, try Self.match(firstArgument: hard), show: { _ in "m argument" })
-            for listener in [exact, below, argument] { try await listener.hears("in force") }
+            for listener in [exact, below, argument] { try await listener.awaitEntry("in force") }
             let peer = try await BusPeer.connected(to: bed.address)
             for path in ["/org", "/org/examples", "/org/example/one", "/org/example"] {
                 try await peer.emit("A", of: Self.interface, at: path, [.string("it")])
             }
             try await peer.emit("A", of: Self.interface, at: "/org/example/two", [.uint32(1)])
             try await peer.emit("A", of: Self.interface, at: "/end", [.string(hard)])
-            try await argument.hears("m argument")
+            try await argument.awaitEntry("m argument")
             #expect(exact.log.values.filter { $0.hasPrefix("m") } == ["m /org/example"])
             #expect(
                 below.log.values.filter { $0.hasPrefix("m") }
@@ -104,34 +105,34 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("a well-known sender is its owner, followed from one to the next; another's signals are not heard")
+    @Test("a well-known sender is its current owner; signals of others are ignored")
     func owners() async throws {
         try await BusBed.with { bed in
             try await bed.start()
             let bus = await bed.connection()
             let listener = Listener(bus, try Self.match(sender: "org.example.Service"))
-            try await listener.hears("in force -")
+            try await listener.awaitEntry("in force -")
             let one = try await BusPeer.connected(to: bed.address)
             let two = try await BusPeer.connected(to: bed.address)
             try await one.own("org.example.Service")
-            try await listener.hears("in force \(one.uniqueName)")
+            try await listener.awaitEntry("in force \(one.uniqueName)")
             try await two.emit("Forged", of: Self.interface, at: Self.path)
             try await one.emit("Real", of: Self.interface, at: Self.path)
-            try await listener.hears("Real")
+            try await listener.awaitEntry("Real")
             try await one.disown("org.example.Service")
-            try await listener.hears("in force -")
+            try await listener.awaitEntry("in force -")
             try await two.own("org.example.Service")
-            try await listener.hears("in force \(two.uniqueName)")
+            try await listener.awaitEntry("in force \(two.uniqueName)")
             try await one.emit("Former", of: Self.interface, at: Self.path)
             try await two.emit("Next", of: Self.interface, at: Self.path)
-            try await listener.hears("Next")
+            try await listener.awaitEntry("Next")
             #expect(!listener.log.values.contains { $0.hasPrefix("Forged") || $0.hasPrefix("Former") })
             await one.leave()
             await two.leave()
         }
     }
 
-    @Test("a signal that was sent to this connection directly, by one who does not own the name, is not heard")
+    @Test("a signal sent directly to this connection by a peer that does not own the name is ignored")
     func forged() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -141,27 +142,27 @@ struct BusConnectionTests {
             let owner = try await BusPeer.connected(to: bed.address)
             let forger = try await BusPeer.connected(to: bed.address)
             try await owner.own("org.example.Service")
-            try await listener.hears("in force :")
-            try await anybody.hears("in force")
+            try await listener.awaitEntry("in force :")
+            try await anybody.awaitEntry("in force")
             let name = try #require(await bed.run { bus.uniqueName })
             try await forger.emit("Forged", of: Self.interface, at: Self.path, to: name)
-            // It does arrive here: who takes anybody's word hears it.
-            try await anybody.hears("Forged")
-            // A change of owner is the bus's to tell.
+            // The signal does arrive here: a match without a sender receives it.
+            try await anybody.awaitEntry("Forged")
+            // Only the bus may report a change of owner.
             try await forger.emit(
                 "NameOwnerChanged", of: "org.freedesktop.DBus", at: "/org/freedesktop/DBus", to: name,
                 [.string("org.example.Service"), .string(owner.uniqueName), .string(forger.uniqueName)])
             try await forger.emit("Forged", of: Self.interface, at: Self.path)
-            try await anybody.hears("Forged")
+            try await anybody.awaitEntry("Forged")
             try await owner.emit("Real", of: Self.interface, at: Self.path)
-            try await listener.hears("Real")
+            try await listener.awaitEntry("Real")
             #expect(!listener.log.values.contains { $0.hasPrefix("Forged") })
             await owner.leave()
             await forger.leave()
         }
     }
 
-    @Test("one connection may be followed by its unique name")
+    @Test("a connection can be followed by its unique name")
     func uniqueSender() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -169,17 +170,17 @@ struct BusConnectionTests {
             let one = try await BusPeer.connected(to: bed.address)
             let two = try await BusPeer.connected(to: bed.address)
             let listener = Listener(bus, try Self.match(sender: try await one.uniqueName))
-            try await listener.hears("in force")
+            try await listener.awaitEntry("in force")
             try await two.emit("Two", of: Self.interface, at: Self.path)
             try await one.emit("One", of: Self.interface, at: Self.path)
-            try await listener.hears("One")
+            try await listener.awaitEntry("One")
             #expect(!listener.log.values.contains { $0.hasPrefix("Two") })
             await one.leave()
             await two.leave()
         }
     }
 
-    @Test("a bus that is restarted is found again, and so are its signals, three times")
+    @Test("a restarted bus is connected again with its subscriptions, three times")
     func restarted() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -188,19 +189,19 @@ struct BusConnectionTests {
             for _ in 0..<3 {
                 let peer = try await BusPeer.connected(to: bed.address)
                 try await peer.own("org.example.Service")
-                try await listener.hears("in force :")
+                try await listener.awaitEntry("in force :")
                 try await peer.emit("Here", of: Self.interface, at: Self.path)
-                try await listener.hears("Here")
+                try await listener.awaitEntry("Here")
                 await bed.stop()
-                try await listener.hears("disconnected")
+                try await listener.awaitEntry("disconnected")
                 await peer.leave()
                 try await bed.start()
             }
-            try await listener.hears("in force")
+            try await listener.awaitEntry("in force")
         }
     }
 
-    @Test("a bus that is not there is said, and used as soon as it appears, its directory included")
+    @Test("a missing bus is reported, and used when it appears, together with its directory")
     func absent() async throws {
         try await BusBed.with { bed in
             let bus = await bed.connection()
@@ -210,14 +211,14 @@ struct BusConnectionTests {
                 Issue.record("there is no bus, and it is \(bus.availability)")
                 return
             }
-            #expect(reason.contains("/run/bus") && reason.contains("as soon as it appears"))
+            #expect(reason.contains("/run/bus") && reason.contains("when it appears"))
             try await bed.start()
-            try await listener.hears("in force")
+            try await listener.awaitEntry("in force")
             #expect(bus.availability == .connected)
         }
     }
 
-    @Test("a socket that nobody listens on any more is waited for too")
+    @Test("a socket without a listening process is waited for, too")
     func stale() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -233,7 +234,7 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("an address that leads nowhere is said, with the reason, and calls fail at once")
+    @Test("an invalid address is reported with the reason, and calls fail immediately")
     func nowhere() async throws {
         try await withBusLoop { loop in
             for address in ["unix:abstract=freshet-there-is-no-such-bus", "nonsense", "unix:path=relative"] {
@@ -246,7 +247,7 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("one that takes connections and ends them is tried again after a pause")
+    @Test("a bus that ends connections immediately is retried after a pause")
     func refusing() async throws {
         try await BusBed.with(limits: #"<limit name="max_completed_connections">1</limit>"#) { bed in
             try await bed.start()
@@ -258,25 +259,25 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("a match that the bus does not take is told as refused, and the others stand")
+    @Test("a match that the bus refuses is reported as refused, and the others stay active")
     func refused() async throws {
         try await BusBed.with(limits: #"<limit name="max_match_rules_per_connection">2</limit>"#) { bed in
             try await bed.start()
             let bus = await bed.connection()
             try await bus.reach { $0 == .connected }
             let listeners = try ["One", "Two", "Three"].map { Listener(bus, try Self.match(member: $0)) }
-            try await listeners[0].hears("in force")
-            try await listeners[1].hears("in force")
-            try await listeners[2].hears("refused")
-            // Released, a match makes room.
+            try await listeners[0].awaitEntry("in force")
+            try await listeners[1].awaitEntry("in force")
+            try await listeners[2].awaitEntry("refused")
+            // A released match allows another one.
             listeners[0].subscription.cancel()
             let fourth = Listener(bus, try Self.match(member: "Four"))
-            try await fourth.hears("in force")
+            try await fourth.awaitEntry("in force")
         }
     }
 
     @Test(
-        "a message of 1 MB, and one of 32 MB (a bus takes no more), is a signal like another; its body is not unpacked beyond the bound"
+        "a message of 1 MB, and one of 32 MB (the limit of a bus), is received; its body is read up to the limit only"
     )
     func large() async throws {
         try await BusBed.with { bed in
@@ -285,33 +286,33 @@ struct BusConnectionTests {
             let listener = Listener(bus, try Self.match()) { message in
                 "\(message.member) \(message.signature) \(message.arguments.map { "\($0.count)" } ?? "too much")"
             }
-            try await listener.hears("in force")
+            try await listener.awaitEntry("in force")
             let peer = try await BusPeer.connected(to: bed.address)
             for size in [1_048_576, 33_554_432 - 1_024] {
                 try await peer.emitBytes(size, "Large", of: Self.interface, at: Self.path)
-                try await listener.hears("Large ay too much")
+                try await listener.awaitEntry("Large ay too much")
             }
             let longest = String(repeating: "x", count: BusValueReader.maximumText)
             try await peer.emit("Text", of: Self.interface, at: Self.path, [.string(longest)])
-            try await listener.hears("Text s 1")
+            try await listener.awaitEntry("Text s 1")
             try await peer.emit("Text", of: Self.interface, at: Self.path, [.string(longest + "x")])
-            try await listener.hears("Text s too much")
+            try await listener.awaitEntry("Text s too much")
             let numbers = BusValueReader.maximumValues - 1  // and the array itself
             try await peer.emitBytes(numbers, "Array", of: Self.interface, at: Self.path)
-            try await listener.hears("Array ay 1")
+            try await listener.awaitEntry("Array ay 1")
             try await peer.emitBytes(numbers + 1, "Array", of: Self.interface, at: Self.path)
-            try await listener.hears("Array ay too much")
+            try await listener.awaitEntry("Array ay too much")
             await peer.leave()
         }
     }
 
-    @Test("three thousand signals are all heard, in order, and do not hold up the loop")
+    @Test("three thousand signals are all received, in order, and do not block the loop")
     func flood() async throws {
         try await BusBed.with { bed in
             try await bed.start()
             let bus = await bed.connection()
             let count = 3_000
-            let heard = Mutex<[UInt32]>([])
+            let received = Mutex<[UInt32]>([])
             let (over, end) = AsyncStream.makeStream(of: Void.self)
             let (ready, begin) = AsyncStream.makeStream(of: Void.self)
             let turns = Atomic(0)
@@ -320,13 +321,13 @@ struct BusConnectionTests {
                 turns.store(0, ordering: .relaxed)
                 return false
             }
-            let subscription = bus.subscribe(try Self.match()) { standing in
-                if case .inForce = standing { begin.yield() }
+            let subscription = bus.subscribe(try Self.match()) { subscriptionState in
+                if case .active = subscriptionState { begin.yield() }
             } _: { message in
                 let now = turns.add(1, ordering: .relaxed).newValue
                 most.max(now, ordering: .relaxed)
                 guard case .uint32(let number)? = message.arguments?.first else { return }
-                heard.withLock { $0.append(number) }
+                received.withLock { $0.append(number) }
                 if number == UInt32(count - 1) { end.yield() }
             }
             for await _ in ready { break }
@@ -335,25 +336,25 @@ struct BusConnectionTests {
                 try await peer.emit("N", of: Self.interface, at: Self.path, [.uint32(UInt32(number))])
             }
             for await _ in over { break }
-            // As a truth: what was heard is too long to be printed.
-            let allInOrder = heard.withLock { $0 } == (0..<count).map { UInt32($0) }
+            // Compared to a truth value, because the list is too long to be printed.
+            let allInOrder = received.withLock { $0 } == (0..<count).map { UInt32($0) }
             #expect(allInOrder)
-            #expect(most.load(ordering: .relaxed) <= BusLink.messagesPerTurn)
+            #expect(most.load(ordering: .relaxed) <= BusLink.messagesPerIteration)
             withExtendedLifetime((observation, subscription)) {}
             await peer.leave()
         }
     }
 
-    @Test("a subscription that ends in its own handler hears no more; one that is released leaves the bus alone")
+    @Test("a subscription that ends in its own handler receives nothing more; a released one has no effect on the bus")
     func ends() async throws {
         try await BusBed.with { bed in
             try await bed.start()
             let bus = await bed.connection()
-            let heard = Mutex(0)
+            let received = Mutex(0)
             let own = Mutex<BusSubscription?>(nil)
             own.withLock {
                 $0 = try? bus.subscribe(Self.match()) { _ in
-                    heard.withLock { $0 += 1 }
+                    received.withLock { $0 += 1 }
                     let ended = own.withLock { held -> BusSubscription? in
                         defer { held = nil }
                         return held
@@ -362,16 +363,16 @@ struct BusConnectionTests {
                 }
             }
             let marker = Listener(bus, try Self.match(member: "Last"))
-            try await marker.hears("in force")
+            try await marker.awaitEntry("in force")
             let peer = try await BusPeer.connected(to: bed.address)
             for member in ["One", "Two", "Last"] { try await peer.emit(member, of: Self.interface, at: Self.path) }
-            try await marker.hears("Last")
-            #expect(heard.withLock { $0 } == 1)
+            try await marker.awaitEntry("Last")
+            #expect(received.withLock { $0 } == 1)
             await peer.leave()
         }
     }
 
-    @Test("a method is called, its answer read; an error and a service that does not run are told as such")
+    @Test("a method is called and its reply read; an error and a missing service are reported")
     func calls() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -383,7 +384,7 @@ struct BusConnectionTests {
             #expect(has == .success([.boolean(true)]))
             let none = await bus.answer("A", of: "org.example.A", at: "/", on: "org.example.None")
             guard case .failure(let error) = none else {
-                Issue.record("nobody answered: \(none)")
+                Issue.record("the reply is not an error: \(none)")
                 return
             }
             #expect(error.name == "org.freedesktop.DBus.Error.NameHasNoOwner")
@@ -393,7 +394,7 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("more calls than may wait for an answer are refused, and a bus that goes answers for the others")
+    @Test("calls above the limit are refused, and pending calls fail when the bus ends")
     func callLimit() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -401,7 +402,7 @@ struct BusConnectionTests {
             try await bus.reach { $0 == .connected }
             let answers = Recorder<Result<[BusValue], BusError>>()
             let (all, next) = AsyncStream.makeStream(of: Void.self)
-            // On the loop's thread nothing is answered in between.
+            // On the loop's thread no reply arrives in between.
             await bed.run {
                 for _ in 0...BusLink.maximumCalls {
                     bus.call("GetId", of: "org.freedesktop.DBus", at: "/", on: "org.freedesktop.DBus") {
@@ -414,7 +415,7 @@ struct BusConnectionTests {
             for _ in 0...BusLink.maximumCalls { _ = await iterator.next() }
             #expect(answers.values.first == .failure(.tooMany))
             #expect(answers.values.dropFirst().allSatisfy { if case .success = $0 { true } else { false } })
-            // What is on its way when the bus goes is answered for.
+            // Pending calls get an error when the bus ends.
             let lost = Recorder<Result<[BusValue], BusError>>()
             await bed.run {
                 for _ in 0..<3 {
@@ -429,7 +430,7 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("a connection that goes away with subscriptions and calls under way leaves nothing behind")
+    @Test("a released connection with subscriptions and pending calls leaves nothing behind")
     func released() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -438,10 +439,10 @@ struct BusConnectionTests {
                 let bus = await bed.connection()
                 connections.append(Weak(bus))
                 let listener = Listener(bus, try Self.match())
-                try await listener.hears("in force")
+                try await listener.awaitEntry("in force")
                 bus.call("GetId", of: "org.freedesktop.DBus", at: "/", on: "org.freedesktop.DBus") { _ in }
             }
-            // The last one is freed in the loop's next turn.
+            // The last connection is released in the loop's next iteration.
             await withCheckedContinuation { continuation in bed.loop.perform { continuation.resume() } }
             #expect(connections.count { $0.bus != nil } == 0)
         }
@@ -453,7 +454,7 @@ struct BusConnectionTests {
     }
 }
 
-/// Runs a body with a loop that turns in a thread of its own.
+/// Runs a body with a loop that runs in its own thread.
 func withBusLoop(_ body: @Sendable (EventLoop) async throws -> Void) async throws {
     let loop = try EventLoop()
     try loop.runInThread(named: "bus-test")

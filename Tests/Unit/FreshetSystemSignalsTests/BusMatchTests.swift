@@ -2,9 +2,9 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("A match of a bus's signals")
+@Suite("A match of bus signals")
 struct BusMatchTests {
-    @Test("is written as the rule of the specification, an apostrophe outside of apostrophes")
+    @Test("becomes a rule according to the specification, with apostrophes outside of apostrophes")
     func rule() throws {
         let match = try BusMatch(
             sender: "org.example.A", path: "/a/b", interface: "org.example.I", member: "M", firstArgument: #"it's \ "#)
@@ -15,7 +15,7 @@ struct BusMatchTests {
     }
 
     @Test(
-        "takes names as the specification has them",
+        "accepts names according to the specification",
         arguments: [":1.42", "org.example.Service", "org.example-2.Service", "org._7zip.A", ":org.1.2"])
     func senders(_ name: String) throws {
         #expect(try BusMatch(sender: name).sender == name)
@@ -28,20 +28,20 @@ struct BusMatchTests {
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(sender: name) }
     }
 
-    @Test("refuses interfaces and members that are none", arguments: ["", "a b", "1a", "a-b", "a'", "é"])
+    @Test("refuses invalid interfaces and members", arguments: ["", "a b", "1a", "a-b", "a'", "é"])
     func badNames(_ name: String) {
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(member: name) }
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(interface: "org." + name) }
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(interface: "org") }
     }
 
-    @Test("refuses paths that are none", arguments: ["", "a", "/a/", "//", "/a//b", "/a-b", "/a'"])
+    @Test("refuses invalid paths", arguments: ["", "a", "/a/", "//", "/a//b", "/a-b", "/a'"])
     func badPaths(_ path: String) {
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(path: path) }
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(pathNamespace: path) }
     }
 
-    @Test("refuses a match of everything, one of two paths, and what a connection says to itself")
+    @Test("refuses a match of everything, two paths, and local signals of a connection")
     func useless() {
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch() }
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(path: "/a", pathNamespace: "/a") }
@@ -50,7 +50,7 @@ struct BusMatchTests {
         #expect(throws: BusMatch.InvalidMatch.self) { try BusMatch(member: "A", firstArgument: "a\0b") }
     }
 
-    @Test("takes 255 bytes of a name and 1,024 of a rule, and no more")
+    @Test("accepts 255 bytes of a name and 1,024 of a rule, and no more")
     func limits() throws {
         let name = "org." + String(repeating: "a", count: BusMatch.maximumNameLength - 4)
         #expect(try BusMatch(sender: name).sender == name)
@@ -64,7 +64,7 @@ struct BusMatchTests {
         #expect(error.description.contains("1024"))
     }
 
-    @Test("a path name space is the path and what is below it")
+    @Test("has a path namespace that contains the path and everything below it")
     func pathNamespace() throws {
         let match = try BusMatch(pathNamespace: "/a/b")
         #expect(match.accepts(path: "/a/b") && match.accepts(path: "/a/b/c"))
@@ -73,9 +73,9 @@ struct BusMatchTests {
     }
 }
 
-@Suite("When a bus is tried again")
+@Suite("Retries of a bus")
 struct BusReconnectionTests {
-    @Test("one that never took us: eight attempts with growing pauses, then no more")
+    @Test("a bus that never accepted us gets eight attempts with growing pauses, then no more")
     func unproven() {
         var reconnection = BusReconnection()
         let now = ContinuousClock.Instant.now
@@ -86,7 +86,7 @@ struct BusReconnectionTests {
         #expect(reconnection.ended(at: now) == nil)
     }
 
-    @Test("one that takes us and drops us at once counts as one that does not want us")
+    @Test("a bus that accepts us and disconnects immediately counts as refusing")
     func dropping() {
         var reconnection = BusReconnection()
         var now = ContinuousClock.Instant.now
@@ -100,7 +100,7 @@ struct BusReconnectionTests {
         #expect(attempts == BusReconnection.unprovenAttempts)
     }
 
-    @Test("a good one that was lost: without end, at most every 30 s; a new good time starts over")
+    @Test("a bus that worked is retried without end, at most every 30 s; another long connection resets the pauses")
     func proven() {
         var reconnection = BusReconnection()
         var now = ContinuousClock.Instant.now
@@ -114,9 +114,9 @@ struct BusReconnectionTests {
     }
 }
 
-@Suite("Where a bus is")
+@Suite("The address of a bus")
 struct BusAddressTests {
-    @Test("is said by the environment, else the usual place; a session's may be nowhere")
+    @Test("comes from the environment, or is the default; a session bus may have no address")
     func places() {
         #expect(BusAddress.of(.system, environment: { _ in nil }) == "unix:path=/run/dbus/system_bus_socket")
         #expect(BusAddress.of(.system, environment: { $0 == "DBUS_SYSTEM_BUS_ADDRESS" ? "x" : nil }) == "x")

@@ -4,13 +4,13 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Signals of a bus", .hangLimit)
+@Suite("Bus signals", .hangLimit)
 struct BusSignalsTests {
     private static let match = BusMatch(
         valid: "org.example.Printer", path: "/org/example/Printer", interface: "org.example.Printer",
         member: "Done", firstArgument: "page")
 
-    @Test("the signal that is wanted fires once, and no other one does")
+    @Test("only the matching signal fires, once")
     func wanted() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -20,7 +20,7 @@ struct BusSignalsTests {
             let other = try await BusPeer.connected(to: bed.address)
             try await owner.own("org.example.Printer")
             let name = try await owner.uniqueName
-            try await followed.reach { $0 == .inForce(sender: name) }
+            try await followed.reach { $0 == .active(sender: name) }
             var causes = followed.signal.causes.makeAsyncIterator()
             let (interface, path) = ("org.example.Printer", "/org/example/Printer")
             try await owner.emit("Started", of: interface, at: path, [.string("page")])
@@ -34,11 +34,11 @@ struct BusSignalsTests {
             #expect(cause?.first.number == 1 && cause?.count == 1)
             #expect(cause?.last.signal == "dbus")
             #expect(cause?.last.detail == "org.example.Printer.Done from \(name) at /org/example/Printer")
-            // Another owner.
+            // The name gets another owner.
             try await owner.disown("org.example.Printer")
             try await other.own("org.example.Printer")
             let newName = try await other.uniqueName
-            try await followed.reach { $0 == .inForce(sender: newName) }
+            try await followed.reach { $0 == .active(sender: newName) }
             try await owner.emit("Done", of: interface, at: path, [.string("page")])
             try await other.emit("Done", of: interface, at: path, [.string("page")])
             let second = await causes.next(isolation: nil)?.first
@@ -48,7 +48,7 @@ struct BusSignalsTests {
         }
     }
 
-    @Test("a message that is wanted but for its sender is counted, and fires nothing")
+    @Test("a message with the wrong sender is counted and fires nothing")
     func strangers() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -58,25 +58,25 @@ struct BusSignalsTests {
             let stranger = try await BusPeer.connected(to: bed.address)
             try await owner.own("org.example.Printer")
             let ownerName = try await owner.uniqueName
-            try await followed.reach { $0 == .inForce(sender: ownerName) }
+            try await followed.reach { $0 == .active(sender: ownerName) }
             var causes = followed.signal.causes.makeAsyncIterator()
             let name = try #require(await bed.run { bus.uniqueName })
             let (interface, path) = ("org.example.Printer", "/org/example/Printer")
             for _ in 1...3 { try await stranger.emit("Done", of: interface, at: path, to: name, [.string("page")]) }
             try await stranger.emit("Other", of: interface, at: path, to: name, [.string("page")])
-            // By way of the bus, in order: when it has answered this, it has delivered those.
+            // Through the bus, in order: when it has replied to this, it has delivered the earlier messages.
             try await stranger.own("org.example.Stranger")
             try await owner.emit("Done", of: interface, at: path, [.string("page")])
             #expect(await causes.next(isolation: nil)?.first?.count == 1)
             #expect(await bed.run { followed.ignoredMessages } == 3)
-            followed.raise("by hand")
+            followed.fire("by hand")
             #expect(await causes.next(isolation: nil)?.first?.last.detail == "by hand")
             await owner.leave()
             await stranger.leave()
         }
     }
 
-    @Test("a match is followed once, for as long as somebody keeps it")
+    @Test("a match is followed once, while it is in use")
     func shared() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -93,7 +93,7 @@ struct BusSignalsTests {
         }
     }
 
-    @Test("a bus that is restarted is listened to again; a large message, and a flood, are counted")
+    @Test("a restarted bus is subscribed to again; a large message, and a flood, are counted")
     func restarted() async throws {
         try await BusBed.with { bed in
             let signals = BusSignals(await bed.connection())
@@ -101,7 +101,7 @@ struct BusSignalsTests {
             var causes = followed.signal.causes.makeAsyncIterator()
             for round in 1...2 as ClosedRange<UInt64> {
                 try await bed.start()
-                try await followed.reach { $0 == .inForce(sender: nil) }
+                try await followed.reach { $0 == .active(sender: nil) }
                 let peer = try await BusPeer.connected(to: bed.address)
                 try await peer.emitBytes(1_048_576, "Done", of: "org.example.Printer", at: "/")
                 for _ in 1..<1_000 { try await peer.emit("Done", of: "org.example.Printer", at: "/") }
@@ -115,9 +115,9 @@ struct BusSignalsTests {
 }
 
 extension BusSignal {
-    /// Waits for a standing; the suite's time limit is the deadline.
+    /// Waits for a state; the suite's time limit is the deadline.
     fileprivate func reach(_ isWanted: @Sendable (BusSubscriptionState) -> Bool) async throws {
-        for await standing in standings where isWanted(standing) { return }
+        for await subscriptionState in subscriptionStates where isWanted(subscriptionState) { return }
         throw CancellationError()
     }
 }

@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A boot clock that jumps for real", .enabled(if: geteuid() == 0, "time name spaces need root"),
+    "A real jump of the boot clock", .enabled(if: geteuid() == 0, "time namespaces need root"),
     .hangLimit)
 struct ClockJumpTests {
-    @Test("is a wake: hook, then the signal's hearer, and then the timer that became overdue")
+    @Test("is a resume: first the hook, then the signal's subscriber, then the overdue timer")
     func jump() async throws {
         try await withBusLoop { loop in
             var toWitness: [Int32] = [-1, -1]
@@ -22,16 +22,16 @@ struct ClockJumpTests {
             try #require(Self.line(output) == "armed")
             try #require(write(input.rawValue, "j.", 2) == 2)
             #expect(Self.line(output) == "hook")
-            let heard = Self.line(output)
-            #expect(heard == "resume slept 7200.0 s, 1")
+            let received = Self.line(output)
+            #expect(received == "resume slept 7200.0 s, 1")
             #expect(Self.line(output) == "timer")
-            // In place until here: released, the pipe would be closed.
+            // Keep it until here: releasing it would close the pipe.
             withExtendedLifetime(input) {}
             #expect(await witness.wait() == .exited(status: 0))
         }
     }
 
-    /// Beside the tests' own bundle.
+    /// It is next to the tests' own bundle.
     private static func witness() throws -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -40,7 +40,7 @@ struct ClockJumpTests {
         return String(path[..<(try #require(path.lastIndex(of: "/")))]) + "/SleepWitness"
     }
 
-    /// Waits for a line, for half a minute at most; what there is of it then, or at the end.
+    /// Waits for a line, for at most half a minute; returns the part that has arrived.
     private static func line(_ descriptor: OwnedDescriptor) -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("What two looks at a path mean")
+@Suite("The change between two checks of a path")
 struct FileChangeTests {
     private static let file = FileSnapshot(identity: FileIdentity(device: 1, inode: 7), size: 3, modifiedSeconds: 100)
     private static let other = FileSnapshot(identity: FileIdentity(device: 1, inode: 8), size: 3, modifiedSeconds: 100)
@@ -15,7 +15,7 @@ struct FileChangeTests {
         identity: FileIdentity(device: 1, inode: 9), isDirectory: true, modifiedSeconds: 1)
 
     @Test(
-        "is what the table says",
+        "is the one in the table",
         arguments: [
             (nil, nil, [], .nothing), (nil, nil, .look, .minor), (nil, file, .look, .created),
             (nil, file, .arrived, .created), (file, nil, .look, .removed), (file, other, .look, .replaced),
@@ -25,11 +25,11 @@ struct FileChangeTests {
             (file, longer, [], .nothing), (folder, folder, .entries, .entriesChanged),
             (folder, laterFolder, .look, .entriesChanged), (folder, folder, .look, .minor), (file, file, [], .nothing),
         ] as [(FileSnapshot?, FileSnapshot?, FileEvents, FileChange)])
-    func table(before: FileSnapshot?, after: FileSnapshot?, heard: FileEvents, delta: FileChange) {
-        #expect(FileChange(from: before, to: after, heard: heard) == delta)
+    func table(before: FileSnapshot?, after: FileSnapshot?, received: FileEvents, delta: FileChange) {
+        #expect(FileChange(from: before, to: after, received: received) == delta)
     }
 
-    @Test("fires for all but what is minor or nothing")
+    @Test("fires, unless it is minor or nothing")
     func details() {
         #expect(FileChange.minor.detail == nil)
         #expect(FileChange.nothing.detail == nil)
@@ -39,43 +39,43 @@ struct FileChangeTests {
     }
 }
 
-@Suite("The table of inotify's watches")
+@Suite("The table of inotify watches")
 struct FileWatchTableTests {
     private func step(_ role: PathResolution.Step.Role) -> PathResolution.Step {
         PathResolution.Step(directory: "/d", identity: FileIdentity(device: 1, inode: 1), role: role)
     }
 
-    private func heard(_ table: FileWatchTable, _ events: InotifyEvent...) -> [UInt64: FileEvents] {
-        var heard: [UInt64: FileEvents] = [:]
-        for event in events { table.hear(event, &heard) }
-        return heard
+    private func received(_ table: FileWatchTable, _ events: InotifyEvent...) -> [UInt64: FileEvents] {
+        var received: [UInt64: FileEvents] = [:]
+        for event in events { table.receive(event, &received) }
+        return received
     }
 
-    @Test("tells an event to those whom its name concerns, and to nobody else")
+    @Test("assigns an event to the followers of its name only")
     func names() {
         var table = FileWatchTable()
         #expect(table.set(1, to: [(5, step(.file("a")))]).isEmpty)
         #expect(table.set(2, to: [(5, step(.name("b")))]).isEmpty)
         #expect(table.set(3, to: [(5, step(.entries))]).isEmpty)
         #expect(table.set(4, to: [(5, step(.passed))]).isEmpty)
-        #expect(heard(table, InotifyEvent(5, .written, name: "a")) == [1: .written, 3: .entries])
-        #expect(heard(table, InotifyEvent(5, .created, name: "a")) == [1: .arrived, 3: .entries])
-        #expect(heard(table, InotifyEvent(5, .movedHere, name: "b")) == [2: .look, 3: .entries])
-        #expect(heard(table, InotifyEvent(5, .removed, name: "c")) == [3: .entries])
-        #expect(heard(table, InotifyEvent(5, .selfMoved)) == [1: .look, 2: .look, 3: .look, 4: .look])
-        #expect(heard(table, InotifyEvent(6, .written, name: "a")).isEmpty)
+        #expect(received(table, InotifyEvent(5, .written, name: "a")) == [1: .written, 3: .entries])
+        #expect(received(table, InotifyEvent(5, .created, name: "a")) == [1: .arrived, 3: .entries])
+        #expect(received(table, InotifyEvent(5, .movedHere, name: "b")) == [2: .look, 3: .entries])
+        #expect(received(table, InotifyEvent(5, .removed, name: "c")) == [3: .entries])
+        #expect(received(table, InotifyEvent(5, .selfMoved)) == [1: .look, 2: .look, 3: .look, 4: .look])
+        #expect(received(table, InotifyEvent(6, .written, name: "a")).isEmpty)
     }
 
-    @Test("has all look again and watch anew after an overflow")
+    @Test("requires a check and new watches of all paths after an overflow")
     func overflow() {
         var table = FileWatchTable()
         _ = table.set(1, to: [(5, step(.file("a")))])
         _ = table.set(2, to: [(6, step(.file("a")))])
         let again: FileEvents = [.look, .rewatch]
-        #expect(heard(table, InotifyEvent(-1, .overflowed)) == [1: again, 2: again])
+        #expect(received(table, InotifyEvent(-1, .overflowed)) == [1: again, 2: again])
     }
 
-    @Test("gives back the watches that nobody uses any more")
+    @Test("returns watches that are no longer used")
     func unused() {
         var table = FileWatchTable()
         _ = table.set(1, to: [(5, step(.file("a"))), (6, step(.passed))])

@@ -32,7 +32,7 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("do not fire for a change of rights or times, nor for their neighbours")
+    @Test("do not fire for a change of rights or times, nor for neighbouring files")
     func minor() async throws {
         try await withFiles { bed in
             try bed.write("a", "one")
@@ -42,17 +42,17 @@ struct FileMonitorTests {
             utimes(bed.path("a"), nil)
             try bed.write("b", "neighbour")
             bed.rename("b", "c")
-            // What fires next is the write, and nothing before it.
+            // The next firing is the write, and there is none before it.
             try bed.write("a", "two")
             let cause = await causes.next(isolation: nil)
             #expect(cause?.details == ["written"])
             #expect(cause?.first?.first.number == 1)
             #expect(cause?.first?.first.signal == "file \(bed.path("a"))")
             let ignored = watch.minorChanges
-            watch.raise("by hand")
+            watch.fire("by hand")
             #expect(await causes.next(isolation: nil)?.details == ["by hand"])
             #expect(watch.minorChanges == ignored && watch.fact.exists)
-            // A look that finds what was there: its directory is moved away and back.
+            // A check without a change: the file's directory is moved away and back.
             bed.folder("d")
             let below = bed.monitor.watch(bed.path("d/none"))
             bed.rename("d", "e")
@@ -65,7 +65,7 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("are found when the directories above them come, one by one or all at once")
+    @Test("are found when their directories appear, one by one or together")
     func parents() async throws {
         try await withFiles { bed in
             let watch = bed.monitor.watch(bed.path("x/y/z"))
@@ -74,22 +74,22 @@ struct FileMonitorTests {
             bed.folder("x")
             bed.folder("x/y")
             try bed.write("x/y/z", "one")
-            #expect(await bed.hears("created", from: &causes))
+            #expect(await bed.receives("created", from: &causes))
             bed.rename("x", "gone")
-            #expect(await bed.hears("removed", from: &causes))
+            #expect(await bed.receives("removed", from: &causes))
             bed.folder("new")
             bed.folder("new/y")
             try bed.write("new/y/z", "two")
             bed.rename("new", "x")
-            #expect(await bed.hears("created", from: &causes))
-            // The ones that were renamed away are not listened to any more.
+            #expect(await bed.receives("created", from: &causes))
+            // The directories that were renamed away are no longer watched.
             try bed.write("gone/y/z", "three")
             try bed.write("x/y/z", "four")
-            #expect(await bed.hears("written", from: &causes))
+            #expect(await bed.receives("written", from: &causes))
         }
     }
 
-    @Test("are followed through links: the link, what it leads to, and links in directories and in a row")
+    @Test("are followed through links: the link, its target, links to directories, and chained links")
     func links() async throws {
         try await withFiles { bed in
             bed.folder("v1")
@@ -109,7 +109,7 @@ struct FileMonitorTests {
             bed.link("v2", "current~")
             bed.rename("current~", "current")
             #expect(await bed.next(&causes) == "replaced")
-            try bed.write("v1/data", "nobody looks")
+            try bed.write("v1/data", "not watched")
             try bed.write("v2/data", "changed")
             #expect(await bed.next(&causes) == "written")
             bed.remove("v2/data")
@@ -118,7 +118,7 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("whose links lead in a circle do not exist, are said, and are found when the circle is broken")
+    @Test("with circular links do not exist, are reported, and are found when the circle is broken")
     func circle() async throws {
         try await withFiles { bed in
             bed.link("b", "a")
@@ -129,7 +129,7 @@ struct FileMonitorTests {
             #expect(watch.fact.obstacle?.contains("circle") == true)
             try bed.write("new", "one")
             bed.rename("new", "b")
-            // Looked at once more for its obstacle at the same moment, it may be told twice.
+            // The retry because of the obstacle may check it at the same moment, so it may fire twice.
             #expect(await causes.next(isolation: nil)?.first?.first.detail == "created")
             #expect(watch.fact.exists && watch.fact.obstacle == nil)
         }
@@ -140,13 +140,13 @@ struct FileMonitorTests {
         try await withFiles { bed in
             try bed.write("0", "one")
             for number in 1...links { bed.link("\(number - 1)", "\(number)") }
-            // The way of the bed itself must have none of its own.
+            // The path of the bed itself must have no links.
             #expect((PathResolution(bed.path("\(links)")).end != nil) == exists)
             #expect((access(bed.path("\(links)"), F_OK) == 0) == exists)
         }
     }
 
-    @Test("that are directories fire for their entries, and not for what is below these")
+    @Test("that are directories fire for their entries, and not for files below these")
     func directory() async throws {
         try await withFiles { bed in
             bed.folder("d")
@@ -163,15 +163,15 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("that change thousands of times while the loop does other work fire a few times at most")
-    func storm() async throws {
+    @Test("that change thousands of times while the loop is busy fire a few times at most")
+    func burst() async throws {
         try await withFiles { bed in
             let watch = bed.monitor.watch(bed.path("a"))
             var causes = watch.signal.causes.makeAsyncIterator()
             try await bed.blockingLoop {
                 for number in 0..<5_000 { try bed.write("a", "\(number)") }
             }
-            // Once, unless a look ends before all that the kernel has to say of them was read: then once more for the rest.
+            // Once, unless a check ends before all events were read: then once more for the rest.
             var firings = try #require(await causes.next(isolation: nil)?.first?.count)
             bed.remove("a")
             while let cause = await causes.next(isolation: nil)?.first, cause.last.detail != "removed" {
@@ -182,7 +182,7 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("are looked at after an overflow: what changed fires, what did not is left alone")
+    @Test("are checked after an overflow: only changed files fire")
     func overflow() async throws {
         let limit = try #require(Int(FileBed.read("/proc/sys/fs/inotify/max_queued_events")))
         try await withFiles { bed in
@@ -194,11 +194,11 @@ struct FileMonitorTests {
             var causes = changed.signal.causes.makeAsyncIterator()
             var others = same.signal.causes.makeAsyncIterator()
             var comers = late.signal.causes.makeAsyncIterator()
-            // The directory is watched from here on: without that, the queue would not overflow.
+            // The directory must be watched from here on: otherwise the queue would not overflow.
             try bed.write("a", "first")
             #expect(await causes.next(isolation: nil)?.details == ["written"])
             try await bed.blockingLoop {
-                // Two names in turn: the same event twice in a row is one.
+                // Two names in turn: the kernel merges equal successive events.
                 try bed.write("n1", "one")
                 try bed.write("n2", "one")
                 for _ in 0...(limit / 2) {
@@ -212,7 +212,7 @@ struct FileMonitorTests {
             #expect(await causes.next(isolation: nil)?.details == ["written"])
             #expect(await comers.next(isolation: nil)?.details == ["created"])
             #expect(bed.monitor.counts.overflows > 0)
-            // It is watched still, and this is its first firing.
+            // The file is still watched, and this is its first firing.
             try bed.write("b", "two")
             #expect(await others.next(isolation: nil)?.first?.first.number == 1)
             try bed.write("late/c", "two")
@@ -220,7 +220,7 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("that nobody follows any more leave no watch behind")
+    @Test("that are no longer followed leave no watch behind")
     func released() async throws {
         try await withFiles { bed in
             try bed.write("a", "one")
@@ -233,7 +233,7 @@ struct FileMonitorTests {
         }
     }
 
-    @Test("in a directory that is renamed to and fro are found in the end, whatever was missed in between")
+    @Test("in a directory that is renamed repeatedly are found in the end")
     func churn() async throws {
         try await withFiles { bed in
             bed.folder("d")
@@ -251,13 +251,13 @@ struct FileMonitorTests {
                 try bed.write("d/f", "\(number)")
             }
             _ = await causes.next(isolation: nil)
-            // Once it is quiet, the last write of all is heard.
+            // After the changes have ended, the last write is reported.
             repeat { try bed.write("d/f", "the end") } while await bed.next(&causes) != "written"
             #expect(watch.fact.exists)
         }
     }
 
-    @Test("that cannot be watched say why and what helps, and the others go on")
+    @Test("that cannot be watched have an obstacle with a remedy, and other files still work")
     func unreadable() async throws {
         try await withFiles { bed in
             bed.folder("locked")
@@ -278,7 +278,7 @@ extension [Cause] {
     fileprivate var details: [String?] { map(\.last.detail) }
 }
 
-/// A directory of its own, and a monitor on a loop that turns in another thread.
+/// A private directory, and a monitor on a loop that runs in another thread.
 private final class FileBed: Sendable {
     let loop: EventLoop
     let monitor: FileMonitor
@@ -294,7 +294,7 @@ private final class FileBed: Sendable {
 
     func write(_ name: String, _ text: String) throws { try directory.write(text, to: name) }
 
-    /// Opens it for writing, which is an event when it is closed.
+    /// Opens it for writing, so that closing it is an event.
     func touch(_ name: String) { close(open(path(name), O_WRONLY | O_CLOEXEC)) }
 
     func rename(_ old: String, _ new: String) { #expect(Glibc.rename(path(old), path(new)) == 0) }
@@ -302,14 +302,14 @@ private final class FileBed: Sendable {
     func folder(_ name: String) { #expect(mkdir(path(name), 0o700) == 0) }
     func link(_ target: String, _ name: String) { #expect(symlink(target, path(name)) == 0) }
 
-    /// The detail of the next firing; those of several steps of one change count as the last.
+    /// The detail of the next firing; several steps of one change have the last step's detail.
     func next(_ causes: inout some AsyncIteratorProtocol<[Cause], Never>) async -> String? {
         await causes.next(isolation: nil)?.last?.last.detail
     }
 
-    /// Whether one of the next firings has this detail. A change of several steps (a file is created, then closed) may be
-    /// found whole or step by step.
-    func hears(_ detail: String, from causes: inout some AsyncIteratorProtocol<[Cause], Never>) async -> Bool {
+    /// Whether one of the next firings has this detail. A change of several steps (a file is created, then closed) may
+    /// be found as a whole or step by step.
+    func receives(_ detail: String, from causes: inout some AsyncIteratorProtocol<[Cause], Never>) async -> Bool {
         for _ in 0..<4 {
             guard let cause = await causes.next(isolation: nil)?.last else { return false }
             if [cause.first.detail, cause.last.detail].contains(detail) { return true }
@@ -339,7 +339,7 @@ private final class FileBed: Sendable {
     }
 }
 
-/// Runs a body beside a loop that turns in a thread of its own.
+/// Runs a body beside a loop that runs in its own thread.
 private func withFiles(_ body: (FileBed) async throws -> Void) async throws {
     let loop = try EventLoop()
     try loop.runInThread(named: "file-test")

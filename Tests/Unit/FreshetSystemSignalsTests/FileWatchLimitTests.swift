@@ -7,11 +7,11 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// A real file system behind calls that refuse, or hang, when they are told to.
+/// A real file system behind calls that refuse or hang on request.
 @Suite("Files that cannot be watched", .hangLimit)
 struct FileWatchLimitTests {
     @Test(
-        "say why and what helps, are looked at again, and fire from then on",
+        "have an obstacle with a remedy, are retried, and fire afterwards",
         arguments: [
             ("inotify_init1", EMFILE, "max_user_instances"), ("inotify_add_watch", ENOSPC, "max_user_watches"),
             ("inotify_add_watch", EACCES, "readable"), ("lstat", EACCES, "searchable"),
@@ -26,7 +26,7 @@ struct FileWatchLimitTests {
         var causes = watch.signal.causes.makeAsyncIterator()
         #expect(watch.fact.obstacle?.contains(remedy) == true, "\(watch.fact)")
         #expect(watch.fact.obstacle?.contains(call) == true)
-        // Still so after a second: it is told no second time, and waits longer.
+        // The obstacle still exists after a second: it is not reported again, and the next pause is longer.
         bed.clock.advance(by: .seconds(1))
         try await bed.reach(watch) { $0.obstacle != nil }
         await bed.settle()
@@ -35,12 +35,12 @@ struct FileWatchLimitTests {
         try await bed.reach(watch) { $0.obstacle == nil && $0.exists }
         try bed.write("a")
         var detail: String?
-        // What could not be seen before may have been created, for all that is known.
+        // A file that could not be seen before may count as created.
         repeat { detail = await causes.next(isolation: nil)?.last?.last.detail } while detail == "created"
         #expect(detail == "written")
     }
 
-    @Test("because a user has too many watches get the room that another one gives back")
+    @Test("because a user has too many watches get the watches that another file releases")
     func room() async throws {
         let bed = try HeldBed()
         defer { bed.end() }
@@ -48,7 +48,7 @@ struct FileWatchLimitTests {
         bed.folder("e")
         try bed.write("d/a")
         try bed.write("e/a")
-        // Those on the way to the bed, the bed, and one more.
+        // The directories on the path of the bed, the bed, and one more.
         var first: FileWatch? = bed.monitor.watch(bed.path("d/a"))
         bed.refusals.withLock { $0["inotify_add_watch"] = ENOSPC }
         let second = bed.monitor.watch(bed.path("e/a"))
@@ -56,7 +56,7 @@ struct FileWatchLimitTests {
         #expect(first?.fact.obstacle == nil)
         bed.refusals.withLock { $0 = [:] }
         first = nil
-        // The room is given back, and another attempt planned, some time after that.
+        // The watches are released and a retry is planned some time after that.
         #expect(
             await eventually {
                 bed.clock.advance(by: .zero)
@@ -64,9 +64,9 @@ struct FileWatchLimitTests {
             })
     }
 
-    @Test("because a file system does not answer hold up neither the others nor the loop, and are found when it does")
+    @Test("on a file system that does not respond block neither others nor the loop, and are found when it responds")
     func dead() async throws {
-        let bed = try HeldBed(patience: .milliseconds(20))
+        let bed = try HeldBed(timeout: .milliseconds(20))
         defer { bed.end() }
         try bed.write("a")
         try bed.write("dead")
@@ -85,7 +85,7 @@ struct FileWatchLimitTests {
         #expect(await deadCauses.next(isolation: nil)?.last?.last.detail == "created")
     }
 
-    @Test("that were seen, and then do not answer, say so after five seconds")
+    @Test("that stop responding report it after five seconds")
     func dies() async throws {
         let bed = try HeldBed()
         defer { bed.end() }
@@ -104,9 +104,9 @@ struct FileWatchLimitTests {
         #expect(watch.fact.obstacle == nil)
     }
 
-    @Test("that are more than are looked at at once wait, and are found when there is a thread again")
+    @Test("beyond the limit of simultaneous checks wait, and are found when a thread is free")
     func manyDead() async throws {
-        let bed = try HeldBed(patience: .milliseconds(1))
+        let bed = try HeldBed(timeout: .milliseconds(1))
         defer { bed.end() }
         bed.hold("dead")
         let dead = (0..<FileMonitor.looksAtOnce).map { bed.monitor.watch(bed.path("dead/\($0)")) }
@@ -118,7 +118,7 @@ struct FileWatchLimitTests {
         #expect(waiting.fact.exists)
     }
 
-    @Test("miss nothing that happens between the setting of a watch and its being listened to")
+    @Test("miss no event between the setting of a watch and its registration")
     func between() async throws {
         let bed = try HeldBed()
         defer { bed.end() }
@@ -127,7 +127,7 @@ struct FileWatchLimitTests {
         bed.afterAdding.withLock { after in
             after = { [loop = bed.loop] _ in
                 try? HeldBed.write(file)
-                // A whole turn of the loop, so that it has read the event.
+                // A whole iteration of the loop, so that it has read the event.
                 for _ in 0..<2 {
                     let latch = Latch()
                     loop.perform { latch.open() }
@@ -140,9 +140,9 @@ struct FileWatchLimitTests {
         withExtendedLifetime(watch) {}
     }
 
-    @Test("that nobody follows any more while a look hangs leave no watch behind")
+    @Test("that are released while a check hangs leave no watch behind")
     func released() async throws {
-        let bed = try HeldBed(patience: .milliseconds(1))
+        let bed = try HeldBed(timeout: .milliseconds(1))
         defer { bed.end() }
         try bed.write("a")
         bed.hold("a")
@@ -156,7 +156,7 @@ struct FileWatchLimitTests {
     }
 }
 
-/// A directory of its own, and a monitor on a loop that turns in another thread, with calls that refuse or hang.
+/// A private directory, and a monitor on a loop that runs in another thread, with calls that refuse or hang.
 private final class HeldBed: Sendable {
     let loop: EventLoop
     let clock = ManualAlarmClock()
@@ -174,14 +174,14 @@ private final class HeldBed: Sendable {
         func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { value.withLock { body(&$0) } }
     }
 
-    /// What does not answer, and until when.
+    /// The path that does not respond, and until when.
     struct Held {
         var path: String?
         let released = Latch()
         let hit = Latch()
     }
 
-    init(patience: Duration = .seconds(20)) throws {
+    init(timeout: Duration = .seconds(20)) throws {
         directory = try TemporaryDirectory()
         let root = directory.path
         loop = try EventLoop()
@@ -219,7 +219,7 @@ private final class HeldBed: Sendable {
         self.refusals = refusals
         self.afterAdding = afterAdding
         self.held = held
-        monitor = FileMonitor(loop, clock: clock, calls: calls, patience: patience)
+        monitor = FileMonitor(loop, clock: clock, calls: calls, timeout: timeout)
     }
 
     func end() {
@@ -238,7 +238,7 @@ private final class HeldBed: Sendable {
         close(descriptor)
     }
 
-    /// Whatever begins with this does not answer from now on.
+    /// Makes all paths with this prefix stop responding.
     func hold(_ name: String) { held.withLock { $0.path = name } }
 
     func release() {
@@ -248,7 +248,7 @@ private final class HeldBed: Sendable {
         }.open()
     }
 
-    /// Waits until somebody is held.
+    /// Waits until a call hangs.
     func wasHit() { #expect(held.withLock { $0.hit }.wait(for: testTimeout)) }
 
     /// Waits for a fact; the suite's time limit is the deadline.
@@ -257,7 +257,7 @@ private final class HeldBed: Sendable {
         throw CancellationError()
     }
 
-    /// How many watches the kernel has (proc(5), fdinfo).
+    /// The number of watches in the kernel (proc(5), fdinfo).
     func kernelWatches() throws -> Int {
         let number = try #require(monitor.state.withLock { $0.inotify?.rawValue })
         let file = try #require(fopen("/proc/self/fdinfo/\(number)", "r"))
@@ -268,7 +268,7 @@ private final class HeldBed: Sendable {
             .count { $0.hasPrefix("inotify wd:") }
     }
 
-    /// Waits until no look is under way.
+    /// Waits until no check is in progress.
     func settle() async {
         #expect(await eventually { monitor.state.withLock { !$0.agenda.isLooking } })
     }

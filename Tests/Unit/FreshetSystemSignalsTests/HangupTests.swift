@@ -7,27 +7,27 @@ import Testing
 
 @Suite("SIGHUP")
 struct HangupTests {
-    @Test("of a process asks for a reload, and names it")
+    @Test("of a process requests a reload, with the process in the detail")
     func process() async {
         let requests = SignalSource("reload"), terminal = SignalSource("terminal-closed")
         var causes = Signal.merge(requests.signal, terminal.signal).causes.makeAsyncIterator()
-        HangupSource.tell(4_711, isFromKernel: false, requests: requests, terminal: terminal)
+        HangupSource.notify(4_711, isFromKernel: false, requests: requests, terminal: terminal)
         let cause = await causes.next(isolation: nil)?.first
         #expect(cause?.first.signal == "reload")
         #expect(cause?.first.detail == "SIGHUP from process 4711")
     }
 
-    @Test("of the kernel is a closed terminal, and asks for no reload")
+    @Test("of the kernel means a closed terminal, and requests no reload")
     func terminal() async {
         let requests = SignalSource("reload"), terminal = SignalSource("terminal-closed")
         var causes = Signal.merge(requests.signal, terminal.signal).causes.makeAsyncIterator()
-        HangupSource.tell(0, isFromKernel: true, requests: requests, terminal: terminal)
+        HangupSource.notify(0, isFromKernel: true, requests: requests, terminal: terminal)
         let pending = await causes.next(isolation: nil)
         #expect(pending?.map(\.first.signal) == ["terminal-closed"])
     }
 
-    @Test("is heard on the loop")
-    func heard() async throws {
+    @Test("is received on the loop")
+    func received() async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "hangup-test")
         defer { loop.stop() }
@@ -36,7 +36,7 @@ struct HangupTests {
     }
 }
 
-/// Everything on the loop's thread: only there SIGHUP is blocked, and it is sent to that thread alone.
+/// Everything runs on the loop's thread: only that thread blocks SIGHUP, and the signal is sent to that thread.
 private actor HangupActor {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }

@@ -5,7 +5,7 @@ import Testing
 @Suite("IP addresses")
 struct IPAddressTests {
     @Test(
-        "are read and written",
+        "are parsed and written",
         arguments: [
             ("192.0.2.1", "192.0.2.1"), ("255.255.255.255", "255.255.255.255"), ("2001:DB8:0:0::1", "2001:db8::1"),
             ("::", "::"), ("::1", "::1"), ("::ffff:192.0.2.1", "192.0.2.1"), ("fe80::1", "fe80::1"),
@@ -18,7 +18,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "are not made of anything else",
+        "are not made of other texts",
         arguments: ["", "example.com", "192.0.2", "192.0.2.256", "[::1]", "fe80::1%eth0", "1.2.3.4 ", "0x7f.0.0.1"])
     func refused(_ text: String) {
         #expect(IPAddress(text) == nil)
@@ -29,7 +29,7 @@ struct IPAddressTests {
         #expect(IPAddress(bytes: [UInt8](repeating: 1, count: count)) == nil)
     }
 
-    @Test("know what holds on a link only")
+    @Test("include link-local ones")
     func linkLocal() throws {
         #expect(try address("fe80::1").isIPv6LinkLocal)
         #expect(try address("febf::1").isIPv6LinkLocal)

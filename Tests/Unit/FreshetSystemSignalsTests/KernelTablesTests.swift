@@ -6,7 +6,7 @@ import Testing
 struct KernelTablesTests {
     private let failure = NetlinkError(action: "receive", number: 3)
 
-    /// Hands out one after the other, then says that there is no more.
+    /// Returns one result after the other, then reports that there are no more.
     private func follow(
         _ received: [NetlinkSocket.Received], limit: Int = 100, into tables: inout KernelTables
     ) -> KernelTables.Followed {
@@ -18,15 +18,15 @@ struct KernelTablesTests {
         .datagram(Bytes.link(type, index: index, flags: 0x41, name: Array("wan\(index)".utf8)))
     }
 
-    @Test("follow what is said, and leave out what is not the kernel's")
+    @Test("apply the kernel's messages, and ignore messages of other senders")
     func following() {
         var tables = KernelTables()
         let followed = follow([link(2), .foreign, link(3), link(2, type: 17)], into: &tables)
-        #expect(followed == KernelTables.Followed(hasNews: true, count: 4))
+        #expect(followed == KernelTables.Followed(hasChanges: true, count: 4))
         #expect(tables.links.keys.sorted() == [3])
     }
 
-    @Test("have gaps after lost messages and after broken ones; what was whole counts")
+    @Test("have gaps after lost messages and after broken ones; whole messages count")
     func gaps() {
         var tables = KernelTables()
         let lost = follow([.overrun, link(2)], into: &tables)
@@ -38,7 +38,7 @@ struct KernelTablesTests {
         #expect(tables.links.keys.sorted() == [2, 4, 5])
     }
 
-    @Test("have no news of what they hold already: a renewed lifetime, another MTU")
+    @Test("do not change for known facts: a renewed lifetime, another MTU")
     func renewals() throws {
         let own = try address("192.0.2.2")
         func addressed(_ type: UInt16 = 20, flags: UInt8 = 0x80) -> NetlinkSocket.Received {
@@ -46,14 +46,14 @@ struct KernelTablesTests {
                 Bytes.address(type, family: 2, flags: flags, index: 2, attributes: [Bytes.attribute(2, own.bytes)]))
         }
         var tables = KernelTables()
-        #expect(follow([link(2), addressed()], into: &tables).hasNews)
-        #expect(!follow([link(2), addressed(), .foreign], into: &tables).hasNews)
-        #expect(follow([addressed(flags: 0xa0)], into: &tables).hasNews)
-        // One address may be there twice, with two prefixes: each deletion is news.
-        #expect(follow([addressed(21)], into: &tables).hasNews)
-        #expect(follow([addressed(21)], into: &tables).hasNews)
-        #expect(follow([.datagram(Bytes.message(24, []))], into: &tables).hasNews)
-        #expect(follow([link(2, type: 17)], into: &tables).hasNews)
+        #expect(follow([link(2), addressed()], into: &tables).hasChanges)
+        #expect(!follow([link(2), addressed(), .foreign], into: &tables).hasChanges)
+        #expect(follow([addressed(flags: 0xa0)], into: &tables).hasChanges)
+        // One address may exist twice, with two prefixes: each deletion is a change.
+        #expect(follow([addressed(21)], into: &tables).hasChanges)
+        #expect(follow([addressed(21)], into: &tables).hasChanges)
+        #expect(follow([.datagram(Bytes.message(24, []))], into: &tables).hasChanges)
+        #expect(follow([link(2, type: 17)], into: &tables).hasChanges)
     }
 
     @Test("stop at a failure")
@@ -64,7 +64,7 @@ struct KernelTablesTests {
         #expect(tables.links.keys.sorted() == [2])
     }
 
-    @Test("take so many datagrams at once, and leave the rest for the next turn")
+    @Test("read a limited number of datagrams, and leave the rest for the next iteration")
     func limit() {
         var tables = KernelTables()
         let flood = (1...10).map { link($0) }
@@ -73,11 +73,11 @@ struct KernelTablesTests {
         #expect(tables.links.count == 10)
         tables = KernelTables()
         let part = follow(flood, limit: 9, into: &tables)
-        #expect(part == KernelTables.Followed(hasNews: true, count: 9))
+        #expect(part == KernelTables.Followed(hasChanges: true, count: 9))
         #expect(tables.links.count == 9)
     }
 
-    @Test("are listed again if the list was interrupted, so many times")
+    @Test("are listed again if the list was interrupted, up to the limit")
     func listing() {
         var whole = KernelTables()
         whole.apply(.link(index: 2, Link(name: [], flags: 0)))
@@ -94,7 +94,7 @@ struct KernelTablesTests {
         #expect(failing == (2, false))
     }
 
-    @Test("forget the addresses of a link that is gone")
+    @Test("remove the addresses of a removed link")
     func goneLink() throws {
         var tables = KernelTables()
         let shared = try address("2001:db8::2"), alone = try address("192.0.2.2")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// A session as logind describes it.
+/// The properties of a session in logind's format.
 func logindSession(
     _ id: String, of name: String = "alice", user: UInt32 = 1_000, active: Bool = false, locked: Bool = false,
     remote: Bool = false, class sessionClass: String = "user"
@@ -15,9 +15,9 @@ func logindSession(
 
 func sessionPath(_ id: String) -> String { "\(LogindMessage.sessionPaths)/_3\(id)" }
 
-/// A peer's part as logind with sessions.
+/// The peer as logind with sessions.
 extension BusPeer {
-    /// Adds sessions, and says nothing.
+    /// Adds sessions without a signal.
     func setSessions(_ new: LogindMessage.Properties...) { setSessions(new) }
 
     func setSessions(_ new: [LogindMessage.Properties]) {
@@ -39,7 +39,7 @@ extension BusPeer {
             [.string(id), .objectPath(sessionPath(id))])
     }
 
-    /// Changes properties and says so, as logind does: with their values.
+    /// Changes properties and sends a signal with their values, like logind.
     func changeSession(_ id: String, active: Bool? = nil, locked: Bool? = nil) throws {
         let path = sessionPath(id)
         if let active { sessions[path]?.session.isActive = active }
@@ -78,7 +78,7 @@ extension BusPeer {
 
     func answerSession(_ call: OpaquePointer) -> Int32 {
         guard let path = sd_bus_message_get_path(call), let properties = sessions[String(cString: path)] else {
-            return 0  // sd-bus says that there is no such object
+            return 0  // sd-bus replies that there is no such object
         }
         let session = properties.session
         return answer(call) { reply in

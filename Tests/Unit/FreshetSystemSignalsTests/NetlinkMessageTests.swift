@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Netlink messages")
 struct NetlinkMessageTests {
-    @Test("are split as they stand in a datagram, padding skipped")
+    @Test("are split at the boundaries in a datagram, without the padding")
     func split() {
         let first = Bytes.message(16, sequence: 7, [1, 2, 3])
         let second = Bytes.message(3, flags: 0x10, sequence: 8, [])
@@ -16,7 +16,7 @@ struct NetlinkMessageTests {
         #expect(messages.map(\.isInterruptedDump) == [false, true])
     }
 
-    @Test("that are cut off anywhere lose nothing that came before, and trap never")
+    @Test("that are truncated anywhere lose no earlier message, and never trap")
     func truncation() {
         let first = Bytes.link(index: 2, flags: 1, name: Array("wan0".utf8))
         let second = Bytes.route(attributes: [Bytes.attribute(4, Bytes.of(Int32(2)))])
@@ -28,14 +28,14 @@ struct NetlinkMessageTests {
         }
     }
 
-    @Test("with a length that cannot be are not believed", arguments: [0, 15, 17, UInt32.max])
+    @Test("with an impossible length are ignored", arguments: [0, 15, 17, UInt32.max])
     func lengths(_ length: UInt32) {
         let datagram = Bytes.of(length) + [UInt8](repeating: 0, count: 12)
         let (messages, isWhole) = NetlinkMessage.split(datagram)
         #expect(messages.isEmpty && !isWhole)
     }
 
-    @Test("any bytes as payload are read without a trap")
+    @Test("with any bytes as payload are read without a trap")
     func anyPayload() {
         for type: UInt16 in [2, 3, 16, 17, 20, 21, 24, 25, 32, 33, 99] {
             for count in 0..<64 {
@@ -53,7 +53,7 @@ struct NetlinkMessageTests {
 
 @Suite("Routing events")
 struct RoutingEventTests {
-    @Test("tell of a link, its flags and its name")
+    @Test("contain a link, its flags and its name")
     func link() throws {
         let message = try Bytes.single(Bytes.link(index: 7, flags: 0x1_1043, name: Array("wan0".utf8)))
         #expect(RoutingEvent(message) == .link(index: 7, Link(name: Array("wan0".utf8), flags: 0x1_1043)))
@@ -61,13 +61,13 @@ struct RoutingEventTests {
         #expect(RoutingEvent(gone) == .link(index: 7, nil))
     }
 
-    @Test("of a bridge's own family are not taken for a link that is gone")
+    @Test("of a bridge's own family do not remove the link")
     func bridgePort() throws {
         // AF_BRIDGE is 7: a port left its bridge.
         #expect(RoutingEvent(try Bytes.single(Bytes.link(17, family: 7, index: 3, flags: 0, name: [0x61]))) == nil)
     }
 
-    @Test("tell of an address: the local one where there is a peer, the wide flags where there are any")
+    @Test("contain an address: the local one if there is a peer, the wide flags if there are any")
     func addresses() throws {
         let peer = try address("192.0.2.9"), own = try address("192.0.2.2"), six = try address("2001:db8::2")
         let four = Bytes.address(
@@ -84,13 +84,13 @@ struct RoutingEventTests {
         #expect(RoutingEvent(try Bytes.single(gone)) == .address(LocalAddress(index: 2, address: six), flags: nil))
     }
 
-    @Test("of routes, rules and next hops only say that something changed", arguments: [24, 25, 32, 33, 104, 105, 116])
+    @Test("of routes, rules and next hops only report a change", arguments: [24, 25, 32, 33, 104, 105, 116])
     func routing(_ type: UInt16) throws {
         #expect(RoutingEvent(try Bytes.single(Bytes.message(type, []))) == .routing)
     }
 }
 
-@Suite("The kernel's answer")
+@Suite("The kernel's reply")
 struct RouteAnswerTests {
     @Test("is a route with link, gateway and source")
     func route() throws {
@@ -112,7 +112,7 @@ struct RouteAnswerTests {
         #expect(RouteAnswer(try Bytes.single(message)) == .route(expected))
     }
 
-    @Test("names the source that was asked with")
+    @Test("contains the source of the query")
     func asked() throws {
         let message = Bytes.route(attributes: [
             Bytes.attribute(4, Bytes.of(Int32(2))), Bytes.attribute(2, try address("192.0.2.2").bytes),
@@ -121,7 +121,7 @@ struct RouteAnswerTests {
         #expect(RouteAnswer(try Bytes.single(message)) == .route(expected))
     }
 
-    @Test("is a refusal with its error, and an acknowledgement is none")
+    @Test("is a refusal with its error; an acknowledgement is not")
     func refusal() throws {
         #expect(RouteAnswer(try Bytes.single(Bytes.message(2, Bytes.of(Int32(-101))))) == .refused(101))
         #expect(RouteAnswer(try Bytes.single(Bytes.message(2, Bytes.of(Int32(0))))) == nil)

@@ -5,18 +5,18 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// A network of its own: a loop whose thread has left the machine's network namespace for an empty one.
+/// A private network: a loop whose thread has left the machine's network namespace for an empty one.
 ///
-/// What the actor does runs on that thread, so sockets are opened and commands are started in there. The namespace
-/// goes away with the thread and the sockets.
+/// The actor runs on that thread, so its sockets and commands are in that namespace. The namespace ends with the thread
+/// and the sockets.
 actor NetworkBed {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Whether this process may make such networks; else the suite says that it is not run.
+    /// Whether this process may create such networks; otherwise the suite is skipped with a message.
     static let isAvailable: Bool = {
         guard geteuid() == 0, access(ipCommand, X_OK) == 0, unshareCall != nil else { return false }
-        // A child tries it, so that no thread of this process is changed.
+        // Try it in a child, so that no thread of this process is changed.
         return run([
             "unshare", "-n", ipCommand, "link", "add", "name", "probe0", "type", "veth", "peer", "name", "probe1",
         ]) == 0
@@ -38,14 +38,14 @@ actor NetworkBed {
 
     private static let ipCommand = "/usr/sbin/ip"
     private static let newNetwork: Int32 = 0x4000_0000  // CLONE_NEWNET, unshare(2)
-    /// unshare(2), which the Glibc module leaves out.
+    /// unshare(2), which the Glibc module lacks.
     private static var unshareCall: (@convention(c) (Int32) -> Int32)? {
         dlsym(nil, "unshare").map { unsafeBitCast($0, to: (@convention(c) (Int32) -> Int32).self) }
     }
 
     private init(_ loop: EventLoop) { self.loop = loop }
 
-    /// Runs a test in a new network, and takes it down again.
+    /// Runs a test in a new network, and removes the network afterwards.
     static func with(
         _ body: @Sendable (NetworkBed) async throws -> Void
     ) async throws {
@@ -72,7 +72,7 @@ actor NetworkBed {
         try #require(exit == .exited(status: 0), "ip \(line)")
     }
 
-    /// Runs `ip -batch` on many lines, and does nothing else meanwhile: the loop reads no event before it has ended.
+    /// Runs `ip -batch` with many lines and blocks meanwhile: the loop reads no event before the command has ended.
     func ipBatch(_ lines: [String]) throws {
         let file = try #require(tmpfile())
         defer { fclose(file) }
@@ -82,7 +82,7 @@ actor NetworkBed {
         #expect(Self.run([Self.ipCommand, "-batch", "-"], input: fileno(file)) == 0)
     }
 
-    /// `wan0` with 192.0.2.2/24, cabled to `far`.
+    /// Creates `wan0` with 192.0.2.2/24, connected to `far`.
     func cable(_ name: String = "wan0", to far: String = "far", address: String? = "192.0.2.2/24") async throws {
         try await ip("link add name \(name) type veth peer name \(far)")
         try await ip("link set \(far) up")
@@ -90,7 +90,7 @@ actor NetworkBed {
         if let address { try await ip("addr add \(address) dev \(name)") }
     }
 
-    /// What a socket says of a message that another process's socket sent it, and then.
+    /// The results of a socket for a message from another process's socket, and for the next read.
     func receivedFromImpostor() throws -> [NetlinkSocket.Received] {
         let victim = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
         let impostor = socket(AF_NETLINK, Int32(SOCK_RAW.rawValue), 0)
@@ -108,7 +108,7 @@ actor NetworkBed {
         return [victim.receive(), victim.receive()]
     }
 
-    /// As at a wake: on the loop's thread.
+    /// Like at a resume: on the loop's thread.
     func beginEpoch(of monitor: NetworkMonitor) { monitor.beginEpoch() }
 
     func monitor(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("What two snapshots mean")
+@Suite("The change between two network snapshots")
 struct NetworkChangeTests {
     private static func snapshot(_ v4: PathState?, _ v6: PathState? = nil) -> NetworkSnapshot {
         var snapshot = NetworkSnapshot()
@@ -20,7 +20,7 @@ struct NetworkChangeTests {
     private let no = PathState.unreachable(.noRoute)
     private let down = PathState.unreachable(.linkNotRunning("wan0"))
 
-    @Test("one family: reachable or not, and which way")
+    @Test("with one family it depends on reachability and path")
     func oneFamily() throws {
         let path = PathState.reachable(try makePath("192.0.2.1", from: "192.0.2.2"))
         let changes: [(PathState, PathState, NetworkChange)] = [
@@ -36,14 +36,14 @@ struct NetworkChangeTests {
         }
     }
 
-    @Test("a link that was renamed is the same link")
+    @Test("a renamed link is the same link")
     func renamed() throws {
         let old = PathState.reachable(try makePath("192.0.2.1", on: "eth0", from: "192.0.2.2"))
         let new = PathState.reachable(try makePath("192.0.2.1", on: "wan0", from: "192.0.2.2"))
         #expect(delta((old, nil), (new, nil)) == .minor)
     }
 
-    @Test("two families: what stands decides")
+    @Test("with two families the remaining paths decide")
     func twoFamilies() throws {
         let four = PathState.reachable(try makePath("192.0.2.1", from: "192.0.2.2"))
         let other4 = PathState.reachable(try makePath("192.0.2.9", from: "192.0.2.2"))
@@ -62,7 +62,7 @@ struct NetworkChangeTests {
     }
 }
 
-@Suite("How an answer is judged")
+@Suite("The evaluation of a reply")
 struct PathStateTests {
     private func tables(flags: UInt32 = 0x1_1043, addresses: [(String, UInt32)] = []) throws -> KernelTables {
         var tables = KernelTables()
@@ -89,19 +89,19 @@ struct PathStateTests {
         #expect(state?.path?.description == "via fe80::1 on wan0 from 2001:db8:1::2")
     }
 
-    @Test("so is a route to this machine itself")
+    @Test("a route to this machine itself is a path, too")
     func local() throws {
         #expect(try judge(type: 2, source: "2001:db8:1::2", tables())?.path != nil)
     }
 
     @Test(
-        "any other type of route is a no",
+        "any other type of route is unreachable",
         arguments: [(0, "0"), (3, "broadcast"), (6, "blackhole"), (7, "unreachable"), (8, "prohibit"), (9, "throw")])
     func types(_ type: UInt8, _ name: String) throws {
         #expect(try judge(type: type, source: "2001:db8:1::2", tables()) == .unreachable(.refused(by: name)))
     }
 
-    @Test("a link that is only up is a no; so is one that is not known")
+    @Test("a link that is only up is unreachable, and so is an unknown link")
     func links() throws {
         // IFF_UP 1, IFF_RUNNING 0x40
         #expect(try judge(source: "2001:db8:1::2", tables(flags: 0x1)) == .unreachable(.linkNotRunning("wan0")))
@@ -112,7 +112,7 @@ struct PathStateTests {
     }
 
     @Test(
-        "a source address that may not be used yet is a no",
+        "a source address that may not be used yet is unreachable",
         arguments: [
             (0x40, false), (0x08, false), (0x48, false), (0x44, true), (0x20, true), (0x80, true), (0x4c, false),
         ])
@@ -123,7 +123,7 @@ struct PathStateTests {
         if !isUsable { #expect(state == .unreachable(.noSourceAddress(interface: "wan0"))) }
     }
 
-    @Test("an address that is fit on another link is fit")
+    @Test("an address that is usable on another link is usable")
     func otherLink() throws {
         var tables = try tables(addresses: [("2001:db8:1::2", 0x40)])
         tables.apply(.address(LocalAddress(index: 3, address: try address("2001:db8:1::2")), flags: 0x80))
@@ -132,14 +132,14 @@ struct PathStateTests {
         #expect(try judge(source: "2001:db8:1::2", tables)?.path == nil)
     }
 
-    @Test("a link-local source reaches its link only")
+    @Test("a link-local source only reaches its link")
     func linkLocal() throws {
         #expect(try judge(source: "fe80::2", tables())?.path == nil)
         #expect(try judge(source: "fe80::2", to: "fe80::1", tables())?.path != nil)
         #expect(try judge(source: nil, tables())?.path == nil)
     }
 
-    @Test("the loopback address reaches this machine only")
+    @Test("a loopback source only reaches this machine")
     func loopback() throws {
         #expect(try judge(source: "::1", tables())?.path == nil)
         #expect(try judge(type: 2, source: "::1", to: "::1", tables())?.path != nil)
@@ -148,7 +148,7 @@ struct PathStateTests {
     }
 
     @Test(
-        "the kernel's errors say why",
+        "the kernel's errors determine the reason",
         arguments: [
             (Int32(101), UnreachableReason.noRoute), (113, .refused(by: "unreachable")),
             (22, .refused(by: "blackhole")),
@@ -160,12 +160,12 @@ struct PathStateTests {
         #expect(!obstacle.description.isEmpty)
     }
 
-    @Test("no answer is no news")
+    @Test("a missing reply has no state")
     func unanswered() throws {
         #expect(PathState(.unanswered(11), to: try address("203.0.113.1"), tables: KernelTables()) == nil)
     }
 
-    @Test("a link's name is shown without doing harm")
+    @Test("a link's name is escaped")
     func names() {
         #expect(InterfaceName.shown(Array("wan0".utf8)) == "wan0")
         #expect(InterfaceName.shown(Array("a;$(id)".utf8)) == "a;$(id)")

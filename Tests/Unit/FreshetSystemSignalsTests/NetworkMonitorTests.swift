@@ -6,10 +6,10 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// Real kernels, real links. Each test waits for the kernel's word, never for a time; the time limit ends one that
-/// waits in vain.
+/// Real kernels, real links. Each test waits for an event of the kernel, never for a time; the time limit ends a test
+/// whose event does not come.
 @Suite(
-    "The network, as the kernel has it",
+    "The network according to the kernel",
     .enabled(if: NetworkBed.isAvailable, "needs root, ip(8), unshare(1) and a kernel with veth"),
     .hangLimit)
 struct NetworkMonitorTests {
@@ -33,7 +33,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("an epoch that the kernel knows nothing of: hook and facts at once, all listed anew, and nothing fires")
+    @Test("an epoch without an event of the kernel changes hook and facts immediately, lists again, and does not fire")
     func epochByHand() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -79,7 +79,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("a pulled cable is a fact without a firing; plugged in again it fires")
+    @Test("a pulled cable changes the fact without a firing; plugged in again it fires")
     func carrier() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -100,7 +100,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("an address that goes takes its routes with it, of which the kernel says nothing")
+    @Test("a removed address removes its routes, which the kernel does not report")
     func silentLoss() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -115,7 +115,7 @@ struct NetworkMonitorTests {
     }
 
     @Test(
-        "a route that refuses is a no",
+        "a refusing route makes the target unreachable",
         arguments: [("unreachable", "unreachable"), ("blackhole", "blackhole"), ("prohibit", "prohibit")])
     func refusals(_ type: String, _ shown: String) async throws {
         try await NetworkBed.with { bed in
@@ -130,7 +130,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("policy rules count: the kernel is asked, not the main table")
+    @Test("policy rules count: the kernel is asked, not only the main table")
     func rules() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -146,7 +146,7 @@ struct NetworkMonitorTests {
     }
 
     @Test(
-        "rules for a connection's source and protocol count, those for others do not",
+        "rules for the connection's source and protocol count, others do not",
         arguments: [
             ("from 192.0.2.2 prohibit", false), ("from 192.0.2.3 prohibit", true),
             ("from all ipproto tcp prohibit", false), ("from all ipproto udp prohibit", true),
@@ -162,7 +162,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("IPv6 that comes later is minor")
+    @Test("IPv6 that appears later is minor")
     func secondFamily() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -176,7 +176,7 @@ struct NetworkMonitorTests {
             #expect(both.changedAt == first.changedAt && both.epoch == 0)
             #expect(monitor.counts.fired == 0 && monitor.counts.minor > 0)
 
-            // The first path goes; the second one stands.
+            // The first path is removed; the second one remains.
             try await bed.ip("route del default via 192.0.2.1")
             let one = try await watch.fact { $0.paths.count == 1 }
             #expect(one.isReachable && one.epoch == 0)
@@ -184,7 +184,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("an IPv6 address counts once duplicate detection has ended")
+    @Test("an IPv6 address counts when duplicate address detection has ended")
     func duplicateDetection() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable(address: nil)
@@ -198,7 +198,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("links, addresses and bridges beside the path fire nothing")
+    @Test("links, addresses and bridges beside the path do not fire")
     func beside() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -214,7 +214,7 @@ struct NetworkMonitorTests {
             try await bed.ip("link set port0 nomaster")
             try await bed.ip("link del br0")
             try await bed.ip("link set wan0 mtu 1400")
-            // Heard after all of these, so that they have been heard too.
+            // Received after all of these, so these have been received, too.
             let marker = monitor.watch(.address(try address("198.51.100.9")))
             #expect(marker.fact.isReachable)
             try await bed.ip("route add 198.51.100.9 via 192.0.2.77")
@@ -224,7 +224,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("each target has a signal and a fact of its own")
+    @Test("each target has its own signal and fact")
     func targets() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -235,15 +235,15 @@ struct NetworkMonitorTests {
             #expect(near.fact.description == "on wan0 from 192.0.2.2")
             #expect(!far.fact.isReachable)
             #expect(itself.fact.isReachable)
-            var heard = far.signal.causes.makeAsyncIterator()
+            var received = far.signal.causes.makeAsyncIterator()
             try await bed.ip("route add 198.51.100.9 via 192.0.2.1")
-            #expect(await heard.next(isolation: nil)?.first?.count == 1)
+            #expect(await received.next(isolation: nil)?.first?.count == 1)
             #expect(near.fact.epoch == 0 && far.fact.epoch == 1)
             #expect(monitor.watch(.address(try address("192.0.2.1"))) === near)
         }
     }
 
-    @Test("a link's name cannot write on the terminal")
+    @Test("a link's name cannot write terminal sequences")
     func hostileName() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable("a;$(id)\u{1b}[1m")
@@ -276,7 +276,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("some time after the last word of the kernel it is asked once more")
+    @Test("some time after the kernel's last message it is asked once more")
     func settles() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -291,7 +291,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("a process that plays the kernel is not heeded")
+    @Test("a message of another process is ignored")
     func impostor() async throws {
         try await NetworkBed.with { bed in
             let received = try await bed.receivedFromImpostor()
@@ -299,7 +299,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("a watch that nobody keeps is not followed any more")
+    @Test("a released watch is not followed any more")
     func forgotten() async throws {
         try await NetworkBed.with { bed in
             try await bed.cable()
@@ -318,7 +318,7 @@ struct NetworkMonitorTests {
 
 @Suite("The network without netlink")
 struct MissingNetlinkTests {
-    @Test("is taken for reachable, and the monitor says why, once")
+    @Test("is assumed reachable, and the monitor has the reason")
     func missing() throws {
         let loop = try EventLoop()
         let monitor = NetworkMonitor(
@@ -331,12 +331,12 @@ struct MissingNetlinkTests {
         #expect(reason.contains("connect to the kernel") && reason.contains("AF_NETLINK"))
         let fact = monitor.watch(.elsewhere).fact
         #expect(fact.isReachable && fact.isAssumed && fact.obstacle == nil)
-        #expect(fact.description == "not known, taken for reachable")
+        #expect(fact.description == "unknown, assumed reachable")
         #expect(monitor.counts == NetworkMonitor.Counts())
     }
 }
 
-/// Values in the order in which they came.
+/// Values in the order in which they were added.
 final class Recorder<Value: Sendable>: Sendable {
     private let stored = Mutex<[Value]>([])
     var values: [Value] { stored.withLock { $0 } }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Following targets")
+@Suite("Tracking targets")
 struct ReachabilityMachineTests {
     private let start = ContinuousClock.Instant.now
     private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
@@ -23,12 +23,12 @@ struct ReachabilityMachineTests {
         [try address("203.0.113.1"): v4, try address("2001:db8::1"): v6]
     }
 
-    @Test("a day of a network: what is told, and when")
+    @Test("a sequence of network changes publishes the right facts and firings")
     func dialogue() throws {
         var machine = machine()
         let first = machine.add(.elsewhere, try answers(), at: at(0))
         #expect(!first.isReachable && first.description == "no route" && first.epoch == 0)
-        #expect(try machine.questions == [address("203.0.113.1"), address("2001:db8::1")])
+        #expect(try machine.queries == [address("203.0.113.1"), address("2001:db8::1")])
 
         // A default route: the epoch begins and the signal fires.
         let via1 = try route("192.0.2.1", from: "192.0.2.2")
@@ -38,14 +38,14 @@ struct ReachabilityMachineTests {
         #expect(outcome.changes.map(\.firing) == ["reachable via 192.0.2.1 on wan0 from 192.0.2.2"])
         #expect(fact.isReachable && fact.since == at(10) && fact.changedAt == at(10) && fact.epoch == 1)
 
-        // The same again: nothing.
+        // The same again: no change.
         #expect(machine.look(try answers(v4: via1), at: at(11)) == ReachabilityMachine.Outcome())
         #expect(machine.minor(of: .elsewhere) == 0)
-        // The same again although the kernel spoke, of something else: minor.
-        #expect(machine.look(try answers(v4: via1), heard: true, at: at(11)) == ReachabilityMachine.Outcome())
+        // The same again although the kernel sent an event about something else: minor.
+        #expect(machine.look(try answers(v4: via1), received: true, at: at(11)) == ReachabilityMachine.Outcome())
         #expect(machine.minor(of: .elsewhere) == 1 && machine.minor == 1)
 
-        // IPv6 comes later: the fact says so, nothing fires, and neither grace nor age begin anew.
+        // IPv6 appears later: the fact changes, nothing fires, and `since` and `changedAt` are unchanged.
         outcome = machine.look(try answers(v4: via1, v6: route("fe80::1", from: "2001:db8:1::2")), at: at(12))
         fact = try #require(outcome.changes.first?.fact)
         #expect(outcome.epoch == nil && outcome.changes.first?.firing == nil)
@@ -77,7 +77,7 @@ struct ReachabilityMachineTests {
         #expect(machine.minor(of: .elsewhere) == 0)
     }
 
-    @Test("all targets that change at one look begin one epoch")
+    @Test("all targets that change in one update begin one epoch")
     func oneEpoch() throws {
         var machine = machine()
         let host = NetworkTarget.address(try address("198.51.100.7"))
@@ -91,7 +91,7 @@ struct ReachabilityMachineTests {
         #expect(outcome.changes.allSatisfy { $0.fact.epoch == 1 && $0.firing != nil })
     }
 
-    @Test("an epoch for another reason is every target's, and what is found with it belongs to it")
+    @Test("an epoch for another reason affects all targets, and changes found with it belong to it")
     func epochForAll() throws {
         var machine = machine()
         let host = NetworkTarget.address(try address("198.51.100.7"))
@@ -107,7 +107,7 @@ struct ReachabilityMachineTests {
         #expect(outcome.changes.map(\.fact.isReachable) == [true, false])
         #expect(outcome.changes.allSatisfy { $0.firing == nil && $0.fact.changedAt == at(60) })
         #expect(outcome.changes.allSatisfy { $0.fact.since == at(0) })
-        // Another way, found at the same time, is of the same epoch and fires.
+        // Another path, found at the same time, belongs to the same epoch and fires.
         all[try address("203.0.113.1")] = try route("192.0.2.9", from: "192.0.2.2")
         outcome = machine.look(all, at: at(90), after: machine.beginEpoch(at: at(90)))
         #expect(outcome.epoch == 2 && machine.epoch == 2)
@@ -115,13 +115,13 @@ struct ReachabilityMachineTests {
         #expect(outcome.changes.compactMap(\.firing).count == 1)
         #expect(outcome.changes.allSatisfy { $0.fact.epoch == 2 })
         // And without netlink.
-        _ = machine.goBlind("no netlink", at: at(100))
+        _ = machine.becomeUnavailable("no netlink", at: at(100))
         outcome = machine.beginEpoch(at: at(120))
         #expect(outcome.changes.map(\.fact.isReachable) == [true, true])
         #expect(outcome.changes.allSatisfy { $0.fact.epoch == outcome.epoch })
     }
 
-    @Test("a question that was not answered changes nothing, and is to be asked again")
+    @Test("an unanswered query changes nothing, and has to be repeated")
     func unanswered() throws {
         var machine = machine()
         let via = try route("192.0.2.1", from: "192.0.2.2")
@@ -132,29 +132,29 @@ struct ReachabilityMachineTests {
         #expect(machine.add(.elsewhere, [:], at: at(2)) == fact)
     }
 
-    @Test("a target that was removed is neither asked for nor told of")
+    @Test("a removed target is neither queried nor published")
     func removed() throws {
         var machine = machine()
         _ = machine.add(.elsewhere, try answers(), at: at(0))
         machine.remove(.elsewhere)
-        #expect(machine.questions.isEmpty)
+        #expect(machine.queries.isEmpty)
         let outcome = machine.look(try answers(v4: route("192.0.2.1", from: "192.0.2.2")), at: at(1))
         #expect(outcome == ReachabilityMachine.Outcome())
     }
 
-    @Test("without netlink everything is taken for reachable, said once")
+    @Test("without netlink every target is assumed reachable, published once")
     func blind() throws {
         var machine = machine()
         let via = try route("192.0.2.1", from: "192.0.2.2")
         let host = NetworkTarget.address(try address("198.51.100.7"))
         _ = machine.add(.elsewhere, try answers(v4: via), at: at(0))
         _ = machine.add(host, [try address("198.51.100.7"): .refused(101)], at: at(0))
-        let outcome = machine.goBlind("no netlink", at: at(5))
+        let outcome = machine.becomeUnavailable("no netlink", at: at(5))
         #expect(outcome.epoch == 1)
         #expect(outcome.changes.map(\.fact.isReachable) == [true, true])
         #expect(outcome.changes.map(\.fact.isAssumed) == [true, true])
         #expect(outcome.changes.map { $0.firing != nil } == [false, true])
-        #expect(machine.questions.isEmpty)
+        #expect(machine.queries.isEmpty)
         let late = machine.add(.address(try address("192.0.2.77")), [:], at: at(6))
         #expect(late.isReachable && late.isAssumed)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// What a kernel said, as `Tests/Support/Netlink/record` wrote it down.
+/// A kernel's messages, recorded by `Tests/Support/Netlink/record`.
 private struct Recording {
     struct Line {
         var name: String
@@ -35,7 +35,7 @@ private struct Recording {
         }
     }
 
-    /// The datagrams of a name, in their order.
+    /// The datagrams with this name, in order.
     func datagrams(_ name: String) throws -> [[UInt8]] {
         let found = lines.filter { $0.name == name }.map(\.datagram)
         try #require(!found.isEmpty, "nothing was recorded by this name: \(name)")
@@ -50,12 +50,12 @@ private struct Recording {
         }
     }
 
-    /// What the kernel told of a command, as far as it is ours.
+    /// The relevant events of a command.
     func events(_ command: String) throws -> [RoutingEvent] {
         try messages("heard \(command)").compactMap(RoutingEvent.init)
     }
 
-    /// The kernel's answer, of those to this target the one at `index`.
+    /// The kernel's reply for a target: the one at `index`.
     func answer(to target: String, _ index: Int = 0) throws -> RouteAnswer {
         try #require(RouteAnswer(messages("route \(target)")[index]))
     }
@@ -85,7 +85,7 @@ struct RecordedNetlinkTests {
         }
     }
 
-    @Test("of a list make tables of all links and addresses")
+    @Test("of a list give tables of all links and addresses")
     func lists() throws {
         var tables = KernelTables()
         for name in ["list links", "list addresses"] {
@@ -102,7 +102,7 @@ struct RecordedNetlinkTests {
         #expect(Set(tables.links.filter { $0.value.isRunning }.keys) == [1, 2, 3])
 
         let own = Set(tables.addresses.filter { $0.value[3] != nil }.keys.filter { !$0.isIPv6LinkLocal })
-        // Of the link to one peer, the address on this side.
+        // Of the point-to-point link, the address on this side.
         #expect(own == Set(try ["192.0.2.2", "10.0.0.1", "2001:db8:1::2", "2001:db8:1::3"].map(address)))
         let tentative = UInt32(0x40)  // IFA_F_TENTATIVE
         #expect(try #require(tables.addresses[address("2001:db8:1::2")]?[3]) & tentative != 0)
@@ -110,7 +110,7 @@ struct RecordedNetlinkTests {
         #expect(Set(try #require(tables.addresses[address("127.0.0.1")]).keys) == [1])
     }
 
-    @Test("of a path are its link, its router and its source, or a refusal")
+    @Test("of a route contain its link, its router and its source, or a refusal")
     func answers() throws {
         #expect(try recording.answer(to: "203.0.113.1") == route(gateway: "192.0.2.1", source: "192.0.2.2"))
         let hop = try recording.answer(to: "198.51.100.7")
@@ -124,12 +124,12 @@ struct RecordedNetlinkTests {
         #expect(try recording.answer(to: "203.0.113.1", 1) == .refused(ENETUNREACH))
     }
 
-    @Test("of links tell of them, of their names and of their end; a bridge's ports are no links that go")
+    @Test("of links contain name and removal; a port that leaves a bridge is not a removed link")
     func links() throws {
         let added = try recording.events("link add name wan0 type veth peer name far0")
         #expect(added.map(\.linkName) == ["far0", "wan0"])
         guard case .link(3, let down?) = try recording.events("link set wan0 down").first else {
-            Issue.record("wan0 was not told of")
+            Issue.record("there is no event of wan0")
             return
         }
         #expect(!down.isRunning)
@@ -139,12 +139,12 @@ struct RecordedNetlinkTests {
         #expect(try recording.events("link set br0 name bridge7").contains { $0.linkName == "bridge7" })
         #expect(try recording.events("link del bridge7").last == .link(index: 4, nil))
         #expect(try recording.events("link del wan0").contains(.link(index: 3, nil)))
-        // A second name, in an attribute of its own, is not taken for the name.
+        // An alternative name, in its own attribute, is not the name.
         let named = "link property add dev wan0 altname uplink-to-the-world"
         #expect(try recording.events(named).map(\.linkName) == ["wan0"])
     }
 
-    @Test("of addresses tell of them with their flags; a renewed one is no news")
+    @Test("of addresses contain the flags; a renewed address is not a change")
     func addresses() throws {
         let lasting = UInt32(0x80)  // IFA_F_PERMANENT
         let peer = try recording.events("addr add 10.0.0.1 peer 10.0.0.9/32 dev wan0")
@@ -155,16 +155,16 @@ struct RecordedNetlinkTests {
 
         var tables = KernelTables()
         let lifetimes = ["add": "900 preferred_lft 300", "change": "901 preferred_lft 301"]
-        var news: [String: Bool] = [:]
+        var changes: [String: Bool] = [:]
         for verb in ["add", "change"] {
             let command = "addr \(verb) 2001:db8:1::3/64 dev wan0 nodad valid_lft \(lifetimes[verb] ?? "")"
-            for event in try recording.events(command) where event != .routing { news[verb] = tables.apply(event) }
+            for event in try recording.events(command) where event != .routing { changes[verb] = tables.apply(event) }
         }
-        #expect(news == ["add": true, "change": false])
+        #expect(changes == ["add": true, "change": false])
     }
 
     @Test(
-        "of routes, rules and next hops say that something changed",
+        "of routes, rules and next hops report a change",
         arguments: [
             "route add default via 192.0.2.1", "route del default via 192.0.2.1",
             "route add 198.51.100.0/24 nexthop via 192.0.2.1 weight 1 nexthop via 192.0.2.9 weight 3",
@@ -175,7 +175,7 @@ struct RecordedNetlinkTests {
         #expect(try recording.events(command).contains(.routing))
     }
 
-    @Test("that are cut off give what was whole, and nothing made up")
+    @Test("that are truncated give whole messages only")
     func truncated() throws {
         for line in recording.lines {
             let whole = NetlinkMessage.split(line.datagram).messages
@@ -190,7 +190,7 @@ struct RecordedNetlinkTests {
         }
     }
 
-    @Test("cut off within an attribute are read as far as they go")
+    @Test("truncated within an attribute are read up to that attribute")
     func truncatedPayload() throws {
         for line in recording.lines {
             for message in NetlinkMessage.split(line.datagram).messages {
@@ -203,7 +203,7 @@ struct RecordedNetlinkTests {
         }
     }
 
-    @Test("that were changed at random are refused or read, and never past their end", arguments: [1, 2, 3, 4])
+    @Test("that were changed at random are refused or read, and never beyond their end", arguments: [1, 2, 3, 4])
     func mutated(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var messages = 0
@@ -215,7 +215,7 @@ struct RecordedNetlinkTests {
                 datagram = Array(datagram.prefix(place)) + rest
             }
             for _ in 0..<Int.random(in: 1...8, using: &random) where !datagram.isEmpty {
-                // Mostly near the beginning, where the lengths and the fixed parts are.
+                // Mostly near the beginning, which has the lengths and the fixed parts.
                 let reach = random.next() % 2 == 0 ? min(datagram.count, 96) : datagram.count
                 let place = Int.random(in: 0..<reach, using: &random)
                 datagram[place] =
@@ -233,11 +233,11 @@ struct RecordedNetlinkTests {
             let followed = tables.follow(limit: 2) { waiting.popLast().map { .datagram($0) } ?? .empty }
             #expect(followed.count == 1 && followed.failure == nil)
         }
-        // Most of what is changed at random still is a message; else nothing behind the header would be tried.
+        // Most mutated datagrams still contain a message; otherwise only headers would be tested.
         #expect(messages > 2_000)
     }
 
-    /// Reads a message in every way, and looks whether what comes of it was in it.
+    /// Reads a message in every way, and checks that the results were in the message.
     private func inspect(_ message: NetlinkMessage) {
         for attribute in NetlinkAttributes(message.payload) {
             #expect(attribute.value.endIndex <= message.payload.endIndex)
@@ -253,7 +253,7 @@ struct RecordedNetlinkTests {
 }
 
 extension RoutingEvent {
-    /// The name of a link that is there.
+    /// The name of a link that exists.
     fileprivate var linkName: String? {
         guard case .link(_, let link?) = self else { return nil }
         return InterfaceName.shown(link.name)

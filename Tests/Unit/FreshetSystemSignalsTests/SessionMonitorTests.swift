@@ -5,16 +5,16 @@ import Testing
 @testable import FreshetSystemSignals
 
 /// A real bus with a peer that plays logind.
-@Suite("The monitor of sessions", .hangLimit)
+@Suite("The session monitor", .hangLimit)
 struct SessionMonitorTests {
-    @Test("login, lock, unlock, a switch to another session and back, logout")
+    @Test("reports login, lock, unlock, a switch to another session and back, and logout")
     func life() async throws {
         try await BusBed.with { bed in
             try await bed.start()
             let monitor = SessionMonitor(bus: await bed.connection(), scope: .local)
             let logind = try await BusPeer.connected(to: bed.address)
             await logind.setSessions(logindSession("3", active: true), logindSession("4", of: "bob", remote: true))
-            // Asked for while there is none: what is found then is news.
+            // logind is missing at first: later results fire.
             try await monitor.reach { $0.logind == .unavailable(reason: "logind does not run") }
             var causes = monitor.foreground.causes.makeAsyncIterator()
             try await logind.own("org.freedesktop.login1")
@@ -41,7 +41,7 @@ struct SessionMonitorTests {
         }
     }
 
-    @Test("as many sessions as logind allows are listed, and one's own is found among them")
+    @Test("lists as many sessions as logind allows, and finds the user's own among them")
     func many() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -57,7 +57,7 @@ struct SessionMonitorTests {
         }
     }
 
-    @Test("what logind and the sessions were at the start is no news; nobody but logind is believed")
+    @Test("does not fire for the initial state, and ignores senders other than logind")
     func start() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -82,7 +82,7 @@ struct SessionMonitorTests {
         }
     }
 
-    @Test("a bus that is restarted: sessions are listed anew, and who arrived meanwhile fires once")
+    @Test("lists sessions again after a restart of the bus, and an arrival in the meantime fires once")
     func restarted() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -107,7 +107,7 @@ struct SessionMonitorTests {
         }
     }
 
-    @Test("without a bus there is no session, and it says so")
+    @Test("reports that there is no bus and no session")
     func withoutBus() {
         let monitor = SessionMonitor(bus: nil, scope: .local)
         #expect(monitor.fact == SessionFact(logind: .unavailable(reason: "the system bus is not used")))

@@ -2,21 +2,21 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// The clocks of a machine that sleeps when a test says so, and the machine under test.
+/// The clocks of a machine that sleeps on request, and the machine under test.
 private struct Bench {
     var slept: Duration = .zero
     var wall: Duration = .seconds(1_700_000_000)
     let start = ContinuousClock.Instant.now
-    /// Since the start, sleep included.
+    /// Since the start, including sleep.
     var elapsed: Duration = .zero
     var machine: SleepMachine
 
-    init(hearsSteps: Bool = true, logind: SleepFact.Availability = .available) {
+    init(receivesSteps: Bool = true, logind: SleepFact.Availability = .available) {
         machine = SleepMachine(Self.reading(.zero, .seconds(1_700_000_000)), logind: logind, at: start)
-        machine.hearsSteps = hearsSteps
+        machine.receivesSteps = receivesSteps
     }
 
-    /// Read in 200 ns.
+    /// A reading that took 200 ns.
     private static func reading(_ slept: Duration, _ wall: Duration) -> ClockReading {
         let monotonic: Duration = .seconds(1_000)
         let boot = monotonic + slept
@@ -45,9 +45,9 @@ private struct Bench {
 
 private let nothing = SleepMachine.Outcome()
 
-@Suite("Sleep and wake, as a dialogue")
+@Suite("Sleep and resume, event by event")
 struct SleepMachineTests {
-    @Test("what was heard and is no wake is counted; a second witness of a wake is not")
+    @Test("events that are not a resume are counted; a second source of a resume is not")
     func minor() {
         var bench = Bench()
         #expect(bench.prepare(true) == nothing)
@@ -67,17 +67,17 @@ struct SleepMachineTests {
         bench.wall += .milliseconds(50)
         #expect(bench.clockSet() == nothing)
         #expect(bench.machine.minor == 3)
-        // logind repeats itself.
+        // logind repeats its message.
         #expect(bench.prepare(false) == nothing)
         #expect(bench.machine.minor == 4)
-        // A sleep that was announced and did not come.
+        // An announced sleep that did not follow.
         #expect(bench.prepare(true) == nothing)
         bench.pass(SleepMachine.longestPreparation)
         bench.machine.deadlinePassed(at: bench.now)
         #expect(bench.machine.minor == 5 && bench.machine.deadline == nil)
     }
 
-    @Test("a boot clock that jumped is a wake, once")
+    @Test("a jump of the boot clock is one resume")
     func jump() {
         var bench = Bench(logind: .unavailable(reason: "no bus"))
         #expect(bench.wake() == nothing)
@@ -89,7 +89,7 @@ struct SleepMachineTests {
         #expect(bench.wake() == nothing)
     }
 
-    @Test("less than a second is no sleep, and many such are none either; a second is")
+    @Test("less than a second is not a sleep, even repeatedly; a second is")
     func shortSleep() {
         var bench = Bench()
         for _ in 0..<10 {
@@ -101,7 +101,7 @@ struct SleepMachineTests {
         #expect(bench.wake().resumed == "slept 1.0 s")
     }
 
-    @Test("a look that was interrupted, for however long, is not taken for sleep, and hides none")
+    @Test("a reading that was interrupted, for however long, is not a sleep, and hides no sleep")
     func preempted() {
         var bench = Bench()
         let monotonic: Duration = .seconds(1_000)
@@ -123,7 +123,7 @@ struct SleepMachineTests {
         #expect(bench.wake().resumed == "slept 5.0 s")
     }
 
-    @Test("an announced sleep: nothing at (true), one firing at the jump, none at (false)")
+    @Test("an announced sleep fires nothing at (true), once at the jump, and nothing at (false)")
     func announced() {
         var bench = Bench()
         #expect(bench.prepare(true) == nothing)
@@ -137,7 +137,7 @@ struct SleepMachineTests {
         #expect(bench.machine.fact == fact)
     }
 
-    @Test("(false) before the loop has looked: the look comes first, and it is one wake")
+    @Test("(false) before the loop has read the clocks: the clocks are read first, and it is one resume")
     func falseFirst() {
         var bench = Bench()
         _ = bench.prepare(true)
@@ -146,24 +146,24 @@ struct SleepMachineTests {
         #expect(bench.wake() == nothing)
     }
 
-    @Test("a suspend that failed: (true), (false) and no jump is a wake without a length")
+    @Test("a failed suspend, with (true), (false) and no jump, is a resume without a length")
     func failed() {
         var bench = Bench()
         _ = bench.prepare(true)
         bench.pass(.milliseconds(30))
-        #expect(bench.prepare(false).resumed == "awake again, says logind")
+        #expect(bench.prepare(false).resumed == "awake again according to logind")
         #expect(bench.machine.fact.lastSleep == nil)
         #expect(bench.machine.fact.awakeSince == bench.now)
         #expect(!bench.machine.fact.isGoingToSleep)
     }
 
-    @Test("clocks that are set right only after (false) give the length, and no second firing")
+    @Test("clocks that are corrected after (false) set the length, and do not fire again")
     func lateClock() {
         var bench = Bench()
         _ = bench.prepare(true)
         #expect(bench.prepare(false).resumed != nil)
         bench.sleep(.seconds(2))
-        bench.elapsed -= .seconds(2)  // the machine's own time, as it reads it
+        bench.elapsed -= .seconds(2)  // the machine's own clock
         bench.pass(.milliseconds(500))
         #expect(bench.wake() == nothing)
         #expect(bench.machine.fact.lastSleep != nil)
@@ -171,7 +171,7 @@ struct SleepMachineTests {
         #expect(bench.wake().resumed != nil)
     }
 
-    @Test("two in a row are two firings", arguments: [true, false])
+    @Test("two sleeps in a row are two firings", arguments: [true, false])
     func twice(_ jumps: Bool) {
         var bench = Bench()
         var fired = 0
@@ -184,7 +184,7 @@ struct SleepMachineTests {
         #expect(fired == 2)
     }
 
-    @Test("a second (false) without a (true) and without a jump is nothing")
+    @Test("a second (false) without a (true) and without a jump is ignored")
     func falseAgain() {
         var bench = Bench()
         _ = bench.prepare(true)
@@ -205,7 +205,7 @@ struct SleepMachineTests {
         #expect(bench.prepare(false) == nothing)
     }
 
-    @Test("the first (false) after a reconnect is the wake of a jump a while before")
+    @Test("the first (false) after a reconnect belongs to the resume of an earlier jump")
     func missedTrueWithJump() {
         var bench = Bench()
         bench.sleep(.seconds(60))
@@ -216,7 +216,7 @@ struct SleepMachineTests {
         #expect(bench.prepare(false) == nothing)
     }
 
-    @Test("a (true) that lay in a queue during the sleep is late: the wake was told by the clocks")
+    @Test("a (true) that was queued during the sleep is late: the clocks have shown the resume")
     func lateTrue() {
         var bench = Bench()
         bench.sleep(.seconds(60))
@@ -229,7 +229,7 @@ struct SleepMachineTests {
         #expect(bench.prepare(false).resumed != nil)
     }
 
-    @Test("a (false) that was lost with the bus is found by asking")
+    @Test("a (false) that was lost with the bus is found in the property")
     func lostFalse() {
         var bench = Bench()
         _ = bench.prepare(true)
@@ -241,7 +241,7 @@ struct SleepMachineTests {
         #expect(bench.property(false) == nothing)
     }
 
-    @Test("a (true) that was lost with the bus is found by asking, and its (false) fires")
+    @Test("a (true) that was lost with the bus is found in the property, and its (false) fires")
     func lostTrue() {
         var bench = Bench()
         #expect(bench.property(true) == nothing)
@@ -250,7 +250,7 @@ struct SleepMachineTests {
         #expect(bench.prepare(false).resumed != nil)
     }
 
-    @Test("a sleep that is announced and never comes is given up after a time; its (false) still fires")
+    @Test("an announced sleep that does not follow is given up after a time; its (false) still fires")
     func deadline() throws {
         var bench = Bench()
         _ = bench.prepare(true)
@@ -263,7 +263,7 @@ struct SleepMachineTests {
         #expect(bench.prepare(false).resumed != nil)
     }
 
-    @Test("a wake takes the deadline back")
+    @Test("a resume cancels the deadline")
     func deadlineTakenBack() {
         var bench = Bench()
         _ = bench.prepare(true)
@@ -275,11 +275,11 @@ struct SleepMachineTests {
         #expect(bench.machine.deadline == nil)
     }
 
-    @Test("a wall clock that was set is a step and no wake", arguments: [3_600, -3_600, 2, -2])
+    @Test("a wall clock that was set is a step and not a resume", arguments: [3_600, -3_600, 2, -2])
     func step(_ seconds: Int) {
         var bench = Bench()
         bench.wall += .seconds(seconds)
-        #expect(bench.wake() == nothing)  // the kernel's word is still to come
+        #expect(bench.wake() == nothing)  // the kernel has not reported the step yet
         let outcome = bench.clockSet()
         #expect(outcome.resumed == nil)
         #expect(outcome.stepped?.hasPrefix("the clock was set \(seconds < 0 ? "back" : "forward") by ") == true)
@@ -287,29 +287,29 @@ struct SleepMachineTests {
         #expect(bench.clockSet() == nothing)
     }
 
-    @Test("a wall clock that is set by less than a second is none")
+    @Test("a wall clock that is set by less than a second is not a step")
     func smallStep() {
         var bench = Bench()
         bench.wall += SleepMachine.shortestStep - .milliseconds(1)
         #expect(bench.clockSet() == nothing)
     }
 
-    @Test("a wall clock that is slewed is none, however far it gets, whether or not the kernel tells of steps")
+    @Test("a slewed wall clock is not a step, however far it gets, whether or not the kernel reports steps")
     func slew() {
-        for hearsSteps in [true, false] {
-            var bench = Bench(hearsSteps: hearsSteps)
+        for receivesSteps in [true, false] {
+            var bench = Bench(receivesSteps: receivesSteps)
             for _ in 0..<100 {
                 bench.pass(.seconds(3_600))
                 bench.wall += .milliseconds(1_800)  // 500 ppm
                 #expect(bench.wake() == nothing)
             }
-            // The last hour's slew may still be in it.
+            // The slew of the last hour may still be included.
             bench.wall += .seconds(60)
-            #expect((hearsSteps ? bench.clockSet() : bench.wake()).stepped != nil)
+            #expect((receivesSteps ? bench.clockSet() : bench.wake()).stepped != nil)
         }
     }
 
-    @Test("a step and a sleep at once are both told")
+    @Test("a step and a sleep at the same time are both reported")
     func stepAndSleep() {
         var bench = Bench()
         bench.sleep(.seconds(60))
@@ -318,7 +318,7 @@ struct SleepMachineTests {
         #expect(outcome.resumed != nil && outcome.stepped != nil)
     }
 
-    @Test("a sleep does not move the wall clock against the boot clock: it is no step")
+    @Test("a sleep does not move the wall clock against the boot clock, so it is not a step")
     func sleepIsNoStep() {
         var bench = Bench()
         bench.sleep(.seconds(60))
@@ -326,7 +326,7 @@ struct SleepMachineTests {
         #expect(bench.clockSet() == nothing)
     }
 
-    @Test("a boot clock that is behind what it was is the new measure")
+    @Test("a boot clock that went back is the new reference")
     func behind() {
         var bench = Bench()
         bench.slept -= .seconds(100)
@@ -335,7 +335,7 @@ struct SleepMachineTests {
         #expect(bench.wake().resumed != nil)
     }
 
-    @Test("the fact has a line for people")
+    @Test("the fact has a description for people")
     func descriptions() {
         #expect(SleepFact().description == "awake")
         #expect(SleepFact(isGoingToSleep: true).description == "going to sleep")
@@ -344,7 +344,7 @@ struct SleepMachineTests {
             SleepFact(awakeSince: .now, lastSleep: .milliseconds(1_250)).description == "awake, after 1.3 s of sleep")
     }
 
-    @Test("the real clocks are read in an order that holds")
+    @Test("the real clocks are read in a consistent order")
     func realClocks() {
         let first = ClockReading.now()
         let second = ClockReading.now()

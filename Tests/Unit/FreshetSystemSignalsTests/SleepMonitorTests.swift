@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-/// Clocks that sleep when a test says so.
+/// Clocks that sleep on request.
 private final class ManualClocks: Sendable {
     private let slept = Mutex(Duration.zero)
 
@@ -21,9 +21,9 @@ private final class ManualClocks: Sendable {
 }
 
 /// A real bus with a peer that plays logind.
-@Suite("The monitor of sleep", .hangLimit)
+@Suite("The sleep monitor", .hangLimit)
 struct SleepMonitorTests {
-    @Test("at a jump of the clocks: the hook, the fact, the signal's hearers, and only then overdue timers")
+    @Test("runs, at a jump of the clocks, the hook, the fact, the signal's subscribers, and then overdue timers")
     func order() async throws {
         try await withBusLoop { loop in
             let clocks = ManualClocks()
@@ -36,14 +36,14 @@ struct SleepMonitorTests {
             }
             holder.withLock { $0 = monitor }
             let (over, end) = AsyncStream.makeStream(of: Void.self)
-            let (listening, listens) = AsyncStream.makeStream(of: Void.self)
-            let hearer = Task(executorPreference: loop) {
+            let (ready, begin) = AsyncStream.makeStream(of: Void.self)
+            let subscriber = Task(executorPreference: loop) {
                 var signals = monitor.resumed.causes.makeAsyncIterator()
-                listens.yield()
+                begin.yield()
                 let cause = await signals.next(isolation: nil)?.first
                 log.add("heard \(cause?.first.signal ?? "") \(cause?.first.detail ?? ""), \(monitor.fact)")
             }
-            for await _ in listening { break }
+            for await _ in ready { break }
             let timer = LoopTimer(loop) {
                 log.add("timer")
                 end.yield()
@@ -53,7 +53,7 @@ struct SleepMonitorTests {
                 timer.arm(at: .now)
             }
             for await _ in over { break }
-            await hearer.value
+            await subscriber.value
             #expect(
                 log.values == [
                     "hook, awake since start", "heard resume slept 90.0 s, awake, after 90.0 s of sleep", "timer",
@@ -63,7 +63,7 @@ struct SleepMonitorTests {
         }
     }
 
-    @Test("logind's word: going to sleep, awake; a suspend that failed fires once, two fire twice")
+    @Test("follows logind's messages: a failed suspend fires once, two fire twice")
     func logind() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -78,7 +78,7 @@ struct SleepMonitorTests {
                 try await monitor.reach { $0.isGoingToSleep }
                 try await peer.prepareForSleep(false)
                 let cause = await causes.next(isolation: nil)?.first
-                #expect(cause?.count == 1 && cause?.first.detail == "awake again, says logind")
+                #expect(cause?.count == 1 && cause?.first.detail == "awake again according to logind")
                 #expect(!monitor.fact.isGoingToSleep && monitor.fact.awakeSince != nil)
                 #expect(monitor.fact.lastSleep == nil)
             }
@@ -87,7 +87,7 @@ struct SleepMonitorTests {
         }
     }
 
-    @Test("nobody but logind is believed")
+    @Test("ignores senders other than logind")
     func forged() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -103,7 +103,7 @@ struct SleepMonitorTests {
                 try await forger.prepareForSleep(true, to: destination)
                 try await forger.prepareForSleep(false, to: destination)
             }
-            // Heard after all of these.
+            // Received after all of these.
             try await bus.settle()
             #expect(!monitor.fact.isGoingToSleep && monitor.fact.awakeSince == nil)
             try await logind.prepareForSleep(true)
@@ -114,7 +114,7 @@ struct SleepMonitorTests {
         }
     }
 
-    @Test("a bus that is restarted between (true) and (false): logind is asked, and the wake is not missed")
+    @Test("reads logind's property after a bus restart between (true) and (false), and misses no resume")
     func restarted() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -128,13 +128,13 @@ struct SleepMonitorTests {
             await bed.stop()
             try await monitor.reach { $0.logind != .available }
             await first.leave()
-            // (false) is said while there is no bus.
+            // (false) is sent while there is no bus.
             try await bed.start()
             let second = try await BusPeer.connected(to: bed.address)
             try await second.own("org.freedesktop.login1")
             #expect(await causes.next(isolation: nil)?.first?.count == 1)
             #expect(!monitor.fact.isGoingToSleep)
-            // And the other way round: (true) is missed.
+            // And vice versa: (true) is missed.
             await second.setPreparing(true)
             await bed.stop()
             try await monitor.reach { $0.logind != .available }
@@ -150,7 +150,7 @@ struct SleepMonitorTests {
         }
     }
 
-    @Test("a jump of the clocks and logind's word are one wake")
+    @Test("counts a jump of the clocks and logind's message as one resume")
     func together() async throws {
         try await BusBed.with { bed in
             try await bed.start()
@@ -179,7 +179,7 @@ struct SleepMonitorTests {
         }
     }
 
-    @Test("a monitor that nobody keeps is gone, and its bus may live on")
+    @Test("is released when it is no longer used, while its bus may live on")
     func released() async throws {
         try await BusBed.with { bed in
             try await bed.start()

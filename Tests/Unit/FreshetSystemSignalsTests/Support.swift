@@ -13,7 +13,7 @@ func makePath(_ gateway: String?, on name: String = "wan0", index: Int32 = 2, fr
         gateway: try gateway.map(address), interfaceIndex: index, interfaceName: name, source: try address(source))
 }
 
-/// Messages as the kernel writes them (netlink(7)): the machine's byte order, attributes aligned to four bytes.
+/// Messages in the kernel's format (netlink(7)): the machine's byte order, attributes aligned to four bytes.
 enum Bytes {
     static func of(_ value: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: value) { Array($0) } }
 
@@ -45,7 +45,7 @@ enum Bytes {
         message(24, sequence: sequence, [2, 32, 0, 0, 254, 0, 0, type] + of(UInt32(0)) + attributes.flatMap { $0 })
     }
 
-    /// The one message of a datagram.
+    /// The only message of a datagram.
     static func single(_ datagram: [UInt8]) throws -> NetlinkMessage {
         let (messages, isWhole) = NetlinkMessage.split(datagram)
         try #require(isWhole && messages.count == 1)
@@ -53,7 +53,7 @@ enum Bytes {
     }
 }
 
-/// A clock that is moved by hand, with its alarms.
+/// A manual clock with alarms.
 final class ManualAlarmClock: AlarmClock {
     private struct State {
         var now: ContinuousClock.Instant
@@ -70,7 +70,7 @@ final class ManualAlarmClock: AlarmClock {
         return alarm
     }
 
-    /// Moves the time and runs what is due.
+    /// Moves the time and runs due alarms.
     func advance(by duration: Duration) {
         let (now, alarms) = state.withLock { state in
             state.now += duration
@@ -99,6 +99,6 @@ final class ManualAlarm: Alarm {
         if isDue { handler() }
     }
 
-    /// Calls the handler although nothing is due: an expiry that a cancel came too late for.
+    /// Calls the handler although the alarm is not due: an expiry for which a cancellation came too late.
     func expireLate() { handler() }
 }

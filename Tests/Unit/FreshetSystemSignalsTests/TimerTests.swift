@@ -38,7 +38,7 @@ struct PlannedTimerTests {
         #expect(await count(&causes) == 1)
     }
 
-    @Test("planned anew has one instant only; cancelled it has none")
+    @Test("has one instant after a new plan, and none after a cancellation")
     func replanned() async {
         let clock = ManualAlarmClock()
         let timer = PlannedTimer(clock)
@@ -56,7 +56,7 @@ struct PlannedTimerTests {
         #expect(cause?.first.number == 1)
     }
 
-    @Test("an expiry that was on its way when it was cancelled or planned anew fires nothing")
+    @Test("does not fire for an expiry that was cancelled or replanned too late")
     func late() throws {
         let clock = RecordingClock()
         let timer = PlannedTimer(clock)
@@ -81,7 +81,7 @@ struct PlannedTimerTests {
     }
 }
 
-/// Hands out the alarm that it made.
+/// Records the alarm that it made.
 private final class RecordingClock: AlarmClock {
     let now = ContinuousClock.Instant.now
     private let box = AlarmBox()
@@ -109,7 +109,7 @@ struct StableDelayTests {
 
     @Test("is the same for one host and pipeline in every process and version")
     func stable() {
-        // Computed once, by another program: a change would move every host's plan.
+        // Computed once, by another program: a change would move every host's schedule.
         #expect(StableDelay.fraction(identity: host, name: "jwks") == 0.7529806835797845)
         #expect(StableDelay.fraction(identity: [], name: "") == 0.14838301097631856)
     }
@@ -125,11 +125,12 @@ struct StableDelayTests {
         let byHost = histogram {
             StableDelay.fraction(identity: host + [UInt8($0 & 255), UInt8($0 >> 8)], name: "jwks")
         }
-        // 1,000 expected in each; six standard deviations are 180. The hash has no randomness: this cannot flake.
+        // 1,000 are expected in each; six standard deviations are 180. The hash has no randomness, so this cannot be
+        // flaky.
         for count in byName + byHost { #expect((820...1_180).contains(count)) }
     }
 
-    @Test("tells an identity's end from a name's beginning")
+    @Test("distinguishes the end of an identity from the beginning of a name")
     func separated() {
         let a = StableDelay.fraction(identity: Array("ab".utf8), name: "c")
         let b = StableDelay.fraction(identity: Array("a".utf8), name: "bc")

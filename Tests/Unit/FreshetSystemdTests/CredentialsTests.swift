@@ -41,7 +41,7 @@ final class CredentialsTests {
         #expect(try credentials.secret(named: "token") == secret)
     }
 
-    @Test("that could end a header, or are none, are refused")
+    @Test("that could end a header, or are empty, are refused")
     func refused() throws {
         for content in ["a\nb", "a\rb", "a\0b", "a\tb", "a\u{7F}b", "b\u{FC}", " a", "a "] {
             #expect(try reason(of: Array(content.utf8)) == .notOneLine, "\(content.debugDescription)")
@@ -50,7 +50,7 @@ final class CredentialsTests {
         for content in ["", "\n", "\r\n"] { #expect(try reason(of: Array(content.utf8)) == .empty) }
     }
 
-    @Test("are at most 8 KiB, besides a line break")
+    @Test("have at most 8 KiB, without a line break at the end")
     func limit() throws {
         let longest = [UInt8](repeating: UInt8(ascii: "x"), count: Credentials.sizeLimit)
         try write(longest + Array("\r\n".utf8))
@@ -59,7 +59,7 @@ final class CredentialsTests {
         #expect(try reason(of: longest + longest) == .tooLong)
     }
 
-    @Test("that are files of any length are told by their paths, if they can be read")
+    @Test("of any length that are files have a path, if they can be read")
     func files() throws {
         try write([UInt8](repeating: 10, count: Credentials.sizeLimit * 2))
         #expect(try credentials.file(named: "token") == directory + "/token")
@@ -69,7 +69,7 @@ final class CredentialsTests {
         #expect(reason { (it) throws(CredentialError) in try it.file(named: "../x") } == .notNamed)
     }
 
-    @Test("that were not handed over name the line that hands them over")
+    @Test("that are missing are reported with the line that adds them")
     func missing() throws {
         for credentials in [credentials, Credentials(environment: [:]), Credentials(directory: nil)] {
             let error = #expect(throws: CredentialError.self) { try credentials.secret(named: "api-token") }
@@ -80,7 +80,7 @@ final class CredentialsTests {
         #expect(Credentials(environment: ["CREDENTIALS_DIRECTORY": "relative"]).directory == nil)
     }
 
-    @Test("have names that are names of files and nothing else")
+    @Test("have names that are valid file names")
     func names() {
         for name in ["a", "api-token", "A_1.b", String(repeating: "x", count: 64)] { #expect(Credentials.isName(name)) }
         for name in ["", ".", "..", ".a", "a/b", "../token", "a:b", "a b", "\u{FC}", String(repeating: "x", count: 65)]
@@ -91,7 +91,7 @@ final class CredentialsTests {
         }
     }
 
-    @Test("that are directories cannot be read, and say why")
+    @Test("that are directories cannot be read, and the error has the reason")
     func directoryInPlace() throws {
         try #require(mkdir(directory + "/token", 0o700) == 0)
         defer { rmdir(directory + "/token") }

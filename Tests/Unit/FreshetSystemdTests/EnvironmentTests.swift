@@ -13,7 +13,7 @@ struct ListenDescriptorsTests {
         #expect(descriptors.descriptors(named: "none").isEmpty)
     }
 
-    @Test("that were meant for another process are left alone")
+    @Test("for another process are ignored")
     func inherited() {
         let environment = ["LISTEN_PID": "77", "LISTEN_FDS": "1"]
         #expect(ListenDescriptors(environment: environment, process: 78).items.isEmpty)
@@ -25,12 +25,12 @@ struct ListenDescriptorsTests {
         #expect(ListenDescriptors(environment: environment, process: 77).items.map(\.name) == ["one", "unknown"])
     }
 
-    @Test("of a broken environment are none", arguments: ["0", "-1", "x", "", "1025", "99999999999999999999"])
+    @Test("of a broken environment are empty", arguments: ["0", "-1", "x", "", "1025", "99999999999999999999"])
     func broken(_ count: String) {
         #expect(ListenDescriptors(environment: ["LISTEN_PID": "77", "LISTEN_FDS": count], process: 77).items.isEmpty)
     }
 
-    @Test("are as many as the limit allows")
+    @Test("are accepted up to the limit")
     func limit() {
         let environment = ["LISTEN_PID": "77", "LISTEN_FDS": "\(ListenDescriptors.limit)"]
         #expect(ListenDescriptors(environment: environment, process: 77).items.count == ListenDescriptors.limit)
@@ -39,7 +39,7 @@ struct ListenDescriptorsTests {
 
 @Suite("Service directories")
 struct ServiceDirectoriesTests {
-    @Test("are the manager's where it says so; of several the first")
+    @Test("are the service manager's if it sets them; of several the first")
     func manager() throws {
         let directories = try ServiceDirectories(
             name: "freshet",
@@ -73,7 +73,7 @@ struct ServiceDirectoriesTests {
     }
 
     @Test(
-        "a system service is root's, or configured below /etc",
+        "of a system service are used for root, or with a configuration below /etc",
         arguments: [
             (0, nil, true), (990, "/etc/freshet", true), (1_000, "/home/ann/.config/freshet", false),
             (1_000, nil, false), (1_000, "etc/freshet", false),
@@ -84,7 +84,7 @@ struct ServiceDirectoriesTests {
         #expect(ServiceDirectories.isSystemService(environment: environment, userID: user) == isSystem)
     }
 
-    @Test("of a user follow the XDG variables, but for relative ones")
+    @Test("of a user follow the XDG variables, except relative ones")
     func xdg() throws {
         let directories = try ServiceDirectories(
             name: "freshet",
@@ -98,7 +98,7 @@ struct ServiceDirectoriesTests {
         #expect(directories.configuration == ["/c/freshet", "/x/freshet", "/z/freshet"])
     }
 
-    @Test("without a home directory name the variable that helps")
+    @Test("without a home directory throw an error with the variable to set")
     func homeless() {
         #expect(throws: ServiceDirectoriesError.noHome(variable: "STATE_DIRECTORY")) {
             try ServiceDirectories(name: "freshet", environment: [:], userID: 1_000)

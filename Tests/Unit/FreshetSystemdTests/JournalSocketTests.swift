@@ -5,18 +5,18 @@ import Testing
 
 @testable import FreshetSystemd
 
-@Suite("The way to the journal")
+@Suite("The journal socket")
 struct JournalSocketTests {
     private static func report(_ lost: Int) -> [String] { ["LOST=\(lost)"] }
 
-    @Test("a field is a line, or with a line break in it has its length before it")
+    @Test("a field is a line, or, with a line break in its value, has its length before the value")
     func protocolForm() {
         #expect(JournalSocket.entry(of: ["A=b=c", "D="]) == Array("A=b=c\nD=\n".utf8))
         #expect(
             JournalSocket.entry(of: ["A=b\nc"]) == Array("A\n".utf8) + [3, 0, 0, 0, 0, 0, 0, 0] + Array("b\nc\n".utf8))
     }
 
-    @Test("an entry is one datagram, and one too long for that a file that nobody can change")
+    @Test("an entry is one datagram, or a sealed file if it is too long for a datagram")
     func carriers() throws {
         let journal = try Receiver()
         let socket = try #require(JournalSocket(path: journal.path, lossReport: Self.report))
@@ -28,11 +28,11 @@ struct JournalSocketTests {
         #expect(journal.lastWasSealed)
     }
 
-    @Test("a journal that takes nothing is not waited for; later it has everything, in order, and the thread is gone")
+    @Test("sending does not wait for a slow journal, which gets all entries in order, and then the thread ends")
     func slow() throws {
         let journal = try Receiver()
         let socket = try #require(JournalSocket(path: journal.path, lossReport: Self.report))
-        // More than any queue of a socket holds (net.unix.max_dgram_qlen), less than is kept.
+        // More than a socket's queue holds (net.unix.max_dgram_qlen), less than is kept.
         let count = 5_000
         for number in 0..<count { socket.send(["N=\(number)"]) }
         for number in 0..<count { #expect(try journal.receive() == "N=\(number)\n") }
@@ -41,7 +41,7 @@ struct JournalSocketTests {
         #expect(try journal.receive() == "N=last\n")
     }
 
-    @Test("what is beyond the limit is lost, and how much that was is said when there is room again")
+    @Test("entries beyond the limit are lost, and their number is reported later")
     func limit() throws {
         let journal = try Receiver()
         let socket = try #require(JournalSocket(path: journal.path, lossReport: Self.report))
@@ -55,12 +55,12 @@ struct JournalSocketTests {
             text = try journal.receive()
         }
         #expect(text == "LOST=\(count - received)\n")
-        // What a queue of datagrams holds comes on top.
+        // The queue of the socket holds some more.
         #expect(received >= JournalSocket.backlogLimit / (entry.utf8.count + 1))
         #expect(received < count)
     }
 
-    @Test("without a journal nothing happens; one that comes again is told how much it missed")
+    @Test("without a journal entries are counted; a journal that returns gets the number of lost entries")
     func restart() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("socket")
@@ -75,7 +75,7 @@ struct JournalSocketTests {
         #expect(try journal.receive() == "LOST=2\n")
     }
 
-    @Test("a journal that goes while it is waited for holds nobody up")
+    @Test("a journal that ends while the thread waits for it blocks nothing")
     func gone() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("socket")
@@ -91,7 +91,7 @@ struct JournalSocketTests {
     }
 }
 
-/// Stands for journald.
+/// A substitute for journald.
 private final class Receiver {
     let path: String
     private let directory: TemporaryDirectory?
@@ -117,7 +117,7 @@ private final class Receiver {
         unlink(path)
     }
 
-    /// The next entry, however it came.
+    /// The next entry, as a datagram or as a file.
     func receive() throws -> String {
         var bytes = [UInt8](repeating: 0, count: 1 << 20)
         var control = [UInt8](repeating: 0, count: 64)
@@ -135,7 +135,7 @@ private final class Receiver {
                 }
             }
         }
-        try #require(count >= 0, "nothing came")
+        try #require(count >= 0, "no entry arrived")
         guard controlCount > 0 else { return String(decoding: bytes[..<count], as: UTF8.self) }
         let file = control.withUnsafeBytes {
             $0.load(fromByteOffset: MemoryLayout<cmsghdr>.size, as: Int32.self)

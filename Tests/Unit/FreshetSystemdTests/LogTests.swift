@@ -17,9 +17,9 @@ private struct Refused: Error, CustomStringConvertible {
     var description: String { "refused by https://ann:pw@example.com/?t=1" }
 }
 
-@Suite("Where the log goes")
+@Suite("The destination of the log")
 struct LogDestinationTests {
-    @Test("to the journal only if standard error is the stream that JOURNAL_STREAM names")
+    @Test("is the journal only if standard error is the stream that JOURNAL_STREAM names")
     func journal() {
         let environment = ["JOURNAL_STREAM": "8:4711", "TERM": "xterm"]
         #expect(LogDestination.choose(environment: environment, isTerminal: false, stream: (8, 4_711)) == .journal)
@@ -30,7 +30,7 @@ struct LogDestinationTests {
     }
 
     @Test(
-        "to a terminal in colour, as the variables say",
+        "is a terminal with colour if the variables allow it",
         arguments: [
             (["TERM": "xterm"], true), (["TERM": "dumb"], false), (["NO_COLOR": "1"], false), (["NO_COLOR": ""], true),
             (["SYSTEMD_COLORS": "0"], false), (["SYSTEMD_COLORS": "false"], false),
@@ -44,23 +44,23 @@ struct LogDestinationTests {
 
 @Suite("A log line for people")
 struct LogLineTests {
-    @Test("is a sentence, and then the values that it does not say")
+    @Test("is a sentence, and then the values that are not in the sentence")
     func sentence() {
         let record = record("changed", ["pipeline": "jwks", "generation": "3", "causes": "network (2), timer"])
         #expect(record.sentence == "jwks: changed, generation 3 (causes=network (2), timer)")
     }
 
-    @Test("may name values in its words, which are then not said again")
+    @Test("may contain values in its text, which are then not repeated")
     func words() {
         #expect(
             record("{signal} woke {n} pipelines", ["n": "120", "signal": "network", "runs": "130"]).sentence
                 == "network woke 120 pipelines (runs=130)")
-        // What is no value stays as it is, and what a value brings along is not looked at.
+        // A placeholder without a value stays, and placeholders within a value are not replaced.
         #expect(record("{a} {b} {", ["a": "{c}", "c": "x\n"]).sentence == "{c} {b} { (c=x\\n)")
         #expect(record("{a}{a}", ["a": "1"]).sentence == "1{a}")
     }
 
-    @Test("says a place once: an error that has one begins with it")
+    @Test("contains a position once: an error with a position begins with it")
     func place() {
         let record = record("fault: {error}", ["error": "a.yaml:3:4: x", "file": "a.yaml", "line": "3", "column": "4"])
         #expect(record.sentence == "fault: a.yaml:3:4: x")
@@ -72,13 +72,13 @@ struct LogLineTests {
         #expect(record("ready").sentence == "ready")
     }
 
-    @Test("puts outcome, error and causes before the other values")
+    @Test("has error and causes before the other values, and no outcome")
     func order() {
         let record = record("run ended", ["run": "4", "causes": "start", "attempt": "1", "error": "timed out"])
         #expect(record.sentence == "run ended (error=timed out; causes=start; attempt=1; run=4)")
     }
 
-    @Test("shows control characters, line breaks and direction marks as what they are")
+    @Test("escapes control characters, line breaks and direction marks")
     func escapes() {
         let hostile = record("changed", ["pipeline": "a\n<3>b", "x": "\u{1b}[31m\u{202e}\u{2028}\r\t\u{7f}\u{9b}"])
         #expect(
@@ -96,7 +96,7 @@ struct LogLineTests {
     }
 
     @Test(
-        "carries the priority of syslog for whoever collects it",
+        "has the priority of syslog for a log collector",
         arguments: [
             (Logger.Level.trace, 7), (.debug, 7), (.info, 6), (.notice, 5), (.warning, 4), (.error, 3), (.critical, 2),
         ])
@@ -104,7 +104,7 @@ struct LogLineTests {
         #expect(record("m", level: level).collectedLine == "<\(priority)>m\n")
     }
 
-    @Test("has time and level on a terminal, and colour only where it is wanted")
+    @Test("has time and level on a terminal, and colour only if it is allowed")
     func terminal() {
         let warning = record("unreachable", level: .warning)
         #expect(warning.terminalLine(time: "14:03:07.250", colour: false) == "14:03:07.250 warn  unreachable\n")
@@ -117,7 +117,7 @@ struct LogLineTests {
 
 @Suite("A journal entry")
 struct JournalEntryTests {
-    @Test("says a sentence, and has the constant message and each value in fields of their own")
+    @Test("has a sentence, and separate fields for the constant message and each value")
     func fields() {
         let id = "0123456789abcdef0123456789abcdef"
         let record = record(
@@ -132,13 +132,13 @@ struct JournalEntryTests {
             ])
     }
 
-    @Test("keeps line breaks in a value: a field may hold any byte")
+    @Test("keeps line breaks in a value: a field may contain any byte")
     func binary() {
         #expect(record("m", ["error": "a\nb"]).journalFields(identifier: "f").contains("FRESHET_ERROR=a\nb"))
     }
 
     @Test(
-        "has names of fields that journald takes",
+        "has field names that journald accepts",
         arguments: [
             ("pipeline", "FRESHET_PIPELINE"), ("a.b-c d", "FRESHET_A_B_C_D"), ("é", "FRESHET___"),
             ("_X9", "FRESHET__X9"),
@@ -151,20 +151,20 @@ struct JournalEntryTests {
 
 @Suite("A log record")
 struct LogRecordTests {
-    @Test("lets the call's metadata win over the provider's, and that over the handler's")
+    @Test("prefers the call's metadata to the provider's, and that to the handler's")
     func merging() {
         let record = record(
             "m", ["a": "call"], handler: ["a": "h", "b": "h", "c": "h"], provided: ["a": "p", "b": "p"])
         #expect(record.sentence == "m (a=call; b=p; c=h)")
     }
 
-    @Test("shows no secret of a URL, wherever it stands")
+    @Test("contains no secret of a URL")
     func redaction() {
         let record = record("m", error: Refused(), ["url": "https://ann:pw@example.com/a?token=1"])
         #expect(record.sentence == "m (error=refused by https://example.com/?…; url=https://example.com/a?…)")
     }
 
-    @Test("cuts a value at its limit")
+    @Test("truncates a value at its limit")
     func limit() throws {
         let fits = String(repeating: "v", count: LogRecord.valueLimit)
         #expect(record("m", ["k": .string(fits)]).values.first?.value == fits)
@@ -176,7 +176,7 @@ struct LogRecordTests {
 
 @Suite("The log handler")
 struct JournalLogHandlerTests {
-    @Test("follows the shared threshold until its logger has a level of its own")
+    @Test("follows the shared threshold until its logger has its own level")
     func threshold() {
         let threshold = LogThreshold(.info)
         var logger = Logger(label: "engine") { label in

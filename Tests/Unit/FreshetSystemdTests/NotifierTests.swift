@@ -28,7 +28,7 @@ struct NotifierTests {
         #expect(manager.receive() == "WATCHDOG=1")
     }
 
-    @Test("a reload says its monotonic instant in the same datagram")
+    @Test("a reload has its monotonic instant in the same datagram")
     func reload() throws {
         let manager = try ScriptedManager()
         let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
@@ -40,11 +40,11 @@ struct NotifierTests {
         let stamp = try #require(lines.last?.split(separator: "=").last.flatMap { UInt64($0) })
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
-        // Of this boot's monotonic clock, not of the wall clock.
+        // An instant of this boot's monotonic clock, not of the wall clock.
         #expect(stamp <= UInt64(now.tv_sec + 1) * 1_000_000)
     }
 
-    @Test("a status cannot add an assignment of its own")
+    @Test("a status cannot add another assignment")
     func injection() throws {
         let manager = try ScriptedManager()
         let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
@@ -52,7 +52,7 @@ struct NotifierTests {
         #expect(manager.receive() == "STATUS=a\\nWATCHDOG=trigger")
     }
 
-    @Test("a status is cut at its limit, between characters")
+    @Test("a status is truncated at its limit, between characters")
     func statusLimit() throws {
         let manager = try ScriptedManager()
         let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
@@ -66,7 +66,7 @@ struct NotifierTests {
     }
 
     @Test(
-        "what is no Unix address is as if nothing was set",
+        "an address that is not a Unix address is ignored",
         arguments: ["", "relative", "@", "/", "vsock:2:1", "/" + String(repeating: "x", count: 200)])
     func otherAddresses(_ address: String) {
         #expect(!Notifier(environment: ["NOTIFY_SOCKET": address]).isConnected)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Redaction")
 struct RedactionTests {
     @Test(
-        "takes user info, query and fragment out of a URL",
+        "removes user info, query and fragment from a URL",
         arguments: [
             ("https://example.com/a/b", "https://example.com/a/b"),
             ("https://ann:pw@example.com/a", "https://example.com/a"),

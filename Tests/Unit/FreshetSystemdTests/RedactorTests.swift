@@ -7,10 +7,10 @@ import Testing
 struct RedactorTests {
     private let redactor = Redactor()
 
-    init() { redactor.know(["tok/en+0123456789"]) }
+    init() { redactor.setSecrets(["tok/en+0123456789"]) }
 
     @Test(
-        "takes a secret out wherever it stands, in whatever case, encoded or cut short",
+        "removes a secret anywhere, in any case, encoded or truncated",
         arguments: [
             ("tok/en+0123456789", "***"),
             ("body tok/en+0123456789, and tok/en+0123456789", "body ***, and ***"),
@@ -27,33 +27,33 @@ struct RedactorTests {
         #expect(redactor.text(text) == shown)
     }
 
-    @Test("goes on with what stands in URLs")
+    @Test("also redacts URLs")
     func urls() {
         #expect(redactor.text("GET https://a:b@c.example/tok/en+0123456789?x=1") == "GET https://c.example/***?…")
         #expect(Redactor().text("GET https://a:b@c.example/?x=1") == "GET https://c.example/?…")
     }
 
-    @Test("does not look for what is shorter than eight bytes")
+    @Test("ignores secrets shorter than eight bytes")
     func short() {
-        redactor.know(["seven77", "eight888"])
+        redactor.setSecrets(["seven77", "eight888"])
         #expect(redactor.text("seven77 eight888") == "seven77 ***")
     }
 
-    @Test("knows the secrets before for as long as they may be under way, and not for ever")
+    @Test("keeps the previous secrets for one more call, and not for ever")
     func before() {
-        redactor.know(["second-secret"])
+        redactor.setSecrets(["second-secret"])
         #expect(redactor.text("tok/en+0123456789 second-secret") == "*** ***")
-        redactor.know(["third-secret"])
+        redactor.setSecrets(["third-secret"])
         #expect(redactor.text("tok/en+0123456789 second-secret third-secret") == "tok/en+0123456789 *** ***")
     }
 
-    @Test("of secrets that begin alike takes the longest out")
+    @Test("removes the longest of secrets with the same beginning")
     func alike() {
-        redactor.know(["prefix-one", "prefix-one-and-more", "prefix-two"])
+        redactor.setSecrets(["prefix-one", "prefix-one-and-more", "prefix-two"])
         #expect(redactor.text("prefix-one-and-more. prefix-two. prefix-one.") == "***. ***. ***.")
     }
 
-    @Test("is heeded by the log in message and values")
+    @Test("is applied by the log to message and values")
     func log() {
         let event = LogEvent(
             level: .info, message: "said tok/en+0123456789", metadata: ["error": "tok/en+0123456789"], source: nil,

@@ -4,14 +4,14 @@ import Testing
 
 @Suite("The watchdog")
 struct WatchdogTests {
-    @Test("wants a sign of life each half of its time")
+    @Test("has an interval of half its limit")
     func interval() throws {
         let watchdog = try #require(Watchdog(environment: ["WATCHDOG_USEC": "60000000"], process: 77))
         #expect(watchdog.limit == .seconds(60))
         #expect(watchdog.interval == .seconds(30))
     }
 
-    @Test("watches the process that it names, or any if it names none")
+    @Test("watches the named process, or any if none is named")
     func process() {
         let environment = ["WATCHDOG_USEC": "1000", "WATCHDOG_PID": "77"]
         #expect(Watchdog(environment: environment, process: 77) != nil)
@@ -20,13 +20,13 @@ struct WatchdogTests {
     }
 
     @Test(
-        "is none without a time that can pass",
+        "is nil without a valid time",
         arguments: ["", "0", "-5", "x", "18446744073709551615", "99999999999999999999999"])
     func broken(_ time: String) {
         #expect(Watchdog(environment: ["WATCHDOG_USEC": time], process: 77) == nil)
     }
 
-    @Test("is none where nobody asked for it")
+    @Test("is nil without a request")
     func none() {
         #expect(Watchdog(environment: [:], process: 77) == nil)
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized, .hangLimit) struct ClientTests {
     private let wait = "org.example.test.Wait"
 
-    @Test("a call that is refused leaves the connection usable")
+    @Test("after an error reply the connection stays usable")
     func refused() async throws {
         try await withServer { harness in
             let client = try VarlinkClient(path: harness.path)
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("a stream is handed over reply by reply, and ends when the caller has enough")
+    @Test("the client delivers a stream reply by reply, and ends it when the caller returns false")
     func stream() async throws {
         try await withServer { harness in
             let client = try VarlinkClient(path: harness.path)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("several calls are begun one after the other, and their replies taken in this order, refused ones among them")
+    @Test("the client begins several calls and takes their replies, including errors, in the same order")
     func pipelined() async throws {
         try await withServer { harness in
             let client = try VarlinkClient(path: harness.path)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("while no reply comes, something else is done again and again")
+    @Test("while no reply arrives, the client calls a function repeatedly")
     func meanwhile() async throws {
         try await withServer { harness in
             let client = try VarlinkClient(path: harness.path)
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("a call without an answer returns at once")
+    @Test("a call without a reply returns immediately")
     func oneway() async throws {
         try await withServer { harness in
             let client = try VarlinkClient(path: harness.path)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("a service that does not answer in time is given up")
+    @Test("the client gives up a service that does not answer in time")
     func timeout() async throws {
         try await withServer { [wait] harness in
             let client = try VarlinkClient(path: harness.path)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("a service that says nothing for long is waited for as long as it may be silent")
+    @Test("the client waits for a silent service as long as the silence handler allows it")
     func silence() async throws {
         try await withServer { [wait] harness in
             let client = try VarlinkClient(path: harness.path)
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test("a service that accepts nobody is given up when its queue is full")
+    @Test("the client gives up a service that accepts no connections when its queue is full")
     func fullQueue() throws {
         let directory = try TemporaryDirectory()
         let listener = try VarlinkListener(path: directory.path("s"))
@@ -138,19 +138,19 @@ import Testing
             }
         }
         #expect(error == .timedOut && !clients.isEmpty)
-        // Less than the system counts is not for ever.
+        // A timeout below the resolution of the system does not mean no limit.
         #expect(throws: VarlinkClientError.timedOut) {
             try VarlinkClient(path: directory.path("s"), timeout: .nanoseconds(1))
         }
     }
 
-    @Test("nobody at the path is an error that names it")
+    @Test("a path without a service is an error that names the path")
     func unreachable() {
         let error = #expect(throws: VarlinkClientError.self) { try VarlinkClient(path: "/nonexistent/socket") }
-        #expect(error?.description == "nobody answers at '/nonexistent/socket': No such file or directory")
+        #expect(error?.description == "cannot connect to '/nonexistent/socket': No such file or directory")
     }
 
-    @Test("a server that closes, or talks nonsense, is told apart")
+    @Test("the client distinguishes a server that closes from one that violates the protocol")
     func wrongServer() throws {
         let directory = try TemporaryDirectory()
         let listener = try VarlinkListener(path: directory.path("s"))
@@ -160,7 +160,7 @@ import Testing
             ("hello\0", .violation("a reply is not a Varlink message")),
             (
                 "{\"parameters\":{},\"continues\":true}\0",
-                .violation("a further reply was announced that was not asked for")
+                .violation("the service announced a further reply to a call without 'more'")
             ),
         ] {
             let client = try VarlinkClient(path: directory.path("s"))

@@ -7,14 +7,14 @@ import Testing
 
 @Suite("Turns of users of the control socket", .hangLimit)
 struct FairSchedulerTests {
-    /// What tasks share.
+    /// The state that the tasks share.
     private final class Shared: Sendable {
         let users = Mutex<[UInt32]>([])
         let numbers = Mutex<[Int]>([])
         let flag = Atomic(false)
     }
 
-    @Test("a user with many connections and one with a single connection have as many turns")
+    @Test("a user with many connections gets as many turns as a user with a single connection")
     func fairness() async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")
@@ -32,7 +32,7 @@ struct FairSchedulerTests {
                 }
             }
             group.addTask(executorPreference: loop) {
-                // From the moment when the others wait.
+                // Counts from the moment when the others wait.
                 while turns.waitingCount < 30 { await Task.yield() }
                 shared.flag.store(true, ordering: .relaxed)
                 for _ in 0..<50 {
@@ -46,7 +46,7 @@ struct FairSchedulerTests {
         #expect((25...35).contains(single), "\(shares)")
     }
 
-    @Test("a user's connections have their turns in the order in which they came, and each has one")
+    @Test("each of a user's connections gets one turn, in the order of arrival")
     func order() async throws {
         let loop = try EventLoop()
         try loop.runInThread(named: "test-loop")
@@ -69,7 +69,7 @@ struct FairSchedulerTests {
     func shortTurns() async throws {
         let loop = try EventLoop()
         let turns = FairScheduler(loop, share: .seconds(60))
-        // Without a round of the loop, nobody would have a turn but the first.
+        // Without a round of the loop, only the first connection would have a turn.
         for _ in 0..<3 { turns.end(await turns.begin(7)) }
         let held = await turns.begin(7)
         let shared = Shared()
@@ -88,7 +88,7 @@ struct FairSchedulerTests {
         #expect(hasBegun)
     }
 
-    @Test("a wait for a turn ends at once with its task, and takes nobody's turn")
+    @Test("a cancelled task stops waiting for a turn immediately, and uses up no turn of others")
     func cancelled() async throws {
         let loop = try EventLoop()
         let turns = FairScheduler(loop)

@@ -3,7 +3,7 @@ import Testing
 @testable import FreshetVarlink
 
 @Suite struct FramerTests {
-    @Test("messages are cut at NUL, however the bytes are split")
+    @Test("messages are split at NUL, however the bytes arrive")
     func splitting() throws {
         let stream = Array("one\0two\0\0three\0".utf8)
         for size in 1...stream.count {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("a message of the limit passes, one byte more does not, also before its end has come")
+    @Test("a message at the limit passes; one more byte is an error, also before the end of the message")
     func limit() throws {
         var framer = VarlinkFramer(limit: 8)
         framer.append(Array("12345678".utf8))
@@ -33,7 +33,7 @@ import Testing
         #expect(throws: VarlinkFramer.MessageTooLong(limit: 8)) { try whole.next() }
     }
 
-    @Test("a message that has not ended is known")
+    @Test("the framer reports whether a message is incomplete")
     func inMessage() throws {
         var framer = VarlinkFramer(limit: 8)
         framer.append(Array("a\0b".utf8))
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "what is not a JSON object is refused",
+        "text that is not a JSON object is rejected",
         arguments: [
             "", "null", "[]", "1", "{", "}", "{}x", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{,"a":1}"#, #"{"a":01}"#,
             #"{"a":1.}"#, #"{"a":-}"#, #"{"a":1e}"#, #"{"a":tru}"#, #"{"a":truex}"#, #"{"a":[1,]}"#, #"{'a':1}"#,
@@ -80,14 +80,14 @@ import Testing
         #expect(throws: JSONScanner.SyntaxError.self) { try JSONScanner.members(of: Array(text.utf8)) }
     }
 
-    @Test("names that are not UTF-8 are refused")
+    @Test("names that are not UTF-8 are rejected")
     func invalidUTF8() {
         #expect(throws: JSONScanner.SyntaxError.self) {
             try JSONScanner.members(of: [0x7B, 0x22, 0xFF, 0x22, 0x3A, 0x31, 0x7D])
         }
     }
 
-    @Test("nesting passes up to the limit and not beyond")
+    @Test("nesting is accepted up to the limit")
     func depth() throws {
         func nested(_ depth: Int) -> String {
             #"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}"
@@ -100,7 +100,7 @@ import Testing
 @Suite struct MessageTests {
     private func call(_ text: String) throws -> VarlinkCallMessage { try VarlinkCallMessage(parsing: Array(text.utf8)) }
 
-    @Test("a call is read with its flags, also those that are said to be false")
+    @Test("a call is parsed with its flags, also with flags that are false")
     func readsCall() throws {
         let message = try call(#"{"method":"a.B","parameters":{"x":1},"more":false,"oneway":true}"#)
         #expect(message.method == "a.B")
@@ -109,14 +109,14 @@ import Testing
         #expect(try call(#"{"method":"a.B","parameters":null}"#).parameters == .none)
     }
 
-    @Test("a call that wants no reply and several replies, or no reply and another protocol, is no call")
+    @Test("oneway together with more or upgrade is a syntax error")
     func contradiction() {
         for flag in ["more", "upgrade"] {
             #expect(throws: VarlinkMessageError.syntax) { try call(#"{"method":"a.B","\#(flag)":true,"oneway":true}"#) }
         }
     }
 
-    @Test("what does not belong into a call is named")
+    @Test("the error of an invalid call names the invalid member")
     func wrongCall() {
         #expect(throws: VarlinkMessageError.field("parametres")) {
             try call(#"{"method":"a.B","parametres":{}}"#)
@@ -128,7 +128,7 @@ import Testing
         #expect(throws: VarlinkMessageError.syntax) { try call("hello") }
     }
 
-    @Test("what is absent is left out of what is written, but parameters never are")
+    @Test("encoding leaves out absent members, except for parameters")
     func writes() {
         #expect(VarlinkCallMessage(method: "a.B").encoded == Array(#"{"method":"a.B","parameters":{}}"#.utf8) + [0])
         #expect(VarlinkReplyMessage().encoded == Array(#"{"parameters":{}}"#.utf8) + [0])
@@ -139,7 +139,7 @@ import Testing
             VarlinkReplyMessage(error: "a.E").encoded == Array(#"{"error":"a.E","parameters":{}}"#.utf8) + [0])
     }
 
-    @Test("what was written reads the same")
+    @Test("encoded messages parse to equal messages")
     func roundTrip() throws {
         let message = VarlinkCallMessage(
             method: "a.\"\\\u{1}", parameters: VarlinkParameters(json: Array(#"{"ä":"ö"}"#.utf8)), more: true,
@@ -151,7 +151,7 @@ import Testing
         #expect(try VarlinkReplyMessage(parsing: reply.encoded.dropLast()) == reply)
     }
 
-    @Test("a parameter that does not fit is named by its outermost member")
+    @Test("the error of an invalid parameter names its outermost member")
     func invalidParameter() throws {
         struct Inner: Codable { var number: Int }
         struct Outer: Codable { var inner: [Inner] }
@@ -169,7 +169,7 @@ import Testing
         #expect(try parameters.decode(as: Number.self).number == 9_007_199_254_740_993)
     }
 
-    @Test("parameters are an object and nothing else")
+    @Test("parameters must be an object")
     func notAnObject() {
         #expect(throws: EncodingError.self) { try VarlinkParameters(encoding: [1, 2]) }
     }

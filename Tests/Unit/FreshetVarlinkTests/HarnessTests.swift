@@ -1,9 +1,9 @@
 import Testing
 import ThreadTestSupport
 
-@Suite("A body on a thread of its own")
+@Suite("A body on its own thread")
 struct HarnessTests {
-    @Test("is known to be this test's, so that its failures are, and gives back what it throws")
+    @Test("belongs to the test, so that its failures count for the test, and its error is rethrown")
     func belongs() async throws {
         struct Thrown: Error {}
         let name = try await onThread { Test.current?.name }.get()

@@ -15,7 +15,7 @@ import Testing
         try body(directory.path)
     }
 
-    @Test("anybody may connect: the mode is 0666 whatever the umask")
+    @Test("every user may connect: the mode is 0666 regardless of the umask")
     func mode() throws {
         try withDirectory { directory in
             let listener = try VarlinkListener(path: directory + "/s")
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("a file that is no socket is left alone")
+    @Test("a file that is not a socket is not replaced")
     func notASocket() throws {
         try withDirectory { directory in
             let file = open(directory + "/s", O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("a path of the limit serves, a longer one is refused by name")
+    @Test("a path at the limit is accepted, and the error for a longer path names it")
     func pathLimit() throws {
         try withDirectory { directory in
             let deep = directory + "/" + String(repeating: "d", count: 107 - directory.utf8.count - 20)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("a directory that is missing is said")
+    @Test("the error for a missing directory names the path")
     func noDirectory() throws {
         let error = #expect(throws: VarlinkListener.Failure.self) {
             try VarlinkListener(path: "/nonexistent/directory/s")
@@ -101,7 +101,7 @@ import Testing
         #expect(error?.description.contains("No such file or directory") == true)
     }
 
-    @Test("whether clients still find it at its path is known")
+    @Test("a listener detects whether its socket is still at its path")
     func inPlace() throws {
         try withDirectory { directory in
             let first = try VarlinkListener(path: directory + "/s")
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("an inherited socket serves, is for no child, and keeps its name, which is its service manager's")
+    @Test("an inherited socket is served, not inherited by children, and not removed")
     func inherited() throws {
         try withDirectory { directory in
             let socket = try UnixAddress.makeSocket()
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("what is passed and is no Unix stream socket that listens is refused, with what a socket unit needs")
+    @Test("an unsuitable inherited descriptor is an error that names what a socket unit needs")
     func unsuitable() throws {
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         let unbound = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -143,7 +143,7 @@ import Testing
         let sequence = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
         let network = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         for listening in [sequence, network] {
-            // The kernel gives each an address of its own.
+            // The kernel gives each socket its own address.
             if listening == sequence {
                 var family = sa_family_t(AF_UNIX)
                 let size = socklen_t(MemoryLayout<sa_family_t>.size)
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("whoever waits can be turned away")
+    @Test("a listener can turn away waiting clients")
     func turnAway() throws {
         try withDirectory { directory in
             let listener = try VarlinkListener(path: directory + "/s")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import FreshetVarlink
 
-/// Messages that are nearly right: whatever comes, there is an answer or a close, and no trap.
+/// Tests with messages that are nearly valid: each gets a reply or closes the connection, and none causes a trap.
 ///
-/// `FRESHET_SEEDS=7-7 Scripts/test only MutationTests` goes a course again that a failure named.
+/// `FRESHET_SEEDS=7-7 Scripts/test only MutationTests` repeats the course with the seed of a failure.
 @Suite(.serialized, .hangLimit) struct MutationTests {
     static let seeds: ClosedRange<UInt64> = {
         guard let text = getenv("FRESHET_SEEDS").map({ String(cString: $0) }) else { return 1...8 }
@@ -39,7 +39,7 @@ import Testing
             [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82],
         ]
 
-    /// A message that was changed in one to six places.
+    /// A message with one to six changes.
     private func mutated(using random: inout SeededGenerator) -> [UInt8] {
         var bytes = Self.messages.randomElement(using: &random) ?? []
         for _ in 0..<Int.random(in: 1...6, using: &random) {
@@ -60,7 +60,7 @@ import Testing
         return bytes
     }
 
-    @Test("what the scanner accepts is JSON of one meaning, and its parts are where it says", arguments: seeds)
+    @Test("text that the scanner accepts is unambiguous JSON, and the ranges of its parts are right", arguments: seeds)
     func scanner(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for round in 0..<Self.count {
@@ -72,17 +72,17 @@ import Testing
                 #expect(
                     member.value.upperBound <= bytes.count && !member.value.isEmpty, "seed \(seed), message \(round)")
             }
-            // What was taken for a call goes out again as one, and means the same.
+            // An accepted call, encoded again, parses to an equal call.
             guard let call = try? VarlinkCallMessage(parsing: bytes) else { continue }
             let again = try? VarlinkCallMessage(parsing: call.encoded.dropLast())
             #expect(again == call, "seed \(seed), message \(round): \(String(decoding: bytes, as: UTF8.self))")
-            // Whatever is asked of the parameters, they decode, or the answer is an error that names one.
+            // Decoding the parameters succeeds, or throws an error that names a parameter.
             _ = try? call.parameters.decode(as: Text.self)
             _ = try? call.parameters.decode(as: Number.self)
         }
     }
 
-    @Test("a stream of such messages, cut anywhere, is answered or closed, and never stands still", arguments: seeds)
+    @Test("a stream of such messages, split anywhere, is answered or closed, and never hangs", arguments: seeds)
     func connection(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let now = ContinuousClock.Instant.now
@@ -110,7 +110,7 @@ import Testing
                     stream = stream.dropFirst(piece.count)
                 }
             }
-            // A NUL inside a message makes two of it.
+            // A NUL inside a message splits it into two messages.
             #expect(outcomes <= 8 * 13, "seed \(seed)")
         }
     }
@@ -124,7 +124,7 @@ import Testing
                 let client = try harness.connect()
                 client.send(mutated(using: &random) + [0])
                 client.closeSendingSide()
-                // To the end: an answer to each call that wants one, then the close. A server that stands still fails.
+                // Reads until the close: each call that is not oneway gets a reply first. A server that hangs fails.
                 while try client.receive() != nil {}
                 guard round.isMultiple(of: 50) else { continue }
                 let answer = try steady.call(#"{"method":"org.example.test.Echo","parameters":{"text":"e"}}"#)

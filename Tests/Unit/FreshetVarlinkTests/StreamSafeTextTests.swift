@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetVarlink
 
-@Suite("Text that can be compared at a cost that grows with its length")
+@Suite("Stream-safe text")
 struct StreamSafeTextTests {
     private func isSafe(_ text: String) -> Bool { StreamSafeText.isSafe(json: Array("{\"a\":\"\(text)\"}".utf8)) }
 
@@ -16,7 +16,7 @@ struct StreamSafeTextTests {
         #expect(!isSafe(String(repeating: #"\u0301\u0323"#, count: 16)))
     }
 
-    @Test("is asked of the names of members, also in replies")
+    @Test("the names of members must be stream-safe, also in replies")
     func names() {
         let marks = String(repeating: "\u{301}", count: 31)
         #expect(throws: VarlinkMessageError.syntax) {
@@ -26,7 +26,7 @@ struct StreamSafeTextTests {
     }
 
     @Test(
-        "of any language is safe, and so are escapes and whatever is no text",
+        "text of any language is safe, and so are escapes and values that are not text",
         arguments: [
             "Schlüssel – 漢字 한국어 ไทย हिन्दी", "e\u{301}", String(repeating: "😀👨‍👩‍👧", count: 50),
             String(repeating: #"\uD83D\uDE00"#, count: 50), String(repeating: #"\\u0301"#, count: 50), #"\"#, #"\u03"#,
@@ -35,7 +35,7 @@ struct StreamSafeTextTests {
         #expect(isSafe(text))
     }
 
-    @Test("may be anything: bytes that are no UTF-8 are looked at without a trap")
+    @Test("the check of bytes that are not UTF-8 causes no trap")
     func invalid() {
         for bytes: [UInt8] in [
             [0xFF], [0xF0], [0xE2, 0x82], [0x80], [0x5C], [0x5C, 0x75, 0xFF, 0xFF, 0xFF, 0xFF], [],

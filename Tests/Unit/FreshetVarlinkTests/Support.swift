@@ -7,7 +7,7 @@ import ThreadTestSupport
 
 @testable import FreshetVarlink
 
-/// A server with a test interface, on a socket in a directory of its own.
+/// A server with a test interface, on a socket in its own directory.
 final class Harness: Sendable {
     let path: String
     let server: VarlinkServer
@@ -22,7 +22,7 @@ final class Harness: Sendable {
     func connect() throws -> RawClient { try RawClient(path: path) }
 }
 
-/// What handlers note.
+/// Counts events of handlers by name.
 final class Record: Sendable {
     private let counts = Mutex<[String: Int]>([:])
 
@@ -31,9 +31,12 @@ final class Record: Sendable {
 }
 
 /// Serves, runs `body` on a thread that may block, and stops.
+///
+/// - Parameter rank: the rank of each client, regardless of the user who runs the test.
 @discardableResult
 func withServer(
-    limits: VarlinkServer.Limits = .init(), _ body: @escaping @Sendable (Harness) throws -> Void
+    limits: VarlinkServer.Limits = .init(), rank: ConnectionLimiter.Rank = .unprivileged,
+    _ body: @escaping @Sendable (Harness) throws -> Void
 ) async throws -> Record {
     let directory = try TemporaryDirectory()
     let loop = try EventLoop()
@@ -42,7 +45,8 @@ func withServer(
     let record = Record()
     let path = directory.path("org.example.test")
     let server = try VarlinkServer(
-        loop, try VarlinkListener(path: path), identity: identity, interfaces: [testInterface(record)], limits: limits)
+        loop, try VarlinkListener(path: path), identity: identity, interfaces: [testInterface(record)], limits: limits,
+        rank: { _ in rank })
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
         let harness = Harness(path: path, server: server, record: record)
@@ -78,6 +82,7 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
             method Flood() -> (text: string)
             method Huge() -> (text: string)
             method Wait() -> ()
+            method Follow() -> ()
             method Break() -> ()
             method Who() -> (number: int)
             method Missing() -> ()
@@ -102,7 +107,7 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
                     record.add("flood sent")
                 }
             },
-            // More than the kernel's buffers take.
+            // A reply that is larger than the kernel's buffers.
             "Huge": { _ in
                 record.add("huge")
                 return try VarlinkParameters(encoding: Text(text: String(repeating: "x", count: 8 << 20)))
@@ -114,12 +119,21 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
                 for await _ in forever {}
                 throw CancellationError()
             },
+            "Follow": { call in
+                call.followsEvents()
+                try await call.send(.none)
+                record.add("following")
+                defer { record.add("follow ended") }
+                let forever = AsyncStream<Never> { _ in }
+                for await _ in forever {}
+                throw CancellationError()
+            },
             "Break": { _ in throw SystemCallError("read", errno: EIO) },
             "Who": { call in try VarlinkParameters(encoding: Number(number: Int(call.peer.processIdentifier))) },
         ])
 }
 
-/// A client that writes any bytes, for what a proper client would not do.
+/// A client that can send any bytes, also invalid ones.
 final class RawClient {
     private let socket: OwnedDescriptor
     private var framer = VarlinkFramer(limit: 1 << 24)
@@ -134,7 +148,7 @@ final class RawClient {
 
     func send(_ text: String) { send(Array(text.utf8)) }
 
-    /// Sends bytes; that the server has closed is for the reader to notice.
+    /// Sends bytes. If the server has closed the connection, only reading shows this.
     func send(_ bytes: [UInt8]) {
         var sent = 0
         while sent < bytes.count {

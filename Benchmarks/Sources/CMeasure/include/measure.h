@@ -1,37 +1,37 @@
-/* What a benchmark inside the process needs from C: the allocations counted, the run bounded, a child watched. */
+/* C functions for a benchmark inside the process: counting allocations, limiting the run, running a child. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From now on each malloc, calloc, realloc and aligned allocation of the process counts, on all threads. */
+/* Starts to count each malloc, calloc, realloc and aligned allocation of the process, on all threads. */
 void measure_count_begin(void);
-/* How many there were. */
+/* The number of allocations. */
 uint64_t measure_count_end(void);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t measure_now(void);
 
-/* Makes the compiler believe that this is used. */
+/* Makes the compiler assume that this is used. */
 void measure_use(const void *address);
 
-/* Ends the process with status 0 and a line on standard error when so many seconds are over. */
+/* Ends the process with status 0 and a line on standard error after this many seconds. */
 void measure_deadline(unsigned seconds);
 
-/* How a child ended. */
+/* The result of a child. */
 struct measure_child {
-    /* It could be started. */
+    /* Whether it could be started. */
     bool started;
-    /* What ended it, or 0; SIGALRM if its time was over. */
+    /* The signal that ended it, or 0; SIGALRM if its time limit had passed. */
     int signal;
-    /* Its exit status, if no signal ended it. */
+    /* Its exit status, unless a signal ended it. */
     int status;
     /* The number that it printed, or 0. */
     double result;
 };
 
-/* Runs this program once more with one argument, for at most so many seconds; its standard error is not shown. */
+/* Runs this program again with one argument, for at most this many seconds; its standard error is discarded. */
 struct measure_child measure_child(const char *argument, unsigned seconds);
 
 #endif

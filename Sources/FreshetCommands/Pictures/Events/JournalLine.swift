@@ -3,7 +3,7 @@ import FreshetControl
 
 /// A line of the daemon's journal, as `journalctl --output=json` prints it.
 struct JournalLine: Hashable, Sendable {
-    /// Those messages of docs/journal.md that say what happened when.
+    /// The messages of docs/journal.md that pictures show.
     enum Message: String, CaseIterable, Hashable, Sendable {
         case ready = "ca5cf8103cb9486cb2151383aeadd847"
         case stopped = "2f145c47cc92434b9359d88f8a193d18"
@@ -18,7 +18,7 @@ struct JournalLine: Hashable, Sendable {
         case runStarted = "770a8eb3cb58429fb1ef2435bb679081"
         case runCutShort = "43793088594c48dca79e5c842d41044d"
         case networkSettling = "2494ec07255b40cda8a69bf5ae6d1c9a"
-        case inForce = "369e7ef8dfd446099e6530e3fc46ab35"
+        case reloaded = "369e7ef8dfd446099e6530e3fc46ab35"
         case woke = "38988b34e4ce4065b5ede383ced9bfa8"
         case network = "6400bcdb36024f2ebc67e8fc559dacd0"
     }
@@ -28,15 +28,15 @@ struct JournalLine: Hashable, Sendable {
     var message: Message
     private var values: [String: String]
 
-    /// What journalctl is asked for; the time comes by itself.
+    /// The fields that journalctl prints; it always adds the time.
     static let fields =
         ["MESSAGE_ID", "FRESHET_MESSAGE"]
         + [
             "PIPELINE", "RUN", "CAUSES", "OUTCOME", "GENERATION", "ERROR", "DURATION", "SIGNAL", "SOURCE", "NUMBER",
-            "DETAIL", "FOR", "PATH", "TARGET", "SLEPT", "ADDED", "CHANGED", "REMOVED",
+            "DETAIL", "WAITING_FOR", "PATH", "TARGET", "SLEPT", "ADDED", "CHANGED", "REMOVED",
         ].map { "FRESHET_" + $0 }
 
-    /// A field's value: text, or what is none (bytes, or several values of one name), which is passed over.
+    /// The value of a field. Values that are not text (bytes, or several values of one name) are ignored.
     private enum Value: Decodable {
         case text(String)
         case other
@@ -46,7 +46,7 @@ struct JournalLine: Hashable, Sendable {
         }
     }
 
-    /// Nil: it is none of the messages, or no such line at all.
+    /// Nil for any other message, or for an invalid line.
     init?(json: some StringProtocol) {
         guard let fields = try? JSONDecoder().decode([String: Value].self, from: Data(json.utf8)) else { return nil }
         values = fields.compactMapValues { value in
@@ -61,7 +61,7 @@ struct JournalLine: Hashable, Sendable {
 
     private subscript(name: String) -> String? { values["FRESHET_" + name] }
 
-    /// What it tells, as the daemon itself would tell it.
+    /// The events that the daemon published when it logged the line.
     var events: [ControlEvent] {
         switch message {
         case .ready, .stopped: []
@@ -78,7 +78,7 @@ struct JournalLine: Hashable, Sendable {
         case .waiting: waiting
         case .network: network
         case .woke: woke
-        case .inForce:
+        case .reloaded:
             [
                 .reloaded(
                     detail: "\(self["ADDED"] ?? "0") added, \(self["CHANGED"] ?? "0") changed, "
@@ -105,12 +105,12 @@ struct JournalLine: Hashable, Sendable {
     }
 
     private var waiting: [ControlEvent] {
-        guard let pipeline = self["PIPELINE"], let text = self["FOR"] else { return [] }
+        guard let pipeline = self["PIPELINE"], let text = self["WAITING_FOR"] else { return [] }
         let reason: WaitingReason =
             switch text.prefix(while: { $0 != "," && $0 != ":" }) {
             case "network": .network
             case "quiet", "interval", "splay": .quiet
-            case "back-off", "retry-after": .backoff
+            case "backoff", "retry-after": .backoff
             case "budget": .budget
             case "slot": .slot
             case "memory": .memory
@@ -121,7 +121,7 @@ struct JournalLine: Hashable, Sendable {
         return [.state(.waiting, of: pipeline, waitingFor: reason, detail: text, at: at)]
     }
 
-    /// Such as `network (2), timer`. When each fired the journal does not say here.
+    /// Parses causes such as `network (2), timer`. The journal has no times of the causes.
     private func causes(until end: Int64) -> [CauseStatus] {
         (self["CAUSES"] ?? "").split(separator: ",").compactMap { part in
             let words = part.split(separator: " ", maxSplits: 1)
@@ -132,7 +132,8 @@ struct JournalLine: Hashable, Sendable {
     }
 
     private var network: [ControlEvent] {
-        let isGone = self["MESSAGE"] == "the network is gone"
+        let message = self["MESSAGE"] ?? ""
+        let isGone = message.hasPrefix("the network is not reachable")
         let text = (isGone ? "not reachable: " : "reachable ") + (self["PATH"] ?? "")
         let source = self["TARGET"].flatMap { $0 == "elsewhere" ? nil : "network \($0)" }
         let fact = ControlEvent.fact("network", source: source, text, at: at)
@@ -145,14 +146,14 @@ struct JournalLine: Hashable, Sendable {
         return [.fact("resume", fact, at: at), Self.unnumbered("resume", self["DETAIL"] ?? fact, source: nil, at: at)]
     }
 
-    /// A firing that is known from its effect.
+    /// A firing without a number: the journal has only its effect.
     private static func unnumbered(_ signal: String, _ detail: String, source: String?, at: Int64) -> ControlEvent {
         var event = ControlEvent.signal(signal, number: 0, detail: detail, source: source, at: at)
         event.number = nil
         return event
     }
 
-    /// What the journal's durations mean: `284 µs`, `15 ms`, `3.2 s`, `14min 59s`, `3d 1h`; in microseconds.
+    /// Parses a duration of the journal, in microseconds: `284 µs`, `15 ms`, `3.2 s`, `14min 59s`, `3d 1h`.
     static func duration(_ text: String) -> Int64? {
         var rest = text[...]
         var sum = 0.0

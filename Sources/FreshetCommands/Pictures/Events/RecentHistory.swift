@@ -2,38 +2,38 @@ import FreshetControl
 import FreshetRender
 import FreshetVarlink
 
-/// What has happened between two instants, as far as anybody remembers it: the daemon, and for what is older the journal.
+/// The events between two instants: from the daemon, and before its memory from the journal.
 struct RecentHistory: Hashable, Sendable {
-    /// Oldest first. Those before `since` are there as well, where the daemon remembers them: they say how things were.
+    /// The events, oldest first. Events of the daemon before `since` are included: they give the state at `since`.
     var events: [ControlEvent]
     var since: Int64
     var until: Int64
-    /// When nobody looked, since there was no daemon, or what it saw was forgotten.
+    /// The ranges without known events: no daemon ran, or its events are lost.
     var unseen: [TimeRange] = []
-    /// What whoever reads a picture of it has to know.
+    /// Notes for the reader of a picture.
     var notes: [String] = []
 
-    /// A length of time, in microseconds since 1970.
+    /// A range of time, in microseconds since 1970.
     struct TimeRange: Hashable, Sendable {
         var from: Int64
         var to: Int64
     }
 
-    /// The instants that a command asks for.
+    /// The window that a command shows.
     struct Window: Hashable, Sendable {
         var since: Int64
         var until: Int64
     }
 
-    /// Asks the daemon, and the journal for what is older than the daemon's memory.
+    /// Reads the events from the daemon, and older events from the journal.
     ///
     /// - Parameters:
-    ///   - names: of pipelines, or patterns; nil: all.
-    ///   - reachesBack: whether the journal is asked at all.
+    ///   - names: pipelines, or patterns; nil for all.
+    ///   - reachesBack: whether the journal is read.
     static func read(
         _ names: [String]?, _ window: Window, reachesBack: Bool = true, _ client: ControlClient, _ session: Session
     ) throws(CommandFailure) -> RecentHistory {
-        let (recent, daemon) = try session.asking { () throws(ControlClient.Failure) in
+        let (recent, daemon) = try session.callDaemon { () throws(ControlClient.Failure) in
             (try client.recentEvents(names), try client.daemon())
         }
         var history = RecentHistory(
@@ -50,50 +50,50 @@ struct RecentHistory: Hashable, Sendable {
             let time = session.times.absolute(recent.completeSince)
             history.notes = [
                 isWhole
-                    ? "The daemon began at \(time); what was before is not known here."
-                    : "The daemon remembers what was since \(time); what was before is not known here."
+                    ? "The daemon started at \(time); earlier events are unknown."
+                    : "The daemon keeps the events since \(time); earlier events are unknown."
             ]
         }
         return history
     }
 }
 
-/// What the journal says of a daemon's past.
+/// The events in the journal, from earlier daemons or before the daemon's memory.
 struct JournalHistory: Hashable, Sendable {
     var events: [ControlEvent] = []
     var notes: [String] = []
-    /// When the daemon began and stopped, oldest first.
-    private var turns: [Turn] = []
+    /// The starts and stops of the daemon, oldest first.
+    private var lifecycle: [LifecycleEvent] = []
     private var since: Int64
-    /// What was before the first line that was read is not known; nil: all was read.
+    /// The first line that was read, if older lines may be missing; nil if all lines were read.
     private(set) var knownFrom: Int64?
     private var isUnread = false
 
-    private struct Turn: Hashable, Sendable {
+    private struct LifecycleEvent: Hashable, Sendable {
         var at: Int64
-        var isBeginning: Bool
+        var isStart: Bool
     }
 
-    /// More lines than that are not read: the newest are.
+    /// The most lines that are read, the newest.
     static let mostLines = 50_000
 
     init(since: Int64) { self.since = since }
 
-    /// It could not be read.
+    /// A journal that could not be read.
     ///
-    /// - Parameter talk: what journalctl says of that.
-    init(since: Int64, unread talk: String) {
+    /// - Parameter errorOutput: the standard error of journalctl.
+    init(since: Int64, unread errorOutput: String) {
         self.init(since: since)
         isUnread = true
-        if talk.contains("not seeing messages") || talk.contains("permission") {
-            notes = ["You may not read the journal; be root, or in the group systemd-journal or adm."]
+        if errorOutput.contains("not seeing messages") || errorOutput.contains("permission") {
+            notes = [Journal.permissionDenied]
         } else {
-            let reason = talk.split(separator: "\n").first.map { ": \(DisplayText.harmless(String($0)))" } ?? ""
+            let reason = errorOutput.split(separator: "\n").first.map { ": \(DisplayText.harmless(String($0)))" } ?? ""
             notes = ["The journal could not be read\(reason)"]
         }
     }
 
-    /// Nil: there is no journal in which this daemon's lines could be.
+    /// Nil if the log of this daemon is not in a journal.
     static func read(
         _ names: [String]?, _ window: RecentHistory.Window, _ session: Session
     ) -> JournalHistory? {
@@ -107,19 +107,21 @@ struct JournalHistory: Hashable, Sendable {
                 "--since=@\(window.since / 1_000_000)", "--until=@\(window.until / 1_000_000 + 1)",
             ] + Journal.matches([], isPersonal: isPersonal)
             + JournalLine.Message.allCases.map { "MESSAGE_ID=\($0.rawValue)" }
-        guard case .ended(let status, let output, let talk) = session.context.child(journalctl, arguments, .collected)
+        guard
+            case .ended(let status, let output, let errorOutput) = session.context.child(
+                journalctl, arguments, .collected)
         else { return nil }
-        // Not quiet, for what it says of rights; then it also says that there is no line.
-        guard !output.hasPrefix("{"), status != 0 || !talk.isEmpty else {
+        // journalctl runs without --quiet, so that it reports missing permissions; it also reports that there are no
+        // lines.
+        guard !output.hasPrefix("{"), status != 0 || !errorOutput.isEmpty else {
             return JournalHistory(lines: output, window, names)
         }
-        // Of what was not read nothing is said but why.
-        return JournalHistory(since: window.since, unread: talk)
+        return JournalHistory(since: window.since, unread: errorOutput)
     }
 
     /// - Parameters:
-    ///   - lines: as `journalctl --output=json` prints them.
-    ///   - most: how many were asked for: if there are so many, older ones may be missing.
+    ///   - lines: the output of `journalctl --output=json`.
+    ///   - most: the number of requested lines: if there are as many, older lines may be missing.
     init(lines: String, _ window: RecentHistory.Window, _ names: [String]?, most: Int = Self.mostLines) {
         self.init(since: window.since)
         var count = 0
@@ -132,8 +134,8 @@ struct JournalHistory: Hashable, Sendable {
             guard let line = JournalLine(json: text), line.at >= window.since, line.at < window.until else { continue }
             if firstLine == nil { firstLine = line.at }
             switch line.message {
-            case .ready: turns.append(Turn(at: line.at, isBeginning: true))
-            case .stopped: turns.append(Turn(at: line.at, isBeginning: false))
+            case .ready: lifecycle.append(LifecycleEvent(at: line.at, isStart: true))
+            case .stopped: lifecycle.append(LifecycleEvent(at: line.at, isStart: false))
             case .fired, .unchanged, .waiting, .runStarted: isDetailed = true
             default: break
             }
@@ -141,7 +143,7 @@ struct JournalHistory: Hashable, Sendable {
                 if let patterns, let pipeline = event.pipeline, !patterns.contains(where: { $0.matches(pipeline) }) {
                     continue
                 }
-                // A run that did not succeed in all its branches has two lines.
+                // A run with failed branches has two lines.
                 if event.kind == .runEnded, let run = event.run, let pipeline = event.pipeline,
                     !ended.insert(RunName(pipeline: pipeline, number: run.number, started: run.started / 60_000_000))
                         .inserted
@@ -154,24 +156,23 @@ struct JournalHistory: Hashable, Sendable {
         events = Self.withoutRepetitions(events)
         if !isDetailed {
             notes.append(
-                "From the journal, where at the level info there are neither waits, nor checks that found nothing new, "
-                    + "nor each firing.")
+                "Read from the journal: at log level info it has no waits, no unchanged runs and not every firing.")
         }
         guard count >= most else { return }
-        notes.append("Of the journal the last \(most) lines were read.")
+        notes.append("Only the last \(most) lines of the journal were read.")
         knownFrom = firstLine
     }
 
     private struct RunName: Hashable {
         var pipeline: String
         var number: Int64
-        /// In minutes: a daemon that lost its index counts anew.
+        /// In minutes: a daemon that lost its index starts again at run 1.
         var started: Int64
     }
 
-    /// At the level debug an occurrence has a line of its own beside that of its fact.
+    /// Removes the firings that are known from a fact if the firing has its own line, as at log level debug.
     private static func withoutRepetitions(_ events: [ControlEvent]) -> [ControlEvent] {
-        // By the signal and the second: as many as there are lines, and no more are looked at for one.
+        // Indexed by signal and second, so that the search is linear in the number of lines.
         var numbered: [String: [Int64: [Int64]]] = [:]
         for event in events where event.kind == .signal && event.number != nil {
             numbered[event.signal ?? "", default: [:]][event.at / 1_000_000, default: []].append(event.at)
@@ -187,19 +188,21 @@ struct JournalHistory: Hashable, Sendable {
         }
     }
 
+    /// The ranges without known events.
+    ///
     /// - Parameters:
-    ///   - last: from when on the daemon remembers by itself.
-    ///   - end: when the daemon that runs began, if all that it saw since is known from itself.
+    ///   - last: the beginning of the daemon's own events.
+    ///   - end: the start of the running daemon, if its own events are complete.
     func unseen(before last: Int64, until end: Int64?) -> [RecentHistory.TimeRange] {
         if isUnread { return last > since ? [.init(from: since, to: last)] : [] }
         var stretches: [RecentHistory.TimeRange] = []
         if let knownFrom { stretches.append(.init(from: since, to: knownFrom)) }
-        // Before the first line nothing is known, but if that is the daemon's first, there was none.
+        // If the first line is the start of a daemon, no daemon ran before it.
         var gone: Int64? =
-            turns.first?.isBeginning == true || turns.isEmpty && events.isEmpty ? knownFrom ?? since : nil
-        for turn in turns {
-            if turn.isBeginning, let from = gone { stretches.append(.init(from: from, to: turn.at)) }
-            gone = turn.isBeginning ? nil : turn.at
+            lifecycle.first?.isStart == true || lifecycle.isEmpty && events.isEmpty ? knownFrom ?? since : nil
+        for event in lifecycle {
+            if event.isStart, let from = gone { stretches.append(.init(from: from, to: event.at)) }
+            gone = event.isStart ? nil : event.at
         }
         if let from = gone, let end, end > from { stretches.append(.init(from: from, to: end)) }
         return stretches

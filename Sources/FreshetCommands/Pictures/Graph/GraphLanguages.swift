@@ -1,6 +1,6 @@
 import FreshetRender
 
-/// The graph in the languages of others: DOT, for Graphviz, and Mermaid, which pages of documentation draw by themselves.
+/// The graph in DOT, for Graphviz, and in Mermaid, for pages of documentation.
 struct GraphLanguages {
     let graph: PipelineGraph
 
@@ -27,7 +27,7 @@ struct GraphLanguages {
                 lines.append("  h\(index)_\(number) [label=\(Self.quoted(hook)), shape=cds];")
                 lines.append("  \(row.files.isEmpty ? "p\(index)" : "f\(index)_0") -> h\(index)_\(number);")
             }
-            for wire in row.listens.sorted() { lines.append("  \(origin(wire)) -> g\(index);") }
+            for wire in row.subscriptions.sorted() { lines.append("  \(origin(wire)) -> g\(index);") }
         }
         return (lines + ["}"]).joined(separator: "\n") + "\n"
     }
@@ -49,7 +49,7 @@ struct GraphLanguages {
                 let from = row.files.isEmpty ? "p\(index)" : "f\(index)_0"
                 lines.append("  \(from) --> h\(index)_\(number)[[\(Self.words(hook))]]")
             }
-            for wire in row.listens.sorted() { lines.append("  \(origin(wire)) --> g\(index)") }
+            for wire in row.subscriptions.sorted() { lines.append("  \(origin(wire)) --> g\(index)") }
         }
         for style in ["good", "busy", "bad", "plain"] {
             lines.append("  classDef \(style) fill:\(Self.colour(Self.style(style))),color:#1f2328")
@@ -90,7 +90,7 @@ struct GraphLanguages {
         }
     }
 
-    /// A string of DOT: a line feed is `\n` there.
+    /// A string of DOT; a line feed becomes `\n`.
     static func quoted(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             DisplayText.harmless(String(line)).reduce(into: "") { result, character in
@@ -101,7 +101,7 @@ struct GraphLanguages {
         return "\"\(lines.joined(separator: "\\n"))\""
     }
 
-    /// A string of Mermaid, whose special characters are entities as in HTML.
+    /// A string of Mermaid; special characters become entities, as in HTML.
     static func words(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             DisplayText.harmless(String(line)).reduce(into: "") { result, character in

@@ -1,7 +1,7 @@
 import FreshetRender
 
-/// The graph as SVG, drawn as the wiring that it is: a line down for each source of signals, a dot where a pipeline
-/// listens. So however many there are, no line runs below another one.
+/// The graph as SVG: a vertical line for each source of signals, and a dot where a pipeline subscribes. Lines of any
+/// number never overlap.
 struct GraphSVG {
     let graph: PipelineGraph
 
@@ -11,11 +11,11 @@ struct GraphSVG {
     private static let gap = 40.0
     private static let lineHeight = 15.0
 
-    /// Where the parts of a row are.
+    /// The position of a row.
     private struct Place {
         var top: Double
         var height: Double
-        /// Of the line that runs through it.
+        /// The y coordinate of the line through the row.
         var y: Double { top + 22 }
     }
 
@@ -27,7 +27,7 @@ struct GraphSVG {
         let hasHooks = graph.rows.contains { !$0.hooks.isEmpty }
         let hooks = files + Self.fileWidth + Self.gap
         let labels = graph.wires.filter { $0.origin == nil }.map { SVGWriter.width(of: Self.label($0)) }
-        // Labels lean: they need room above and to the right.
+        // Labels are rotated: they extend above and to the right.
         let top = 20 + (labels.max() ?? 0) * 0.66
         let lean =
             graph.wires.enumerated().filter { $1.origin == nil }
@@ -40,10 +40,10 @@ struct GraphSVG {
             title: "From signals to files: \(graph.rows.map(\.name).joined(separator: ", "))")
 
         func x(_ wire: Int) -> Double { left + Double(wire) * Self.wireDistance }
-        // The last row that listens to each wire.
+        // The last row that subscribes to each wire.
         var lasts = [Int?](repeating: nil, count: graph.wires.count)
-        for (index, row) in graph.rows.enumerated() { for wire in row.listens { lasts[wire] = index } }
-        // Lines first: boxes lie on them.
+        for (index, row) in graph.rows.enumerated() { for wire in row.subscriptions { lasts[wire] = index } }
+        // Lines first, boxes above them.
         for (index, wire) in graph.wires.enumerated() {
             guard let last = lasts[index] else { continue }
             if let origin = wire.origin {
@@ -57,7 +57,7 @@ struct GraphSVG {
             draw(row, place, x, box: box, files: files, hooks: hooks, &svg)
         }
         svg.words(
-            "A dot: it listens. The diamond: what it hears is gathered into one signal, and each time that fires it runs.",
+            "A dot: the pipeline subscribes. The diamond: its signals become one, and each time that fires, it runs.",
             12, bottom - 12, .faint, size: 11)
         return svg.text
     }
@@ -70,13 +70,13 @@ struct GraphSVG {
             let lines = 2 + terms(row).count
             let outlets = max(row.files.count, row.hooks.count)
             let height =
-                max(Double(lines) * Self.lineHeight + 26, Double(outlets) * 30 + 14) + (row.tells == nil ? 0 : 8)
+                max(Double(lines) * Self.lineHeight + 26, Double(outlets) * 30 + 14) + (row.ownWire == nil ? 0 : 8)
             defer { next += height }
             return Place(top: next, height: height)
         }
     }
 
-    /// As many terms in a line as fit into the box.
+    /// The terms, as many in a line as fit into the box.
     private func terms(_ row: PipelineGraph.Row) -> [String] {
         var lines: [String] = []
         for term in row.terms {
@@ -93,7 +93,7 @@ struct GraphSVG {
         Double(2 + terms(row).count) * Self.lineHeight + 10
     }
 
-    /// From a pipeline back to the wire that tells others of its new copies.
+    /// Draws the line from a pipeline back to the wire of its new copies.
     private func drawReturn(_ place: Place, _ x: Double, to end: Double, _ box: Double, _ svg: inout SVGWriter) {
         let y = place.top + place.height - 5
         func n(_ value: Double) -> String { SVGWriter.number(value) }
@@ -109,8 +109,8 @@ struct GraphSVG {
         let y = place.y
         let role = StateStyle.role(row.style)
         func n(_ value: Double) -> String { SVGWriter.number(value) }
-        if let first = row.listens.min() { svg.line(x(first), y, box, y) } else { svg.line(box - 40, y, box, y) }
-        for wire in row.listens.sorted() {
+        if let first = row.subscriptions.min() { svg.line(x(first), y, box, y) } else { svg.line(box - 40, y, box, y) }
+        for wire in row.subscriptions.sorted() {
             svg.circle(x(wire), y, radius: 4.5, graph.wires[wire].origin == nil ? .ink : .good)
         }
         let gather = box - 30
@@ -121,7 +121,7 @@ struct GraphSVG {
 
         let height = boxHeight(row)
         let boxTop = y - 18
-        // Paper below what is pale, so that no line shines through.
+        // Paper below pale boxes hides the lines behind them.
         svg.paper(box, boxTop, Self.boxWidth, height, radius: 5)
         svg.box(box, boxTop, Self.boxWidth, height, role, radius: 5, isPale: true, hint: row.description)
         svg.words(
@@ -159,7 +159,7 @@ struct GraphSVG {
         }
     }
 
-    /// A path's end tells it from others; of anything else the beginning does.
+    /// Shortens a path at its beginning, and any other text at its end.
     private static func end(of text: String, pixels: Double) -> String {
         guard SVGWriter.width(of: text, size: 11) > pixels, text.hasPrefix("/"), !text.contains(" "),
             let name = text.split(separator: "/").last

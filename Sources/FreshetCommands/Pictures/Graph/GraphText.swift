@@ -1,6 +1,6 @@
 import FreshetRender
 
-/// The graph on a terminal: a column for each wire, and a row for each pipeline, connected where it listens.
+/// The graph on a terminal: a column for each wire, a row for each pipeline, and a dot where it subscribes.
 struct GraphText {
     let graph: PipelineGraph
     let palette: Palette
@@ -9,20 +9,20 @@ struct GraphText {
     func lines(columns: Int) -> [String] {
         let glyphs = Glyphs(palette.charset)
         var wires = WireColumns(graph, isCrowded: false)
-        // They may take half of a line; where they would take more, only what several listen to begins at the top.
+        // Wires may use half of a line; if they would use more, only wires with several subscribers begin at the top.
         if wires.count * 2 > columns / 2 { wires = WireColumns(graph, isCrowded: true) }
         let text = wires.count * 2 + 4
-        let room = max(24, columns - text)
-        // Names and states may take half of the rest, and terms too if they need no further line then.
+        let rest = max(24, columns - text)
+        // Names and states may use half of the rest, and terms too if they then need no further line.
         let widest =
             graph.rows.map { row in
                 max(DisplayText.width(of: glyphs.text(head(row))), row.terms.joined(separator: ", ").count)
             }.max() ?? 0
-        let left = max(12, min(widest, room / 2))
+        let left = max(12, min(widest, rest / 2))
         let out = text + left + 1
-        // With so many wires that no room is left the lines are longer, and nothing is lost.
+        // With very many wires, lines are longer than the terminal, so that nothing is lost.
         var canvas = TextCanvas(columns: max(columns, out + 10))
-        // Where each wire begins and ends: between them it is drawn.
+        // The first and the last row of each wire.
         var first = [Int](repeating: .max, count: graph.wires.count)
         var last = [Int](repeating: -1, count: graph.wires.count)
         var starts: [Int] = []
@@ -40,10 +40,10 @@ struct GraphText {
         for (line, late) in zip(graph.rows, wires.late) {
             for wire in late { begin(wire) }
             starts.append(row)
-            for wire in line.listens { last[wire] = max(last[wire], row) }
+            for wire in line.subscriptions { last[wire] = max(last[wire], row) }
             let height = max(
-                2, 1 + terms(line, left).count, outlets(line).count, line.tells == nil ? 0 : 2)
-            if let tells = line.tells { first[tells] = row + 1 }
+                2, 1 + terms(line, left).count, outlets(line).count, line.ownWire == nil ? 0 : 2)
+            if let ownWire = line.ownWire { first[ownWire] = row + 1 }
             row += height
         }
         for index in graph.wires.indices where last[index] >= first[index] {
@@ -60,8 +60,8 @@ struct GraphText {
         if legend {
             lines.append("")
             let words =
-                "\(glyphs.dot) listens   \(glyphs.gather) gathers them into one signal   "
-                + "\(glyphs.arrow) runs, and what follows"
+                "\(glyphs.dot) subscribes   \(glyphs.gather) gathers signals into one   "
+                + "\(glyphs.arrow) runs, then files and hooks"
             lines += MarblesText.wrapped(words, "   ", columns)
         }
         return lines
@@ -73,10 +73,10 @@ struct GraphText {
         _ line: PipelineGraph.Row, _ row: Int, _ wires: WireColumns, _ canvas: inout TextCanvas, _ glyphs: Glyphs
     ) {
         let end = wires.count * 2
-        let dots = line.listens.map { wires.column[$0] * 2 }
+        let dots = line.subscriptions.map { wires.column[$0] * 2 }
         if let begin = dots.min() {
             for column in begin..<end {
-                // A wire that passes is not broken: it is another one.
+                // A crossing wire is not interrupted.
                 let isCrossing = column % 2 == 0 && !canvas.isBlank(row: row, column: column)
                 if !isCrossing { canvas.put(glyphs.horizontal, row: row, column: column) }
             }
@@ -85,8 +85,8 @@ struct GraphText {
         canvas.put(glyphs.gather, row: row, column: end)
         canvas.put(glyphs.horizontal, row: row, column: end + 1)
         canvas.put(glyphs.arrow, row: row, column: end + 2)
-        if let tells = line.tells {
-            let begin = wires.column[tells] * 2
+        if let ownWire = line.ownWire {
+            let begin = wires.column[ownWire] * 2
             canvas.put(glyphs.downRight, row: row + 1, column: begin)
             for column in (begin + 1)..<(end + 2) where canvas.isBlank(row: row + 1, column: column) {
                 canvas.put(glyphs.horizontal, row: row + 1, column: column)
@@ -100,8 +100,8 @@ struct GraphText {
         _ glyphs: Glyphs
     ) {
         let state = glyphs.text(line.state)
-        let room = width - DisplayText.width(of: state) - 2
-        let name = glyphs.text(line.name, columns: max(6, room))
+        let free = width - DisplayText.width(of: state) - 2
+        let name = glyphs.text(line.name, columns: max(6, free))
         let place = column + DisplayText.width(of: name) + 2
         canvas.put(name, row: row, column: column, line.style)
         canvas.put(
@@ -114,7 +114,7 @@ struct GraphText {
         canvas.fill(glyphs.horizontal, row: row, from: end + 1, to: out, .faint)
     }
 
-    /// What is gathered how, in as many lines as it takes.
+    /// The terms, in as many lines as necessary.
     private func terms(_ row: PipelineGraph.Row, _ width: Int) -> [String] {
         var lines: [String] = []
         for term in row.terms {
@@ -129,7 +129,7 @@ struct GraphText {
 
     private struct Outlet {
         var text: String
-        /// It comes after the files.
+        /// Whether it is a hook, which follows the files.
         var isHook: Bool
     }
 
@@ -151,15 +151,15 @@ struct GraphText {
                 canvas.put(isLast ? glyphs.upRight : glyphs.verticalRight, row: row + index, column: start)
             }
             canvas.put(glyphs.arrow, row: row + index, column: start + 1)
-            let room = canvas.columns - start - 3
-            let text = outlet.isHook ? outlet.text : Self.path(outlet.text, columns: room)
+            let free = canvas.columns - start - 3
+            let text = outlet.isHook ? outlet.text : Self.path(outlet.text, columns: free)
             canvas.put(
-                glyphs.text(text, columns: room), row: row + index, column: start + 3,
+                glyphs.text(text, columns: free), row: row + index, column: start + 3,
                 outlet.isHook ? .plain : line.style == .good ? .good : .plain)
         }
     }
 
-    /// A path, or how it ends: that is what tells it from others.
+    /// A path, or its last component if the path is too long.
     private static func path(_ path: String, columns: Int) -> String {
         guard DisplayText.width(of: path) > columns, let name = path.split(separator: "/").last else { return path }
         return String(name)

@@ -1,66 +1,66 @@
 import FreshetControl
 import FreshetRender
 
-/// How signals lead to pipelines, and pipelines to files, hooks and further pipelines: what `graph` draws.
+/// The graph of `graph`: signals lead to pipelines, and pipelines to files, hooks and further pipelines.
 struct PipelineGraph: Hashable, Sendable {
-    /// What pipelines listen to: a source of signals, or a pipeline's new copies.
+    /// A source that pipelines subscribe to: signals, or the new copies of a pipeline.
     struct Wire: Hashable, Sendable {
         var name: String
-        /// The row of the pipeline whose new copies it tells of; nil: a source of signals.
+        /// The row of the pipeline whose new copies are the source; nil for signals.
         var origin: Int?
     }
 
     struct Row: Hashable, Sendable {
         var name: String
         var description: String?
-        /// In words, such as `loaded (stale)`.
+        /// The state, such as `loaded; stale`.
         var state: String
         var style: Palette.Style
-        /// What is done with the signals that were gathered, such as `quiet 2s`.
+        /// The keys that control how signals are gathered, such as `quiet 2s`.
         var terms: [String]
-        /// Indices of wires.
-        var listens: Set<Int>
+        /// The indices of the wires that the pipeline subscribes to.
+        var subscriptions: Set<Int>
         var files: [String]
         var hooks: [String]
-        /// The wire that tells others of its new copies.
-        var tells: Int?
+        /// The wire of the pipeline's new copies, if other pipelines subscribe to them.
+        var ownWire: Int?
     }
 
-    /// Sources of signals first, in the order of who listens; then pipelines, in the order of their rows.
+    /// Signals first, in a fixed order; then pipelines, in the order of their rows.
     var wires: [Wire] = []
-    /// Each after those that it comes after.
+    /// Each pipeline after the pipelines that it depends on.
     var rows: [Row] = []
 
     /// - Parameters:
-    ///   - descriptions: of the pipelines that are drawn.
-    ///   - statuses: of these; of those without one nothing is known.
+    ///   - descriptions: the pipelines to draw.
+    ///   - statuses: their statuses; one may be missing.
     init(_ descriptions: [PipelineDescription], _ statuses: [PipelineStatus]) {
         let statuses = Dictionary(statuses.map { ($0.name, $0) }) { first, _ in first }
         let ordered = Self.inOrder(descriptions)
         let places = Dictionary(ordered.enumerated().map { ($1.name, $0) }) { first, _ in first }
-        // A pipeline that is not drawn is a source like any other.
+        // A pipeline that is not drawn counts as a source of signals.
         func upstream(_ name: String) -> Int? { Self.pipeline(of: name).flatMap { places[$0] } }
         var indices: [String: Int] = [:]
         for name in Self.sources(ordered) where upstream(name) == nil {
             indices[name] = wires.count
             wires.append(Wire(name: name))
         }
-        let told = Set(ordered.flatMap { $0.inputs + $0.signals.compactMap(Self.pipeline(of:)) })
-        for (row, description) in ordered.enumerated() where told.contains(description.name) {
+        let upstreams = Set(ordered.flatMap { $0.inputs + $0.signals.compactMap(Self.pipeline(of:)) })
+        for (row, description) in ordered.enumerated() where upstreams.contains(description.name) {
             indices["pipeline " + description.name] = wires.count
             wires.append(Wire(name: "pipeline " + description.name, origin: row))
         }
         for description in ordered {
-            let heard = description.signals + description.inputs.map { "pipeline " + $0 }
+            let sources = description.signals + description.inputs.map { "pipeline " + $0 }
             let status = statuses[description.name]
             rows.append(
                 Row(
                     name: description.name, description: description.description,
-                    state: description.faulty == true ? "faulty" : status.map(Self.state) ?? "unknown",
-                    style: description.faulty == true ? .bad : status.map(StateStyle.style) ?? .plain,
-                    terms: Self.terms(description), listens: Set(heard.compactMap { indices[$0] }),
+                    state: description.invalid == true ? "invalid" : status.map(Self.state) ?? "unknown",
+                    style: description.invalid == true ? .bad : status.map(StateStyle.style) ?? .plain,
+                    terms: Self.terms(description), subscriptions: Set(sources.compactMap { indices[$0] }),
                     files: description.files, hooks: description.hooks,
-                    tells: indices["pipeline " + description.name].flatMap { wires[$0].origin == nil ? nil : $0 }))
+                    ownWire: indices["pipeline " + description.name].flatMap { wires[$0].origin == nil ? nil : $0 }))
         }
     }
 
@@ -71,7 +71,7 @@ struct PipelineGraph: Hashable, Sendable {
 
     private static let usual = ["start", "network", "resume", "foreground", "reload", "timer", "operator"]
 
-    /// The usual ones in their order, then the others.
+    /// The usual signals in their order, then the others.
     private static func sources(_ descriptions: [PipelineDescription]) -> [String] {
         let all = Set(descriptions.flatMap { $0.signals + $0.inputs.map { "pipeline " + $0 } })
         func place(_ name: String) -> Int {
@@ -80,7 +80,8 @@ struct PipelineGraph: Hashable, Sendable {
         return all.sorted { (place($0), $0) < (place($1), $1) }
     }
 
-    /// By name, but each after those that it reads or runs after. A circle, which no configuration has, is broken.
+    /// Sorted by name, but each pipeline after those that it reads or runs after. A cycle, which no configuration has,
+    /// is broken.
     private static func inOrder(_ descriptions: [PipelineDescription]) -> [PipelineDescription] {
         let byName = Dictionary(descriptions.map { ($0.name, $0) }) { first, _ in first }
         var result: [PipelineDescription] = []
@@ -99,8 +100,8 @@ struct PipelineGraph: Hashable, Sendable {
     private static func state(_ status: PipelineStatus) -> String {
         var text = status.state.rawValue
         if let reason = status.waitingFor, status.state == .waiting { text += " for \(PipelineView.waiting(reason))" }
-        if let freshness = status.freshness, freshness != .fresh { text += " (\(freshness.rawValue))" }
-        if status.withdrawn != nil { text += " (withdrawn)" }
+        if let freshness = status.freshness, freshness != .fresh { text += "; \(freshness.rawValue)" }
+        if status.withdrawn != nil { text += "; withdrawn" }
         return text
     }
 

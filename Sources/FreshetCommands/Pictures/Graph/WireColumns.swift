@@ -1,17 +1,17 @@
-/// Which column of the text picture each wire has. What has ended makes room for others, since a thousand pipelines would
-/// be wider than any screen.
+/// The column of each wire in the text picture. The column of a wire that has ended is used again: the wires of a
+/// thousand pipelines would be wider than any screen.
 struct WireColumns: Hashable, Sendable {
-    /// By wire.
+    /// The column of each wire.
     private(set) var column: [Int]
-    /// How many there are.
+    /// The number of columns.
     private(set) var count: Int
-    /// By row: the sources that are named just above it, and not at the top.
+    /// For each row, the signals that are named just above it, not at the top.
     private(set) var late: [[Int]]
 
-    /// - Parameter isCrowded: a source that one pipeline alone listens to begins above that one.
+    /// - Parameter isCrowded: whether a signal with a single subscriber begins above that pipeline.
     init(_ graph: PipelineGraph, isCrowded: Bool) {
         var listeners = [[Int]](repeating: [], count: graph.wires.count)
-        for (row, line) in graph.rows.enumerated() { for wire in line.listens { listeners[wire].append(row) } }
+        for (row, line) in graph.rows.enumerated() { for wire in line.subscriptions { listeners[wire].append(row) } }
         column = [Int](repeating: 0, count: graph.wires.count)
         late = [[Int]](repeating: [], count: graph.rows.count)
         count = 0
@@ -23,7 +23,7 @@ struct WireColumns: Hashable, Sendable {
                 count += 1
             }
         }
-        // Those of pipelines, from the row below their own: beside the sources, so that none is below another's name.
+        // Wires of pipelines begin below their row, beside the signals, so that none is below the name of another.
         var ends: [Int] = []
         for (wire, rows) in listeners.enumerated() {
             guard let origin = graph.wires[wire].origin else { continue }
@@ -37,7 +37,7 @@ struct WireColumns: Hashable, Sendable {
             }
         }
         count += ends.count
-        // To the right of all others, so that their names cross none.
+        // Late signals are to the right of all other wires, so that their names cross no wire.
         for wires in late { for (place, wire) in wires.enumerated() { column[wire] = count + place } }
         count += late.map(\.count).max() ?? 0
     }

@@ -1,72 +1,72 @@
 import FreshetControl
 import FreshetRender
 
-/// What a pipeline heard, what of it was gathered, and what ran: why fourteen signals made two runs.
+/// The signals of a pipeline, the groups in which they were gathered, and the runs that followed.
 struct MarbleDiagram: Hashable, Sendable {
-    /// What came of a signal.
+    /// The outcome of a signal.
     enum SignalOutcome: Hashable, Sendable {
-        /// The run at this place of the episode was for it.
+        /// It caused the run at this index of the episode.
         case run(Int)
-        /// The copy had been checked so short a time before, by the run of this number.
+        /// Ignored by `fresh-for`: this run had checked the copy a short time before.
         case fresh(run: Int64, after: Int64)
-        /// The run of this number, which was under way, succeeded after it.
+        /// This run was in progress, and succeeded after the signal.
         case answered(run: Int64)
-        /// Its run is still to come.
+        /// Its run has not started yet.
         case pending
-        /// Its run is still to come, and does not before the pipeline is released.
+        /// Its run starts when the pipeline is released.
         case held
-        /// The operator asked for a run while it was held, which was refused.
-        case refusedHeld
+        /// A request of the operator, refused because the pipeline was held.
+        case refusedWhileHeld
         case unknown
     }
 
-    /// A signal that was heard, or several of one source with one fate that would not be told apart.
+    /// A signal, or several signals of one source with the same outcome that are drawn as one.
     struct Marble: Hashable, Sendable {
-        /// As the notation has it: a letter.
+        /// The letter in the notation.
         var label: String
         var source: String
         var at: Int64
-        /// Of several, that of the last.
+        /// The instant of the last signal.
         var until: Int64
         var count: Int64
         var detail: String?
-        var fate: SignalOutcome
+        var outcome: SignalOutcome
     }
 
     struct Run: Hashable, Sendable {
         var number: Int64
         var started: Int64
-        /// Nil: it is under way.
+        /// Nil while the run is in progress.
         var ended: Int64?
         var outcome: RunOutcome?
         var generation: Int64?
         var failure: String?
-        /// The run before it, which did not succeed, and for whose signals it runs again.
+        /// The failed run before it whose signals it takes over.
         var repeats: Int64?
-        /// What it waited for since the first of its signals, and how long.
+        /// The waits between its first signal and its start.
         var waits: [Wait]
     }
 
     struct Wait: Hashable, Sendable {
-        /// Nil: the pipeline was held.
+        /// Nil if the pipeline was held.
         var reason: WaitingReason?
         var microseconds: Int64
     }
 
-    /// Signals and runs that belong together: before and after them was calm.
+    /// Signals and runs that belong together, with a quiet time before and after them.
     struct Episode: Hashable, Sendable {
         var from: Int64
         var to: Int64
-        /// In the order in which they were heard.
+        /// In the order of their instants.
         var marbles: [Marble]
         var runs: [Run]
 
-        /// How many signals were heard.
-        var heard: Int64 { marbles.reduce(0) { $0 + $1.count } }
+        /// The number of signals.
+        var received: Int64 { marbles.reduce(0) { $0 + $1.count } }
     }
 
     var name: String
-    /// How it gathers, such as `quiet 2s`.
+    /// The keys that control how signals are gathered, such as `quiet 2s`.
     var terms: [String]
     var freshForUSec: Int64?
     /// Oldest first.
@@ -75,20 +75,20 @@ struct MarbleDiagram: Hashable, Sendable {
 
     static let mostEvents = 4_096
 
-    /// As many names as the notation has letters: `x` is a failure there.
+    /// The letters of the notation, without `x`, which marks a failure.
     static let labels = "abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWYZ".map(String.init)
 
     /// - Parameters:
-    ///   - history: of this pipeline.
-    ///   - most: how many episodes are kept, the last ones.
-    ///   - status: nil: nothing is known of the present.
+    ///   - history: the events of this pipeline.
+    ///   - status: the present status; nil if it is unknown.
+    ///   - most: the number of episodes, the last ones.
     init(_ description: PipelineDescription, _ history: RecentHistory, status: PipelineStatus?, most: Int) {
-        // As many as the daemon itself remembers: nobody looks at more, and each is looked for among the others.
+        // At most as many events as the daemon keeps: each is searched among the others.
         var history = history
         let left = history.events.count - Self.mostEvents
         if left > 0 {
             history.events.removeFirst(left)
-            history.notes.append("Of the events the last \(Self.mostEvents) are looked at.")
+            history.notes.append("Only the last \(Self.mostEvents) events are shown.")
         }
         name = description.name
         freshForUSec = description.freshForUSec
@@ -100,42 +100,42 @@ struct MarbleDiagram: Hashable, Sendable {
         let lane = Timeline(history, [description], isChosen: true).pipelines.first { $0.name == description.name }
         let parts = lane?.parts ?? []
         var runs = parts.compactMap { part in part.run.map { Run($0, part) } }
-        var heard = Self.heard(description, history)
-        Self.assign(&heard, &runs, parts.compactMap(\.run), Self.places(of: history.events))
-        Self.explain(&heard, runs, parts, description, status)
+        var received = Self.received(description, history)
+        Self.assign(&received, &runs, parts.compactMap(\.run), Self.places(of: history.events))
+        Self.explain(&received, runs, parts, description, status)
         for index in runs.indices {
-            var first = heard.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
-            // A further attempt waits from the end of the one before.
+            var first = received.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
+            // A retry waits from the end of the attempt before it.
             if runs[index].repeats != nil, index > 0, let ended = runs[index - 1].ended { first = min(first, ended) }
             runs[index].waits = Self.waits(parts, from: first, to: runs[index].started)
         }
-        // What comes this soon belongs together.
+        // Events with a shorter distance belong to one episode.
         let gap = max(5_000_000, 2 * (description.quietUSec ?? 0))
-        episodes = Array(Self.episodes(heard, runs, gap: gap, until: history.until).suffix(most))
+        episodes = Array(Self.episodes(received, runs, gap: gap, until: history.until).suffix(most))
     }
 
-    // MARK: What was heard
+    // MARK: Signals
 
-    /// A signal on its way to a marble.
+    /// A signal before it becomes a marble.
     private struct PendingSignal {
         var signal: String
         var source: String
         var at: Int64
-        /// Of several, when the last one was.
+        /// The instant of the last of several signals.
         var until: Int64
-        /// Where among the events it was told; nil: nowhere.
+        /// The index of its event; nil if there is no event.
         var place: Int?
-        /// It is this pipeline's alone: what its timer, its parameters and the operator ask for.
+        /// Whether it fired for this pipeline only: its timer, its parameters or the operator.
         var isOwn = false
         var number: Int64?
         var count: Int64 = 1
         var detail: String?
-        /// The run that was for it, by its place among all runs.
+        /// The index of the run that it caused.
         var run: Int?
-        var fate = SignalOutcome.unknown
+        var outcome = SignalOutcome.unknown
     }
 
-    private static func heard(_ description: PipelineDescription, _ history: RecentHistory) -> [PendingSignal] {
+    private static func received(_ description: PipelineDescription, _ history: RecentHistory) -> [PendingSignal] {
         let sources = Set(description.signals)
         return history.events.enumerated().compactMap { place, event in
             guard event.kind == .signal, event.at >= history.since, let signal = event.signal else { return nil }
@@ -149,7 +149,7 @@ struct MarbleDiagram: Hashable, Sendable {
         }
     }
 
-    /// Where among the events each run begins.
+    /// The index of the event with which each run begins.
     private static func places(of events: [ControlEvent]) -> [RunStatus: Int] {
         var places: [RunStatus: Int] = [:]
         var begun: [Int64: Int] = [:]
@@ -165,23 +165,24 @@ struct MarbleDiagram: Hashable, Sendable {
         return places
     }
 
-    /// How far an occurrence's instant and that of its event may lie apart: they are read from two clocks.
+    /// The largest distance between the instants of an occurrence and its event, in microseconds: they come from two
+    /// clocks.
     private static let tolerance: Int64 = 100_000
 
-    /// Gives each signal to the run that names it among its causes. A cause of which no event is known becomes one.
+    /// Assigns each signal to the run that has it as a cause. A cause without an event becomes a signal.
     ///
     /// - Parameters:
-    ///   - statuses: of each run.
-    ///   - places: where among the events each run begins.
+    ///   - statuses: the status of each run.
+    ///   - places: the index of the event with which each run begins.
     private static func assign(
-        _ heard: inout [PendingSignal], _ runs: inout [Run], _ statuses: [RunStatus], _ places: [RunStatus: Int]
+        _ received: inout [PendingSignal], _ runs: inout [Run], _ statuses: [RunStatus], _ places: [RunStatus: Int]
     ) {
-        // Each event is looked at for the causes of its own signal.
+        // Indexed by signal, so that each cause is compared only with events of its signal.
         var bySignal: [String: [Int]] = [:]
-        for (index, signal) in heard.enumerated() { bySignal[signal.signal, default: []].append(index) }
+        for (index, signal) in received.enumerated() { bySignal[signal.signal, default: []].append(index) }
         for (index, status) in statuses.enumerated() {
             for cause in status.causes {
-                // A run that does not succeed leaves its causes to the next one: of those that one heard nothing new.
+                // A failed run leaves its causes to the next run: that run received no new signal for them.
                 let inherited =
                     index > 0 && !runs[index - 1].hasSucceeded
                     ? statuses[index - 1].causes.first {
@@ -191,86 +192,86 @@ struct MarbleDiagram: Hashable, Sendable {
                 let count = cause.count - (inherited?.count ?? 0)
                 guard count > 0 || inherited == nil else { continue }
                 let earlier = (bySignal[cause.signal] ?? []).filter {
-                    heard[$0].run == nil && wasTold(heard[$0], before: status, beginning: places[status])
+                    received[$0].run == nil && wasPublished(received[$0], before: status, beginning: places[status])
                 }
-                // Numbers begin anew with each daemon: of those with this number the last is meant.
-                let named = cause.number.flatMap { number in earlier.last { heard[$0].number == number } }
-                let free = earlier.filter { $0 == named || belongs(heard[$0], to: cause, of: status) }
-                // What the run knew last is certain; the others are those that came nearest before it.
+                // Numbers start at 1 with each daemon: the last signal with the number is the right one.
+                let named = cause.number.flatMap { number in earlier.last { received[$0].number == number } }
+                let free = earlier.filter { $0 == named || belongs(received[$0], to: cause, of: status) }
+                // The last signal of the cause is known by its number; the others are the nearest in time.
                 let chosen = free.sorted { one, other in
                     if one == named || other == named { return one == named && other != named }
-                    return abs(heard[one].at - cause.last) < abs(heard[other].at - cause.last)
+                    return abs(received[one].at - cause.last) < abs(received[other].at - cause.last)
                 }.prefix(Int(clamping: max(1, count))).sorted()
-                for place in chosen { heard[place].run = index }
+                for place in chosen { received[place].run = index }
                 if let first = chosen.first, let last = chosen.last {
                     let rest = count - Int64(chosen.count)
-                    // Of what was set while it was quiet there is one event, when it was quiet: they were set before.
-                    guard cause.signal == Self.gathersItself, heard[last].isOwn else { continue }
-                    if rest > 0 { heard[last].count += rest }
-                    heard[last].until = min(heard[last].at, cause.last)
-                    if inherited == nil { heard[first].at = min(heard[first].at, cause.first) }
-                    if first != last || inherited != nil { heard[last].at = heard[last].until }
+                    // Several settings of parameters have one event, after their quiet period: they were set before it.
+                    guard cause.signal == Self.selfGathered, received[last].isOwn else { continue }
+                    if rest > 0 { received[last].count += rest }
+                    received[last].until = min(received[last].at, cause.last)
+                    if inherited == nil { received[first].at = min(received[first].at, cause.first) }
+                    if first != last || inherited != nil { received[last].at = received[last].until }
                 } else {
                     let at = min(cause.last, runs[index].started)
-                    heard.append(
+                    received.append(
                         PendingSignal(
                             signal: cause.signal, source: cause.signal, at: at, until: at, count: max(1, count),
                             detail: cause.detail, run: index))
                 }
             }
         }
-        heard.sort { $0.at < $1.at }
+        received.sort { $0.at < $1.at }
     }
 
-    /// The signal that waits for a calm of its own before it is told.
-    private static let gathersItself = "parameter"
+    /// The signal with its own quiet period.
+    private static let selfGathered = "parameter"
 
-    /// What was told after a run began was none of its causes.
-    private static func wasTold(_ heard: PendingSignal, before run: RunStatus, beginning: Int?) -> Bool {
-        if let beginning, let place = heard.place { return place < beginning }
-        return heard.at <= run.started + tolerance
+    /// Whether the signal was published before the run began: otherwise it cannot be a cause.
+    private static func wasPublished(_ received: PendingSignal, before run: RunStatus, beginning: Int?) -> Bool {
+        if let beginning, let place = received.place { return place < beginning }
+        return received.at <= run.started + tolerance
     }
 
-    /// Whether a cause of a run may be what an event before it tells.
-    private static func belongs(_ heard: PendingSignal, to cause: CauseStatus, of run: RunStatus) -> Bool {
-        // What is heard by this pipeline alone is told by itself: a timer that was due in a sleep when that is over, a
-        // parameter when it was quiet for long enough, and the operator before the pipeline knows. Only what is older
-        // than the cause is another one, unless the cause's own instants are not known.
-        if heard.isOwn { return cause.first >= run.started || heard.at >= cause.first - tolerance }
-        return heard.at >= cause.first - tolerance && heard.at <= cause.last + tolerance
+    /// Whether a signal may belong to the cause of a run.
+    private static func belongs(_ received: PendingSignal, to cause: CauseStatus, of run: RunStatus) -> Bool {
+        // The event of a signal for this pipeline only can be later than the cause: a timer that was due during a sleep
+        // fires after it, a parameter after its quiet period. Only an older signal is a different one, unless the
+        // instants of the cause are unknown.
+        if received.isOwn { return cause.first >= run.started || received.at >= cause.first - tolerance }
+        return received.at >= cause.first - tolerance && received.at <= cause.last + tolerance
     }
 
     private static let environment: Set<String> = ["start", "network", "resume", "foreground", "timer"]
 
-    /// Says of those without a run why they have none.
+    /// Finds out why a signal has no run.
     private static func explain(
-        _ heard: inout [PendingSignal], _ runs: [Run], _ parts: [Timeline.Part], _ description: PipelineDescription,
+        _ received: inout [PendingSignal], _ runs: [Run], _ parts: [Timeline.Part], _ description: PipelineDescription,
         _ status: PipelineStatus?
     ) {
         let successes = runs.filter(\.hasSucceeded)
         let lastStart = runs.map(\.started).max()
         let holds = parts.filter { $0.kind == .held }
-        for index in heard.indices where heard[index].run == nil {
-            let at = heard[index].at
+        for index in received.indices where received[index].run == nil {
+            let at = received[index].at
             let before = successes.last { ($0.ended ?? .max) <= at }
             if let during = successes.first(where: { $0.started <= at && at <= ($0.ended ?? .max) }) {
-                heard[index].fate = .answered(run: during.number)
-            } else if heard[index].signal == "operator", holds.contains(where: { $0.from <= at && at <= $0.to }) {
-                heard[index].fate = .refusedHeld
-            } else if environment.contains(heard[index].signal), let before, let ended = before.ended,
+                received[index].outcome = .answered(run: during.number)
+            } else if received[index].signal == "operator", holds.contains(where: { $0.from <= at && at <= $0.to }) {
+                received[index].outcome = .refusedWhileHeld
+            } else if environment.contains(received[index].signal), let before, let ended = before.ended,
                 let span = description.freshForUSec, at - ended < span
             {
-                heard[index].fate = .fresh(run: before.number, after: at - ended)
+                received[index].outcome = .fresh(run: before.number, after: at - ended)
             } else if let later = successes.first(where: { $0.started >= at }),
-                environment.contains(heard[index].signal)
+                environment.contains(received[index].signal)
             {
-                heard[index].fate = .answered(run: later.number)
+                received[index].outcome = .answered(run: later.number)
             } else if let lastStart, at <= lastStart {
-                // A run takes along all that was heard before it: this is not among what is still to come.
+                // A run takes all signals before it, so this signal is not pending.
             } else if status?.state == .held {
-                heard[index].fate = .held
+                received[index].outcome = .held
             } else if status?.state == .waiting || status?.state == .loading {
-                heard[index].fate = .pending
+                received[index].outcome = .pending
             }
         }
     }
@@ -286,29 +287,29 @@ struct MarbleDiagram: Hashable, Sendable {
             }
             guard part.to > from, part.from < to else { continue }
             let length = min(part.to, to) - max(part.from, from)
-            // A storm that goes on is one wait, however often its end was put off.
+            // A burst that is extended is one wait.
             if let place = waits.firstIndex(where: { $0.reason == reason }) {
                 waits[place].microseconds += length
             } else {
                 waits.append(Wait(reason: reason, microseconds: length))
             }
         }
-        // What took no time worth telling was no wait.
+        // Waits of less than 10 ms are not shown.
         return waits.filter { $0.microseconds >= 10_000 }
     }
 
     // MARK: Episodes
 
-    private static func episodes(_ heard: [PendingSignal], _ runs: [Run], gap: Int64, until: Int64) -> [Episode] {
+    private static func episodes(_ received: [PendingSignal], _ runs: [Run], gap: Int64, until: Int64) -> [Episode] {
         struct TimeRange {
             var from: Int64
             var to: Int64
         }
         var stretches = runs.enumerated().map { index, run in
-            let first = heard.filter { $0.run == index }.map(\.at).min() ?? run.started
+            let first = received.filter { $0.run == index }.map(\.at).min() ?? run.started
             return TimeRange(from: min(first, run.started), to: run.ended ?? until)
         }
-        stretches += heard.filter { $0.run == nil }.map { TimeRange(from: $0.at, to: $0.at) }
+        stretches += received.filter { $0.run == nil }.map { TimeRange(from: $0.at, to: $0.at) }
         stretches.sort { ($0.from, $0.to) < ($1.from, $1.to) }
         var merged: [TimeRange] = []
         for stretch in stretches {
@@ -321,27 +322,29 @@ struct MarbleDiagram: Hashable, Sendable {
         return merged.map { stretch in
             let own = runs.indices.filter { runs[$0].started >= stretch.from && runs[$0].started <= stretch.to }
             let places = Dictionary(uniqueKeysWithValues: own.enumerated().map { ($1, $0) })
-            var here = heard.filter { $0.at >= stretch.from && $0.at <= stretch.to }
+            var here = received.filter { $0.at >= stretch.from && $0.at <= stretch.to }
             for index in here.indices {
-                if let run = here[index].run, let place = places[run] { here[index].fate = .run(place) }
+                if let run = here[index].run, let place = places[run] { here[index].outcome = .run(place) }
             }
             return Episode(
                 from: stretch.from, to: stretch.to, marbles: marbles(here), runs: own.map { runs[$0] })
         }
     }
 
-    private static func marbles(_ heard: [PendingSignal]) -> [Marble] {
-        var marbles: [Marble] = heard.map {
+    private static func marbles(_ received: [PendingSignal]) -> [Marble] {
+        var marbles: [Marble] = received.map {
             Marble(
                 label: "", source: $0.source, at: $0.at, until: max($0.at, $0.until), count: $0.count,
-                detail: $0.detail, fate: $0.fate)
+                detail: $0.detail, outcome: $0.outcome)
         }
         if marbles.count > labels.count {
-            // More than there are letters: those of one source for one run are one, at the time of the first.
+            // More marbles than letters: signals of one source with one outcome become one marble, at the first
+            // instant.
             var together: [Marble] = []
             for marble in marbles {
-                if let place = together.lastIndex(where: { $0.source == marble.source && isSame($0.fate, marble.fate) })
-                {
+                if let place = together.lastIndex(where: {
+                    $0.source == marble.source && isSame($0.outcome, marble.outcome)
+                }) {
                     together[place].count += marble.count
                     together[place].until = max(together[place].until, marble.until)
                 } else {
@@ -363,7 +366,7 @@ struct MarbleDiagram: Hashable, Sendable {
 }
 
 extension MarbleDiagram.Run {
-    /// What it was for is done with.
+    /// Whether the run has answered its signals.
     fileprivate var hasSucceeded: Bool { outcome == .changed || outcome == .unchanged }
 
     fileprivate init(_ run: RunStatus, _ part: Timeline.Part) {

@@ -1,48 +1,48 @@
 import FreshetControl
 import FreshetRender
 
-/// An episode as lanes of frames: the notation of `Marbles` in FreshetTestKit.
+/// An episode as lanes of frames, in the notation of `Marbles` in FreshetTestKit.
 struct MarbleFrames: Hashable, Sendable {
     struct Lane: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case source, gathered
-            /// The run at this place of the episode.
+            /// The run at this index of the episode.
             case run(Int)
         }
 
         var name: String
         var kind: Kind
-        /// What happens in each frame, in order.
+        /// The events of each frame, in order.
         var events: [[Event]]
     }
 
     enum Event: Hashable, Sendable {
-        /// The signal at this place of the episode.
+        /// The signal at this index of the episode.
         case marble(Int)
-        /// Those at these places, as one: the run of this place begins with them.
+        /// The signals at these indices, gathered into one; the run at this index begins with them.
         case gathered([Int], run: Int)
         case begins
-        /// The number of the generation that a run has made.
+        /// The number of the new generation.
         case copy(Int64)
         case ends
         case fails
         case isCutShort
     }
 
-    /// Of a frame, in microseconds.
+    /// The length of a frame, in microseconds.
     var length: Int64
-    /// When the first one begins.
+    /// The beginning of the first frame.
     var start: Int64
     var count: Int
     var lanes: [Lane]
 
-    /// More runs than that are not drawn.
+    /// The most runs that are drawn.
     static let mostRuns = 20
 
-    /// - Parameter length: of a frame.
+    /// - Parameter length: the length of a frame.
     init(_ episode: MarbleDiagram.Episode, length: Int64) {
         self.length = length
-        // One frame before the first, so that it can be seen that it is the first, and one behind.
+        // One empty frame at each end shows that the episode is complete.
         start = episode.from - length
         count = Int((episode.to - start) / length) + 2
         let (start, count) = (start, count)
@@ -61,8 +61,8 @@ struct MarbleFrames: Hashable, Sendable {
         var gathered = Lane(name: "gathered", kind: .gathered, events: none)
         var runs: [Lane] = []
         for (place, run) in episode.runs.enumerated().prefix(Self.mostRuns) {
-            let own = episode.marbles.indices.filter { episode.marbles[$0].fate == .run(place) }
-            // A further attempt gathers nothing.
+            let own = episode.marbles.indices.filter { episode.marbles[$0].outcome == .run(place) }
+            // A retry gathers no signals.
             if !own.isEmpty || run.repeats == nil {
                 gathered.events[frame(run.started)].append(.gathered(own, run: place))
             }
@@ -85,13 +85,15 @@ struct MarbleFrames: Hashable, Sendable {
         lanes += runs
     }
 
-    /// The shortest frames with which the picture has at most so many columns.
+    /// The shortest frames with which the picture fits.
     ///
-    /// - Parameter columns: how many columns frames of a picture take.
+    /// - Parameters:
+    ///   - most: the most columns of the picture.
+    ///   - columns: the number of columns of a picture.
     static func fitting(
         _ episode: MarbleDiagram.Episode, most: Int, columns: (MarbleFrames) -> Int
     ) -> MarbleFrames {
-        // Of a single instant any frame is long enough.
+        // For a single instant, any length is long enough.
         guard episode.to > episode.from else { return MarbleFrames(episode, length: 1_000) }
         let span = episode.to - episode.from
         let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500].map { Int64($0) } + TimeAxis.steps
@@ -104,7 +106,7 @@ struct MarbleFrames: Hashable, Sendable {
 
     // MARK: Text
 
-    /// What stands in each frame of a lane, and is nothing there but time: `-`.
+    /// The text of each frame of a lane; `-` for a frame without events.
     func tokens(_ lane: Lane, _ episode: MarbleDiagram.Episode) -> [String] {
         lane.events.map { events in
             let texts = events.map { Self.text($0, episode) }
@@ -116,7 +118,7 @@ struct MarbleFrames: Hashable, Sendable {
         }
     }
 
-    /// The lanes below one another: blanks, which are no time, make up for what takes more than one character.
+    /// The lanes below one another: blanks, which do not count as frames, align tokens of several characters.
     func lines(_ episode: MarbleDiagram.Episode) -> [String] {
         let tokens = lanes.map { self.tokens($0, episode) }
         let widths = (0..<count).map { frame in tokens.map { $0[frame].count }.max() ?? 1 }
@@ -138,15 +140,15 @@ struct MarbleFrames: Hashable, Sendable {
         }
     }
 
-    /// Such as `a`, and `{a14}` of one that stands for fourteen.
+    /// Such as `a`, or `{a14}` for fourteen signals.
     private static func name(_ marble: MarbleDiagram.Marble) -> String {
         if marble.count > 1 { return "{\(marble.label)\(marble.count)}" }
         return marble.label.count == 1 ? marble.label : "{\(marble.label)}"
     }
 
-    /// Such as `a`, `{ab}`, or `{a-n}` of many in a row.
+    /// Such as `a`, `{ab}`, or `{a-n}` for many consecutive signals.
     private static func gathered(_ places: [Int], _ episode: MarbleDiagram.Episode) -> String {
-        // Of a run whose causes nobody knows.
+        // The run has no known causes.
         guard let first = places.first, let last = places.last else { return "{?}" }
         if places.count == 1 { return name(episode.marbles[first]) }
         return "{\(names(places, from: first, to: last, episode))}"

@@ -1,25 +1,26 @@
 import FreshetControl
 import FreshetRender
 
-/// What a marble diagram shows, in sentences.
+/// The sentences below a marble diagram.
 struct MarbleStory {
     let diagram: MarbleDiagram
     let times: Times
 
-    /// Such as `flags: 14 signals made 2 runs`.
+    /// Such as `flags: 14 signals, 2 runs`.
     var headline: String {
-        let heard = diagram.episodes.reduce(0) { $0 + $1.heard }
+        let received = diagram.episodes.reduce(0) { $0 + $1.received }
         let runs = diagram.episodes.reduce(0) { $0 + $1.runs.count }
-        return "\(diagram.name): \(Count.text(heard, "signal")) made \(Count.text(runs, "run"))"
+        return "\(diagram.name): \(Count.text(received, "signal")), \(Count.text(runs, "run"))"
     }
 
-    /// A line for each signal: its letter, when it came, and why. Those in a row that differ in the time alone are one line.
+    /// A line for each signal: its letter, its time, and its cause. Consecutive signals that differ only in time are
+    /// one line.
     func signals(_ episode: MarbleDiagram.Episode) -> [(label: String, text: String)] {
         var lines: [(label: String, text: String)] = []
         var rest = episode.marbles[...]
         while let first = rest.first {
             let same = rest.prefix {
-                $0.source == first.source && $0.detail == first.detail && Self.isSame($0.fate, first.fate)
+                $0.source == first.source && $0.detail == first.detail && Self.isSame($0.outcome, first.outcome)
             }
             let group = same.count > 2 ? same : rest.prefix(1)
             rest = rest.dropFirst(group.count)
@@ -34,24 +35,24 @@ struct MarbleStory {
         return lines
     }
 
-    /// A sentence for each run: what it was for, what it waited for, and what came of it.
+    /// The sentence for a run: its signals, its waits and its outcome.
     func run(_ place: Int, _ episode: MarbleDiagram.Episode) -> String {
         let run = episode.runs[place]
-        let own = episode.marbles.filter { $0.fate == .run(place) }
+        let own = episode.marbles.filter { $0.outcome == .run(place) }
         let count = own.reduce(0) { $0 + $1.count }
         var text = "run \(run.number): "
         switch count {
-        case 0: text += run.repeats.map { "again, since run \($0) did not succeed" } ?? "nobody knows for what"
+        case 0: text += run.repeats.map { "repeats run \($0), which did not succeed" } ?? "cause unknown"
         case 1: text += "for \(own.map(\.label).joined())"
         default: text += "for \(labels(own)), \(count) signals as one"
         }
-        if count > 0, let repeated = run.repeats { text += ", and again, since run \(repeated) did not succeed" }
+        if count > 0, let repeated = run.repeats { text += "; repeats run \(repeated), which did not succeed" }
         let waits = run.waits.map { wait in
             "waited \(TimeText.duration(wait.microseconds)) "
                 + (wait.reason.map { "for \(PipelineView.waiting($0))" } ?? "while it was held")
         }
         if waits.isEmpty, let first = own.first, run.started - first.at < 50_000 {
-            text += "; at once"
+            text += "; immediately"
         } else if !waits.isEmpty {
             text += "; " + waits.joined(separator: ", ")
         }
@@ -70,7 +71,7 @@ struct MarbleStory {
     }
 
     private func outcome(_ run: MarbleDiagram.Run) -> String {
-        guard let ended = run.ended else { return "under way" }
+        guard let ended = run.ended else { return "in progress" }
         let duration = " in \(TimeText.duration(ended - run.started))"
         switch run.outcome {
         case .changed?: return "changed" + (run.generation.map { ", generation \($0)," } ?? "") + duration
@@ -82,31 +83,31 @@ struct MarbleStory {
         }
     }
 
-    /// A sentence for each reason why signals made no run of their own.
+    /// A sentence for each reason for which signals caused no run.
     func withoutRun(_ episode: MarbleDiagram.Episode) -> [String] {
-        var groups: [(fate: MarbleDiagram.SignalOutcome, marbles: [MarbleDiagram.Marble])] = []
+        var groups: [(outcome: MarbleDiagram.SignalOutcome, marbles: [MarbleDiagram.Marble])] = []
         for marble in episode.marbles {
-            if case .run = marble.fate { continue }
-            if let place = groups.firstIndex(where: { Self.isSame($0.fate, marble.fate) }) {
+            if case .run = marble.outcome { continue }
+            if let place = groups.firstIndex(where: { Self.isSame($0.outcome, marble.outcome) }) {
                 groups[place].marbles.append(marble)
             } else {
-                groups.append((marble.fate, [marble]))
+                groups.append((marble.outcome, [marble]))
             }
         }
         return groups.map { group in
             let names = labels(group.marbles)
-            switch group.fate {
+            switch group.outcome {
             case .run: return ""
             case .fresh(let run, let after):
                 let span = diagram.freshForUSec.map { ", and is fresh for \(TimeText.setting($0))" } ?? ""
                 return "\(names): no run; run \(run) had checked the copy \(TimeText.duration(after)) before\(span)"
-            case .answered(let run): return "\(names): no run of its own; run \(run) succeeded after it"
-            case .pending: return "\(names): its run is still to come"
+            case .answered(let run): return "\(names): no separate run; run \(run) succeeded after it"
+            case .pending: return "\(names): the run is still to come"
             case .held:
                 let remedy = "'freshetctl release \(diagram.name)' lets it run"
-                return "\(names): waits, since \(diagram.name) is held; \(remedy)"
-            case .refusedHeld: return "\(names): refused, since \(diagram.name) was held"
-            case .unknown: return "\(names): no run is known of"
+                return "\(names): waiting, because \(diagram.name) is held; \(remedy)"
+            case .refusedWhileHeld: return "\(names): refused, because \(diagram.name) was held"
+            case .unknown: return "\(names): no known run"
             }
         }
     }
@@ -116,13 +117,13 @@ struct MarbleStory {
         return one == other
     }
 
-    /// When it was, and what a frame is.
+    /// The time of an episode, and the length of a frame.
     func title(_ episode: MarbleDiagram.Episode, _ frames: MarbleFrames) -> String {
         let day = times.absolute(episode.from).split(separator: " ").prefix(2).joined(separator: " ")
         return "\(day) \(times.timeOfDay(episode.from)), a frame is \(TimeText.duration(frames.length))"
     }
 
-    /// What the notation's characters mean.
+    /// The meaning of the characters.
     static let legend =
         "- a frame of time   a a signal   {ab} both, as one   (ab) in one frame   ^ a run begins   "
         + "7| a new copy, the end   | nothing new   x failed   ! cut short"
@@ -146,7 +147,7 @@ struct MarblesText {
             lines.append("")
             lines += self.lines(episode, story, glyphs, columns)
         }
-        if diagram.episodes.isEmpty { lines.append("Nothing was heard in this time.") }
+        if diagram.episodes.isEmpty { lines.append("No signals in this time.") }
         if legend, !diagram.episodes.isEmpty {
             lines.append("")
             lines += Self.wrapped(MarbleStory.legend, "   ", columns).map { palette.paint($0, .faint) }
@@ -208,7 +209,7 @@ struct MarblesText {
         }
     }
 
-    /// Broken only where it may be.
+    /// Breaks a text only at separators.
     static func wrapped(_ text: String, _ separator: String, _ columns: Int) -> [String] {
         var lines: [String] = []
         var rest = text[...]

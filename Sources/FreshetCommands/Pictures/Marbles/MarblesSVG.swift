@@ -1,8 +1,8 @@
 import FreshetControl
 import FreshetRender
 
-/// Marble diagrams as SVG: a line for each source with a marble for each signal, lines to what was gathered, and a bar for
-/// each run.
+/// Marble diagrams as SVG: a line for each source with a marble for each signal, boxes of gathered signals, and a bar
+/// for each run.
 struct MarblesSVG {
     let diagram: MarbleDiagram
     let times: Times
@@ -11,9 +11,9 @@ struct MarblesSVG {
     private static let labels = 190.0
     private static let laneHeight = 34.0
     private static let marble = 20.0
-    /// Characters of a line below the picture.
+    /// The characters of a line below the picture.
     private static let sentenceColumns = 145
-    /// More signals than that are not explained below the picture.
+    /// The most signals that are explained below the picture.
     private static let mostSentences = 30
 
     var text: String {
@@ -41,7 +41,7 @@ struct MarblesSVG {
             y += 20
         }
         if diagram.episodes.isEmpty {
-            svg.words("Nothing was heard in this time.", 12, y + 14)
+            svg.words("No signals in this time.", 12, y + 14)
             y += 30
         }
         for note in diagram.notes {
@@ -49,8 +49,8 @@ struct MarblesSVG {
             y += 17
         }
         svg.words(
-            "A marble is a signal, a box what was gathered as one, a bar a run: green a new copy, grey nothing new, red failed, "
-                + "yellow cut short or under way.", 12, height - 10, .faint, size: 11)
+            "A marble is a signal, a box is a group of signals, a bar is a run: green a new copy, grey nothing new, red failed, "
+                + "yellow cut short or in progress.", 12, height - 10, .faint, size: 11)
         return svg.text
     }
 
@@ -65,21 +65,21 @@ struct MarblesSVG {
         return shown + more + others.flatMap { WrappedText.lines($0, columns: Self.sentenceColumns) }
     }
 
-    /// Where the frames of an episode are.
+    /// The positions of the frames of an episode.
     private struct Layout {
         let frames: MarbleFrames
         /// The left edge of each frame, and the end of the last.
         let edges: [Double]
 
         init(_ episode: MarbleDiagram.Episode) {
-            let room = MarblesSVG.width - MarblesSVG.labels - 20
+            let available = MarblesSVG.width - MarblesSVG.labels - 20
             frames = MarbleFrames.fitting(episode, most: 78) { frames in
                 // In columns of ten pixels.
                 Layout.widths(frames, episode).reduce(0) { $0 + Int($1 / 10) }
             }
             let widths = Layout.widths(frames, episode)
-            // What is left is given to all.
-            let extra = max(0, room - widths.reduce(0, +)) / Double(max(1, widths.count))
+            // The remaining width is divided among all frames.
+            let extra = max(0, available - widths.reduce(0, +)) / Double(max(1, widths.count))
             var next = MarblesSVG.labels
             edges =
                 widths.map { width in
@@ -88,7 +88,7 @@ struct MarblesSVG {
                 } + [next]
         }
 
-        /// How many pixels each frame needs at least: marbles of one frame lie side by side.
+        /// The least width of each frame, in pixels: the marbles of a frame are side by side.
         private static func widths(_ frames: MarbleFrames, _ episode: MarbleDiagram.Episode) -> [Double] {
             (0..<frames.count).map { frame in
                 frames.lanes.map { lane in
@@ -119,7 +119,7 @@ struct MarblesSVG {
             }
         }
         let gathered = frames.lanes.firstIndex { $0.kind == .gathered } ?? 0
-        // Each run begins below what was gathered for it.
+        // Each run begins below its box.
         var beginnings: [Int: Double] = [:]
         for (frame, events) in frames.lanes[gathered].events.enumerated() {
             var left = layout.edges[frame] + 1
@@ -165,8 +165,8 @@ struct MarblesSVG {
     }
 
     private func draw(_ marble: MarbleDiagram.Marble, _ place: (x: Double, y: Double), _ svg: inout SVGWriter) {
-        // What came to nothing is empty.
-        let isForRun: Bool = if case .run = marble.fate { true } else { false }
+        // A signal without a run is an empty circle.
+        let isForRun: Bool = if case .run = marble.outcome { true } else { false }
         svg.paper(place.x - 9, place.y - 9, 18, 18, radius: 9)
         let hint = [times.timeOfDay(marble.at), marble.detail].compactMap { $0 }.joined(separator: ": ")
         svg.circle(place.x, place.y, radius: 9, isForRun ? .busy : .plain, isPale: true, hint: hint)
@@ -201,10 +201,10 @@ struct MarblesSVG {
             case .failed?: "failed"
             case .superseded?: "superseded"
             case .cancelled?: "cancelled"
-            case .unknown?, nil: run.ended == nil ? "under way" : ""
+            case .unknown?, nil: run.ended == nil ? "in progress" : ""
             }
         let width = SVGWriter.width(of: words, size: 11)
-        // Within, or to the right, or to the left where there is no room.
+        // In the bar if it fits; else to its right, or to its left at the edge of the picture.
         if width + 12 < to - from {
             svg.words(words, (from + to) / 2, y + 4, .ink, .middle, size: 11)
         } else if to + 6 + width > Self.width - 12 {

@@ -1,17 +1,17 @@
 import FreshetControl
 
-/// What happened between two instants, as lanes: the sources of signals, and the pipelines with their runs and waits.
+/// The events between two instants, as lanes: the signals, and the pipelines with their runs and waits.
 struct Timeline: Hashable, Sendable {
     struct Firing: Hashable, Sendable {
         var at: Int64
-        /// Why, for people.
+        /// The cause.
         var detail: String?
     }
 
-    /// What a pipeline did for some time.
+    /// A run, a wait or a hold of a pipeline.
     struct Part: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
-            /// Nil: it is under way.
+            /// The outcome is nil while the run is in progress.
             case run(RunOutcome?)
             case waiting(WaitingReason)
             case held
@@ -20,7 +20,7 @@ struct Timeline: Hashable, Sendable {
         var from: Int64
         var to: Int64
         var kind: Kind
-        /// Of a run: its number, its causes, and why it failed.
+        /// For a run: its number, its causes and its failure.
         var run: RunStatus?
     }
 
@@ -33,7 +33,7 @@ struct Timeline: Hashable, Sendable {
         var name: String
         var parts: [Part]
 
-        /// How many runs there are among the parts.
+        /// The number of runs.
         var runs: Int { parts.count { if case .run = $0.kind { true } else { false } } }
     }
 
@@ -41,27 +41,27 @@ struct Timeline: Hashable, Sendable {
 
     var since: Int64
     var until: Int64
-    /// Those that fired, by name.
+    /// The sources that fired, by name.
     var sources: [Source] = []
-    /// Those that did something, by name; and those that were asked for.
+    /// The pipelines with events, and the selected pipelines, by name.
     var pipelines: [Pipeline] = []
-    /// How many others there are, which did nothing.
-    var restingPipelines = 0
+    /// The number of other pipelines, which have no events.
+    var idlePipelines = 0
     var offline: [TimeRange] = []
     var asleep: [TimeRange] = []
     var unseen: [TimeRange] = []
     var notes: [String] = []
 
     /// - Parameters:
-    ///   - history: of the pipelines that are shown, and of all signals.
-    ///   - descriptions: how these pipelines are wired.
-    ///   - isChosen: they were named: each has a lane, and of the signals only what they listen to.
+    ///   - history: the events of the shown pipelines, and of all signals.
+    ///   - descriptions: the shown pipelines.
+    ///   - isChosen: whether the pipelines were named: then each has a lane, and only their signals are shown.
     init(_ history: RecentHistory, _ descriptions: [PipelineDescription], isChosen: Bool) {
         since = history.since
         until = max(history.until, history.since + 1)
         unseen = history.unseen
         notes = history.notes
-        let heard = Set(descriptions.flatMap(\.signals))
+        let subscribed = Set(descriptions.flatMap(\.signals))
         var firings: [String: [Firing]] = [:]
         var lanes: [String: PipelineLane] = [:]
         var machine = MachineLane()
@@ -69,13 +69,13 @@ struct Timeline: Hashable, Sendable {
             switch event.kind {
             case .signal:
                 guard let name = event.source ?? event.signal, event.at >= since, event.at <= until else { break }
-                guard !isChosen || event.pipeline != nil || heard.contains(name) else { break }
+                guard !isChosen || event.pipeline != nil || subscribed.contains(name) else { break }
                 firings[name, default: []].append(Firing(at: event.at, detail: event.detail))
-            case .fact: machine.note(event)
+            case .fact: machine.apply(event)
             case .runStarted, .runEnded, .state:
                 guard let pipeline = event.pipeline else { break }
-                lanes[pipeline, default: PipelineLane()].note(event)
-            case .skipped: notes.append("Some events are missing: they came faster than they were read.")
+                lanes[pipeline, default: PipelineLane()].apply(event)
+            case .skipped: notes.append("Some events are missing: this client read too slowly.")
             case .reloaded, .unknown: break
             }
         }
@@ -83,7 +83,7 @@ struct Timeline: Hashable, Sendable {
         for name in Set(lanes.keys).union(descriptions.map(\.name)).sorted() {
             let parts = lanes[name]?.parts(from: since, to: until) ?? []
             if parts.isEmpty, !isChosen {
-                restingPipelines += 1
+                idlePipelines += 1
             } else {
                 pipelines.append(Pipeline(name: name, parts: parts))
             }
@@ -91,20 +91,20 @@ struct Timeline: Hashable, Sendable {
         (offline, asleep) = machine.stretches(from: since, to: until)
     }
 
-    /// One pipeline, event by event.
+    /// Builds the lane of a pipeline, event by event.
     private struct PipelineLane {
         private var parts: [Part] = []
         private var open: Part?
         private var runs: [Int64: RunStatus] = [:]
 
-        mutating func note(_ event: ControlEvent) {
+        mutating func apply(_ event: ControlEvent) {
             switch event.kind {
             case .runStarted:
                 close(at: event.at)
                 open = Part(from: event.run?.started ?? event.at, to: event.at, kind: .run(nil), run: event.run)
             case .runEnded:
                 guard let run = event.run else { return }
-                // What the end says of the beginning is more exact, and may be all that is known.
+                // The end event has the exact beginning, and may be the only event of the run.
                 if case .run? = open?.kind { open = nil } else { close(at: run.started) }
                 let end = run.durationUSec.map { run.started + $0 } ?? event.at
                 parts.append(
@@ -125,12 +125,12 @@ struct Timeline: Hashable, Sendable {
             guard var part = open else { return }
             open = nil
             part.to = max(part.from, instant)
-            // A run of which nobody said how it ended.
+            // A run without an end event.
             if case .run(nil) = part.kind { part.kind = .run(.unknown) }
             parts.append(part)
         }
 
-        /// What lies between two instants, cut to them.
+        /// The parts between two instants, cut to them.
         func parts(from since: Int64, to until: Int64) -> [Part] {
             var all = parts
             if var last = open {
@@ -147,15 +147,15 @@ struct Timeline: Hashable, Sendable {
         }
     }
 
-    /// The machine: when it was offline, and when it slept.
+    /// Builds the lane of the machine: offline times and sleeps.
     private struct MachineLane {
         private var offline: [TimeRange] = []
         private var asleep: [TimeRange] = []
         private var lostAt: Int64?
         private var sleepsSince: Int64?
 
-        mutating func note(_ event: ControlEvent) {
-            // The way to elsewhere; single targets are another matter.
+        mutating func apply(_ event: ControlEvent) {
+            // The network as a whole; facts of single targets do not count.
             guard event.source == nil, let fact = event.detail else { return }
             switch event.signal {
             case "network":
@@ -180,7 +180,7 @@ struct Timeline: Hashable, Sendable {
             }
         }
 
-        /// Microseconds of `awake, after 28800.4 s of sleep`.
+        /// Parses `awake, after 28800.4 s of sleep`, in microseconds.
         private static func sleep(_ fact: String) -> Int64? {
             let words = fact.split(separator: " ")
             guard let place = words.firstIndex(of: "after"), words.count > place + 2, words[place + 2] == "s",

@@ -45,14 +45,14 @@ struct TimelineSVG {
             drawFirings(source, &svg, y)
             y += Self.laneHeight
         }
-        if timeline.sources.isEmpty { nothing("none fired") }
+        if timeline.sources.isEmpty { nothing("no signal fired") }
         title("PIPELINES", "runs")
         for pipeline in timeline.pipelines {
             lane(pipeline.name, pipeline.runs)
             for part in pipeline.parts { draw(part, &svg, y) }
             y += Self.laneHeight
         }
-        if timeline.pipelines.isEmpty { nothing("none did anything") }
+        if timeline.pipelines.isEmpty { nothing("no events") }
         drawKey(&svg, bottom + 24)
         for (index, note) in notes.enumerated() {
             svg.words(SVGWriter.cut(note, to: Self.width - 24), 12, bottom + 46 + Double(index) * 17, .faint, size: 11)
@@ -62,8 +62,8 @@ struct TimelineSVG {
 
     private var remarks: [String] {
         timeline.notes
-            + (timeline.restingPipelines > 0
-                ? ["\(Count.text(timeline.restingPipelines, "pipeline")) did nothing in this time."] : [])
+            + (timeline.idlePipelines > 0
+                ? ["\(Count.text(timeline.idlePipelines, "pipeline")) without events in this time."] : [])
     }
 
     private func x(_ instant: Int64) -> Double {
@@ -73,7 +73,7 @@ struct TimelineSVG {
 
     private func drawBands(_ svg: inout SVGWriter, _ bottom: Double) {
         let bands: [([Timeline.TimeRange], SVGWriter.Role, String)] = [
-            (timeline.unseen, .unseen, "not known"), (timeline.asleep, .asleep, "asleep"),
+            (timeline.unseen, .unseen, "unknown"), (timeline.asleep, .asleep, "asleep"),
             (timeline.offline, .offline, "offline"),
         ]
         for (stretches, role, meaning) in bands {
@@ -94,7 +94,7 @@ struct TimelineSVG {
         }
     }
 
-    /// What comes closer than it can be told apart is one mark, with a number.
+    /// Firings that are too close to distinguish are one mark with a number.
     private func drawFirings(_ source: Timeline.Source, _ svg: inout SVGWriter, _ y: Double) {
         var rest = source.firings[...]
         while let first = rest.first {
@@ -125,7 +125,7 @@ struct TimelineSVG {
                 width: 3, dashes: "3 3")
             svg.box(
                 from, y + 8, max(2, to - from), 10, .offline, isPale: true,
-                hint: "waits for \(PipelineView.waiting(reason)), \(time)")
+                hint: "waiting for \(PipelineView.waiting(reason)), \(time)")
         case .held:
             svg.box(from, y + 8, max(2, to - from), 10, .unseen, hint: "held, \(time)")
         case .run(let outcome):
@@ -147,7 +147,7 @@ struct TimelineSVG {
         guard let run = part.run else { return time }
         let causes = PipelineView.causes(run.causes, times).map { ", because of \($0)" } ?? ""
         let failure = run.failure.map { ": \($0)" } ?? ""
-        return "run \(run.number) \(outcome?.rawValue ?? "under way"), \(time)\(causes)\(failure)"
+        return "run \(run.number) \(outcome?.rawValue ?? "in progress"), \(time)\(causes)\(failure)"
     }
 
     private func drawKey(_ svg: inout SVGWriter, _ y: Double) {
@@ -167,12 +167,14 @@ struct TimelineSVG {
         if kinds.contains(.run(.unchanged)) { entry("nothing new", .plain, height: 8) }
         if kinds.contains(.run(.failed)) { entry("failed", .bad) }
         if kinds.contains(where: { [.run(nil), .run(.superseded), .run(.cancelled), .run(.unknown)].contains($0) }) {
-            entry("cut short, or under way", .busy)
+            entry("cut short, or in progress", .busy)
         }
-        if kinds.contains(where: { if case .waiting = $0 { true } else { false } }) { entry("waits", .busy, height: 3) }
+        if kinds.contains(where: { if case .waiting = $0 { true } else { false } }) {
+            entry("waiting", .busy, height: 3)
+        }
         if kinds.contains(.held) { entry("held", .unseen) }
         if !timeline.offline.isEmpty { entry("offline", .offline) }
         if !timeline.asleep.isEmpty { entry("asleep", .asleep) }
-        if !timeline.unseen.isEmpty { entry("not known", .unseen) }
+        if !timeline.unseen.isEmpty { entry("unknown", .unseen) }
     }
 }

@@ -1,7 +1,7 @@
 import FreshetControl
 import FreshetRender
 
-/// A timeline on a terminal: a column is some time, a line is a source of signals or a pipeline.
+/// A timeline on a terminal: a column is a span of time, a line is a signal or a pipeline.
 struct TimelineText {
     let timeline: Timeline
     let times: Times
@@ -10,9 +10,9 @@ struct TimelineText {
 
     private static let countColumns = 6
 
-    /// What one character says; the later ones win where a column has several.
+    /// The meaning of a character. If a column has several, the last one in this order is shown.
     private enum Symbol: Int, Comparable, CaseIterable {
-        case quiet, offline, asleep, unseen, waiting, held, underWay, unchanged, cutShort, changed, failed
+        case idle, offline, asleep, unseen, waiting, held, inProgress, unchanged, cutShort, changed, failed
         static func < (one: Symbol, other: Symbol) -> Bool { one.rawValue < other.rawValue }
     }
 
@@ -20,7 +20,7 @@ struct TimelineText {
         let glyphs = Glyphs(palette.charset)
         let names = timeline.sources.map(\.name) + timeline.pipelines.map(\.name)
         let widest = names.map { DisplayText.width(of: glyphs.text($0)) }.max() ?? 0
-        // A date has to stand there too.
+        // The labels are wide enough for a date.
         let label = max(10, min(widest, columns / 3))
         let start = label + 1
         let width = max(10, columns - start - Self.countColumns)
@@ -62,7 +62,7 @@ struct TimelineText {
             row += 1
         }
         if timeline.sources.isEmpty {
-            canvas.put("none fired", row: row, column: 0, .faint)
+            canvas.put("no signal fired", row: row, column: 0, .faint)
             row += 1
         }
         title("PIPELINES", "RUNS")
@@ -85,15 +85,15 @@ struct TimelineText {
             row += 1
         }
         if timeline.pipelines.isEmpty {
-            canvas.put("none did anything", row: row, column: 0, .faint)
+            canvas.put("no events", row: row, column: 0, .faint)
             row += 1
         }
         var lines = canvas.lines(palette)
         guard legend else { return lines }
         lines.append("")
         lines += key(seen, mostFirings, glyphs, columns: columns)
-        if timeline.restingPipelines > 0 {
-            lines.append("\(Count.text(timeline.restingPipelines, "pipeline")) did nothing in this time.")
+        if timeline.idlePipelines > 0 {
+            lines.append("\(Count.text(timeline.idlePipelines, "pipeline")) without events in this time.")
         }
         lines += timeline.notes.flatMap { WrappedText.lines(glyphs.text($0), columns: columns) }
         return lines
@@ -105,7 +105,7 @@ struct TimelineText {
     }
 
     private func background(_ width: Int) -> [Symbol] {
-        var signs = [Symbol](repeating: .quiet, count: width)
+        var signs = [Symbol](repeating: .idle, count: width)
         for (stretches, sign) in [
             (timeline.offline, Symbol.offline), (timeline.asleep, .asleep), (timeline.unseen, .unseen),
         ] {
@@ -131,7 +131,7 @@ struct TimelineText {
             canvas.put(tick.label, row: 0, column: place + 1, .faint)
             free = place + tick.label.count + 2
         }
-        // The day at the beginning: the next one has a tick of its own.
+        // The day at the beginning; the next day has a tick.
         let date = times.absolute(timeline.since).split(separator: " ").dropFirst().first.map(String.init) ?? ""
         canvas.put(String(date.prefix(start - 1)), row: 0, column: 0, .faint)
     }
@@ -140,7 +140,7 @@ struct TimelineText {
         switch part.kind {
         case .waiting: .waiting
         case .held: .held
-        case .run(nil): .underWay
+        case .run(nil): .inProgress
         case .run(.changed?): .changed
         case .run(.unchanged?): .unchanged
         case .run(.failed?): .failed
@@ -150,13 +150,13 @@ struct TimelineText {
 
     private func shown(_ sign: Symbol, _ glyphs: Glyphs) -> (Character, Palette.Style) {
         switch sign {
-        case .quiet: (glyphs.quiet, .faint)
+        case .idle: (glyphs.idle, .faint)
         case .offline: (glyphs.offline, .bad)
         case .asleep: (glyphs.asleep, .faint)
         case .unseen: (glyphs.unseen, .plain)
         case .waiting: (glyphs.waiting, .busy)
         case .held: (glyphs.held, .plain)
-        case .underWay: (glyphs.underWay, .busy)
+        case .inProgress: (glyphs.inProgress, .busy)
         case .unchanged: (glyphs.unchanged, .plain)
         case .cutShort: ("!", .busy)
         case .changed: (glyphs.changed, .good)
@@ -167,19 +167,19 @@ struct TimelineText {
     private func key(_ seen: Set<Symbol>, _ mostFirings: Int, _ glyphs: Glyphs, columns: Int) -> [String] {
         var parts: [(sign: String, style: Palette.Style, meaning: String)] = []
         if mostFirings > 0 { parts.append((String(glyphs.fired), .busy, "fired")) }
-        if mostFirings > 1 { parts.append(("2-9", .busy, "so often")) }
-        if mostFirings > 9 { parts.append(("+", .busy, "more often")) }
+        if mostFirings > 1 { parts.append(("2-9", .busy, "times")) }
+        if mostFirings > 9 { parts.append(("+", .busy, "10 or more")) }
         for sign in Symbol.allCases.reversed() where seen.contains(sign) {
             let (character, style) = shown(sign, glyphs)
             let meaning: String? =
                 switch sign {
-                case .quiet: nil
+                case .idle: nil
                 case .offline: "offline"
                 case .asleep: "asleep"
                 case .unseen: nil
-                case .waiting: "waits"
+                case .waiting: "waiting"
                 case .held: "held"
-                case .underWay: "under way"
+                case .inProgress: "in progress"
                 case .unchanged: "nothing new"
                 case .cutShort: "cut short"
                 case .changed: "new copy"
@@ -187,8 +187,8 @@ struct TimelineText {
                 }
             if let meaning { parts.append((String(character), style, meaning)) }
         }
-        if seen.contains(.unseen) { parts.append(("blank", .plain, "not known")) }
-        // As many in a line as fit.
+        if seen.contains(.unseen) { parts.append(("blank", .plain, "unknown")) }
+        // As many entries in a line as fit.
         var lines: [String] = []
         var line = ""
         var used = 0

@@ -1,21 +1,21 @@
 import FreshetEventLoop
 import Glibc
 
-/// A terminal that is drawn on as a whole: without echo, key by key, on a screen of its own, so that what it showed before
-/// is there again afterwards.
+/// A terminal in full-screen mode: without echo, key by key, on the alternate screen, so that the previous content is
+/// back afterwards.
 ///
-/// What would end or stop the program is heard as an event, so that the terminal is left first. Nothing can be done for a
-/// SIGKILL: `reset` makes such a terminal usable again.
+/// A signal that would end or stop the program is an event, so that the terminal is restored first. After SIGKILL,
+/// `reset` restores the terminal.
 final class FullScreen {
     enum Event: Hashable {
         case keys([TopKey])
-        /// It has another size, or may show something else.
+        /// The size has changed, or another program may have drawn.
         case changed
-        /// These descriptors beside it are readable.
+        /// These other descriptors are readable.
         case others([Int32])
-        /// Nothing happened in time.
+        /// There was no event in time.
         case timeout
-        /// This signal wants the program to end.
+        /// This signal ends the program.
         case ended(Int32)
         /// The terminal is gone.
         case gone
@@ -25,10 +25,10 @@ final class FullScreen {
     private let before: termios
     private var reader = TopKeyReader()
     private var isEntered = false
-    /// How long the rest of a key's sequence may take, over a slow line.
+    /// The longest time for the rest of a key's sequence, on a slow line.
     private static let sequenceMilliseconds: Int32 = 60
 
-    /// Nil: standard input or standard output is no terminal.
+    /// Nil if standard input or standard output is not a terminal.
     init?() {
         var attributes = termios()
         guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &attributes) == 0,
@@ -49,40 +49,40 @@ final class FullScreen {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Takes the terminal.
+    /// Enters full-screen mode.
     func enter() {
         var raw = before
-        // Keys one by one and unseen; Ctrl-C and Ctrl-Z still mean what they mean.
+        // Keys one by one, without echo; Ctrl-C and Ctrl-Z keep their meaning.
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
-        // Ctrl-S and Ctrl-Q are no use to a screen that is drawn anew.
+        // No flow control by Ctrl-S and Ctrl-Q.
         raw.c_iflag &= ~tcflag_t(IXON | ICRNL)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)
-        // Its own screen, which is entered once: the cursor's place is remembered with it. No cursor, no breaking of lines.
+        // The alternate screen, entered once because that saves the cursor; then no cursor and no line wrap.
         if !isEntered { _ = write("\u{1B}[?1049h") }
         isEntered = true
         _ = write("\u{1B}[?25l\u{1B}[?7l")
         clear()
     }
 
-    /// Empties the screen: what is drawn next is all that is there.
+    /// Clears the screen.
     func clear() { _ = write("\u{1B}[0m\u{1B}[H\u{1B}[2J") }
 
-    /// Leaves the terminal as it was.
+    /// Restores the terminal.
     func leave() {
         guard isEntered else { return }
         isEntered = false
-        // Where there is no second screen, what follows is to stand below.
+        // On a terminal without an alternate screen, further output must begin below.
         _ = write("\u{1B}[0m\u{1B}[\(size.rows);1H\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
         var attributes = before
         tcsetattr(STDIN_FILENO, TCSADRAIN, &attributes)
     }
 
-    /// Draws all lines, from the top; false: the terminal is gone.
+    /// Draws all lines, from the top; false if the terminal is gone.
     func draw(_ lines: [String]) -> Bool {
-        // In one go, so that nobody sees half of it.
+        // One write, so that no half-drawn screen is visible.
         var text = "\u{1B}[H"
         for (index, line) in lines.enumerated() {
-            // What was there is erased before and not behind: after a line of full width the cursor still is on its last
+            // Erase before the text, not after it: after a line of full width, the cursor is still on its last
             // character.
             let erase = index == lines.count - 1 ? "\u{1B}[J" : "\u{1B}[K"
             text += (index > 0 ? "\r\n" : "") + "\(erase)\(line)\u{1B}[0m"
@@ -90,21 +90,21 @@ final class FullScreen {
         return write(text)
     }
 
-    /// Does what a signal wants: ends the program, if that is what it does.
+    /// Delivers a signal to this process, with its default action.
     func deliver(_ signal: Int32) { signals.deliver(signal) }
 
-    /// Waits for a key, a signal, or something beside.
+    /// Waits for a key, a signal, or another descriptor.
     ///
-    /// - Parameter others: descriptors beside it.
+    /// - Parameter others: the other descriptors.
     func next(beside others: [Int32], milliseconds: Int32) -> Event {
         var entries = ([signals.rawValue, STDIN_FILENO] + others).map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        let patience = reader.isIncomplete ? min(milliseconds, Self.sequenceMilliseconds) : milliseconds
-        let count = poll(&entries, nfds_t(entries.count), max(0, patience))
+        let timeout = reader.isIncomplete ? min(milliseconds, Self.sequenceMilliseconds) : milliseconds
+        let count = poll(&entries, nfds_t(entries.count), max(0, timeout))
         guard count != 0 else { return reader.isIncomplete ? .keys(reader.flush()) : .timeout }
         guard count > 0 else { return .timeout }
-        if entries[0].revents != 0, let signal = signals.take() { return heard(signal) }
+        if entries[0].revents != 0, let signal = signals.take() { return event(of: signal) }
         if entries[1].revents != 0 { return readKeys() }
         return .others(entries.dropFirst(2).filter { $0.revents != 0 }.map(\.fd))
     }
@@ -116,11 +116,11 @@ final class FullScreen {
         return count < 0 && (errno == EINTR || errno == EAGAIN) ? .timeout : .gone
     }
 
-    private func heard(_ signal: Int32) -> Event {
+    private func event(of signal: Int32) -> Event {
         switch signal {
         case SIGWINCH: return .changed
         case SIGCONT:
-            // Somebody else may have had the terminal meanwhile.
+            // Another program may have used the terminal.
             if isEntered { enter() }
             return .changed
         case SIGTSTP:

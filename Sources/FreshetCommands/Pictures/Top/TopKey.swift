@@ -5,11 +5,12 @@ enum TopKey: Hashable, Sendable {
     case enter, escape, backspace, redraw
 }
 
-/// What a terminal sends, as keys: letters in UTF-8, and sequences for the others (ECMA-48, and what xterm made of it).
+/// Parses the input of a terminal: letters in UTF-8, and sequences for other keys (ECMA-48, and those of xterm).
 struct TopKeyReader: Sendable {
     private var bytes: [UInt8] = []
 
-    /// A sequence has begun that may go on: whoever reads waits a moment for the rest, and then calls ``flush()``.
+    /// Whether a sequence has begun and may continue: the caller waits a moment for the rest, and then calls
+    /// ``flush()``.
     var isIncomplete: Bool { !bytes.isEmpty }
 
     mutating func read(_ new: some Sequence<UInt8>) -> [TopKey] {
@@ -22,13 +23,13 @@ struct TopKeyReader: Sendable {
         return keys
     }
 
-    /// Nothing more came: what looked like the beginning of a sequence was a key itself.
+    /// Ends an incomplete sequence: its beginning was a key itself.
     mutating func flush() -> [TopKey] {
         defer { bytes = [] }
         return bytes.first == 0x1B ? [.escape] : []
     }
 
-    /// The first key and how many bytes it takes; nil: there is none yet.
+    /// The first key and its number of bytes; nil if it is incomplete.
     private func next() -> (TopKey?, Int)? {
         guard let first = bytes.first else { return nil }
         switch first {
@@ -54,7 +55,7 @@ struct TopKeyReader: Sendable {
     private func sequence() -> (TopKey?, Int)? {
         guard bytes.count > 1 else { return nil }
         guard bytes[1] == 0x5B || bytes[1] == 0x4F else { return (.escape, 1) }
-        // Parameters, then one byte that ends it. A sequence is short; what is longer is none.
+        // Parameters, then a final byte. Longer input is not a sequence.
         guard let end = bytes.dropFirst(2).prefix(14).firstIndex(where: { (0x40...0x7E).contains($0) }) else {
             return bytes.count < 16 ? nil : (nil, bytes.count)
         }

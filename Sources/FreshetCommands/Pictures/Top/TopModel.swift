@@ -1,9 +1,9 @@
 import FreshetControl
 
-/// What `top` shows and how: pipelines in an order, some of them filtered out, one of them chosen. Keys, answers of the
-/// daemon and events go in; what is to be done comes out.
+/// The state machine of `top`: the sorted and filtered pipelines, and the selected one. Keys, answers of the daemon and
+/// events go in; actions come out.
 struct TopModel: Sendable {
-    /// By what the rows are sorted.
+    /// The column by which the rows are sorted.
     enum Order: String, CaseIterable, Hashable, Sendable {
         case name, state, checked, next, size
     }
@@ -12,95 +12,97 @@ struct TopModel: Sendable {
         case none, quit
         /// Run this pipeline.
         case refresh(String)
-        /// Draw everything anew, whatever the terminal shows.
+        /// Redraw the whole screen.
         case redraw
     }
 
     enum Page: Hashable, Sendable {
         case list, help
-        /// All about the chosen one.
+        /// The details of the selected pipeline.
         case details
     }
 
     private(set) var order = Order.name
     private(set) var isReversed = false
     private(set) var filter = ""
-    /// The filter is being typed.
+    /// Whether the user types the filter.
     private(set) var isTyping = false
     private(set) var page = Page.list
-    /// The name of the chosen pipeline.
+    /// The name of the selected pipeline.
     private(set) var chosen: String?
-    /// The first row that is shown.
+    /// The index of the first visible row.
     private(set) var offset = 0
     var daemon: DaemonStatus?
     /// The last signal that fired.
     private(set) var signal: ControlEvent?
-    /// What the last command came to.
+    /// The result of the last command.
     var message: String?
-    /// The daemon is gone; why, and what helps. What is known of it is shown still, as what it is: old.
-    private(set) var trouble: String?
-    /// The daemon is there all the same, and refuses.
-    private(set) var isThere = false
-    /// When it was asked what it has not answered yet, if that is so long ago that it seems to hang.
+    /// The error message while the daemon cannot be used. The last status stays visible, marked as old.
+    private(set) var failure: String?
+    /// Whether the daemon answers, but refuses the request.
+    private(set) var isRefusing = false
+    /// The time of a request without an answer, if that is so long ago that the daemon may hang.
     private(set) var silentSince: Int64?
-    /// When it answered last.
+    /// The time of the last answer.
     private(set) var answeredAt: Int64?
 
-    /// What is shown is what was, and may not be so any more.
-    var isOld: Bool { trouble != nil || silentSince != nil }
-    /// How many rows fit.
-    var room = 20 { didSet { settle() } }
+    /// Whether the visible status is old.
+    var isOld: Bool { failure != nil || silentSince != nil }
+    /// The number of rows that fit on the screen.
+    var visibleRows = 20 { didSet { updateSelection() } }
     private var pipelines: [String: PipelineStatus] = [:]
-    /// Names in the order that is shown, of those that the filter lets through.
+    /// The names of the pipelines that pass the filter, in order.
     private(set) var rows: [String] = []
 
-    /// How many there are, shown or not.
+    /// The number of all pipelines.
     var count: Int { pipelines.count }
 
-    /// Those that are on the screen.
-    var visible: [PipelineStatus] { rows.dropFirst(offset).prefix(room).compactMap { pipelines[$0] } }
+    /// The pipelines on the screen.
+    var visible: [PipelineStatus] { rows.dropFirst(offset).prefix(visibleRows).compactMap { pipelines[$0] } }
 
     var chosenPipeline: PipelineStatus? { chosen.flatMap { pipelines[$0] } }
 
-    // MARK: What the daemon says
+    // MARK: Answers of the daemon
 
-    /// Takes all pipelines that there are.
+    /// Replaces all pipelines.
     mutating func replace(with all: [PipelineStatus]) {
         pipelines = Dictionary(all.map { ($0.name, $0) }) { _, last in last }
         arrange()
     }
 
-    /// Takes some, which may be new.
+    /// Adds or updates pipelines.
     mutating func merge(_ some: [PipelineStatus]) {
         for pipeline in some { pipelines[pipeline.name] = pipeline }
         arrange()
     }
 
-    /// The daemon is gone, or is there and refuses.
-    mutating func lose(_ trouble: String, isThere: Bool = false) {
-        (self.trouble, self.isThere) = (trouble, isThere)
+    /// Handles a daemon that is gone, or that refuses a request.
+    mutating func disconnect(_ failure: String, isRefusing: Bool = false) {
+        (self.failure, self.isRefusing) = (failure, isRefusing)
         silentSince = nil
     }
 
-    /// The daemon has answered.
+    /// Handles an answer of the daemon.
     mutating func answered(_ daemon: DaemonStatus, at now: Int64) {
-        // Another one: what the one before it heard was its own.
+        // Another daemon: the last signal belongs to the previous one.
         if self.daemon?.since != daemon.since || self.daemon?.pid != daemon.pid { signal = nil }
         self.daemon = daemon
         answeredAt = now
-        (trouble, silentSince) = (nil, nil)
+        (failure, silentSince) = (nil, nil)
     }
 
-    /// How long an answer may take before that is told, in microseconds: a busy daemon and a machine that swaps are slow.
-    static let silence: Int64 = 3_000_000
+    /// The longest time for an answer, in microseconds; after that the daemon is shown as silent. A busy daemon or a
+    /// machine that swaps can be slow.
+    static let silenceLimit: Int64 = 3_000_000
 
-    /// The daemon was asked and has not answered.
-    mutating func waits(since asked: Int64, now: Int64) {
-        silentSince = now - asked >= Self.silence ? asked : nil
+    /// Updates ``silentSince`` while a request has no answer.
+    mutating func updateSilence(since sent: Int64, now: Int64) {
+        silentSince = now - sent >= Self.silenceLimit ? sent : nil
     }
 
-    /// Takes what has happened, as far as that says all; whether the daemon has to be asked for more of the pipeline.
-    mutating func note(_ event: ControlEvent) -> Bool {
+    /// Applies an event. Returns whether the status of the pipeline has to be requested, because the event has only a
+    /// part.
+    mutating func apply(_ event: ControlEvent) -> Bool {
         switch event.kind {
         case .signal:
             signal = event
@@ -121,10 +123,10 @@ struct TopModel: Sendable {
         }
     }
 
-    /// After events were noted: the order may depend on them.
+    /// Sorts again after events, if the order depends on them.
     mutating func arrangeAfterEvents() { if order != .name { arrange() } }
 
-    /// What a row is sorted by: small, since there may be ten thousand of them.
+    /// The sort key of a row; small, because there may be ten thousand rows.
     private struct Place: Comparable {
         var rank: Int64
         var name: String
@@ -141,14 +143,14 @@ struct TopModel: Sendable {
         places.sort()
         rows = places.map(\.name)
         if isReversed { rows.reverse() }
-        settle()
+        updateSelection()
     }
 
     private static func rank(_ pipeline: PipelineStatus, _ order: Order) -> Int64 {
         switch order {
         case .name: 0
         case .state: Int64(urgency(pipeline))
-        // The oldest first: they are what one looks for.
+        // The oldest check first.
         case .checked: pipeline.lastCheck ?? .min
         case .next: pipeline.nextRun?.at ?? .max
         // The largest first.
@@ -156,7 +158,7 @@ struct TopModel: Sendable {
         }
     }
 
-    /// What somebody has to look at comes first.
+    /// Pipelines with problems come first.
     private static func urgency(_ pipeline: PipelineStatus) -> Int {
         switch pipeline.state {
         case .failed: 0
@@ -204,8 +206,8 @@ struct TopModel: Sendable {
             arrange()
         case .up, .character("k"): move(by: -1)
         case .down, .character("j"): move(by: 1)
-        case .pageUp: move(by: -room)
-        case .pageDown: move(by: room)
+        case .pageUp: move(by: -visibleRows)
+        case .pageDown: move(by: visibleRows)
         case .home, .character("g"): move(by: -rows.count)
         case .end, .character("G"): move(by: rows.count)
         case .redraw: return .redraw
@@ -223,7 +225,7 @@ struct TopModel: Sendable {
             isTyping = false
             filter = ""
         case .backspace: if filter.isEmpty { isTyping = false } else { filter.removeLast() }
-        // Longer than a name can be helps nobody.
+        // Not longer than a name can be.
         case .character(let character) where filter.count < 64: filter.append(character)
         case .redraw: return .redraw
         default: break
@@ -236,11 +238,11 @@ struct TopModel: Sendable {
         guard !self.rows.isEmpty else { return }
         let place = chosen.flatMap { self.rows.firstIndex(of: $0) } ?? 0
         chosen = self.rows[max(0, min(self.rows.count - 1, place + rows))]
-        settle()
+        updateSelection()
     }
 
-    /// The chosen one is there, and on the screen.
-    private mutating func settle() {
+    /// Selects an existing row, and scrolls so that it is visible.
+    private mutating func updateSelection() {
         guard !rows.isEmpty else {
             (chosen, offset) = (nil, 0)
             return
@@ -253,7 +255,7 @@ struct TopModel: Sendable {
             chosen = rows[place]
         }
         if place < offset { offset = place }
-        if place >= offset + room { offset = place - room + 1 }
-        offset = max(0, min(offset, rows.count - room))
+        if place >= offset + visibleRows { offset = place - visibleRows + 1 }
+        offset = max(0, min(offset, rows.count - visibleRows))
     }
 }

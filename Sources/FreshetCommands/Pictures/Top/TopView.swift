@@ -7,10 +7,10 @@ struct TopView {
     let times: Times
     let palette: Palette
 
-    /// Lines that are not rows of the list: the head, the titles and the last line.
+    /// The number of lines that are not rows of the list: the head, the titles and the last line.
     static let otherLines = 6
 
-    /// - Parameter widths: of the columns so far: they only grow, so that nothing jumps while one looks.
+    /// - Parameter widths: the widths of the columns so far; they only grow, so that columns do not jump.
     func lines(columns: Int, rows: Int, widths: inout [Int]) -> [String] {
         let glyphs = Glyphs(palette.charset)
         let body: [String]
@@ -49,17 +49,17 @@ struct TopView {
             line(
                 "Pipelines: \(counts.total)" + (states.isEmpty ? "" : ": " + states.joined(separator: ", ")), .plain,
                 columns, glyphs, counts.failed > 0 ? .bad : .plain),
-            line("   Signal: \(signal ?? "none since this began")", .plain, columns, glyphs),
+            line("   Signal: \(signal ?? "none since top started")", .plain, columns, glyphs),
         ]
     }
 
-    /// Of a daemon that is gone, or hangs: what is shown below is what was.
+    /// The head while the status is old: the daemon is gone, or hangs.
     private func headOfOld(_ time: String, _ columns: Int, _ glyphs: Glyphs) -> [String] {
         var what = "freshetd does not answer"
         if let since = model.silentSince { what += ", for \(TimeText.duration(max(0, times.now - since)))" }
-        if model.trouble != nil, model.isThere { what = "freshetd refuses" }
-        let old = model.answeredAt.map { "Below is how it was at \(times.timeOfDay($0).prefix(8))." } ?? ""
-        var lines = WrappedText.lines(glyphs.text(model.trouble ?? ""), columns: columns)
+        if model.failure != nil, model.isRefusing { what = "freshetd refuses the request" }
+        let old = model.answeredAt.map { "The status below is from \(times.timeOfDay($0).prefix(8))." } ?? ""
+        var lines = WrappedText.lines(glyphs.text(model.failure ?? ""), columns: columns)
         if lines.count > 2 { lines = [lines[0], lines[1...].joined(separator: " ")] }
         lines = [""] + lines + [old, "", ""]
         return [line(what, right: time, .bad, columns, glyphs)]
@@ -70,8 +70,8 @@ struct TopView {
         _ text: String, right: String = "", _ style: Palette.Style, _ columns: Int, _ glyphs: Glyphs,
         _ whole: Palette.Style = .plain
     ) -> String {
-        let room = columns - (right.isEmpty ? 0 : right.count + 1)
-        let shown = glyphs.text(text, columns: max(0, room))
+        let width = columns - (right.isEmpty ? 0 : right.count + 1)
+        let shown = glyphs.text(text, columns: max(0, width))
         let padding = String(repeating: " ", count: max(1, columns - DisplayText.width(of: shown) - right.count))
         return palette.paint(shown, whole == .plain ? style : whole) + (right.isEmpty ? "" : padding + right)
     }
@@ -92,7 +92,7 @@ struct TopView {
                 .max() ?? 0
             return max(now, column < widths.count ? widths[column] : 0)
         }
-        // The last column is as wide as what is left.
+        // The last column gets the remaining width.
         for column in titles.indices.dropLast() { titles[column].least = widths[column] }
         let table = Table(columns: titles, rows: cells)
         let plain = table.lines(
@@ -104,12 +104,12 @@ struct TopView {
         for (index, pipeline) in visible.enumerated() where pipeline.name == model.chosen && index + 1 < lines.count {
             let text = DisplayText.truncated(plain[index + 1], to: columns)
             let padding = String(repeating: " ", count: max(0, columns - DisplayText.width(of: text)))
-            // Reversed, which is no colour.
+            // Reverse video, also without colours.
             lines[index + 1] = "\u{1B}[7m\(text)\(padding)\u{1B}[0m"
         }
         if visible.isEmpty {
             let none = model.isOld ? "" : "no pipelines"
-            lines.append(model.filter.isEmpty ? none : glyphs.text("none has '\(model.filter)' in its name"))
+            lines.append(model.filter.isEmpty ? none : glyphs.text("no name contains '\(model.filter)'"))
         }
         return lines
     }
@@ -120,9 +120,9 @@ struct TopView {
         if pipeline.state == .loading, let fraction = ProgressView.fraction(pipeline) {
             state += " \(Int(max(0, min(1, fraction)) * 100)) %"
         }
-        if let freshness = pipeline.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
+        if let freshness = pipeline.freshness, freshness != .fresh { state += "; \(freshness.rawValue)" }
         let run = pipeline.lastRun.map { run in
-            let outcome = run.outcome?.rawValue ?? "under way"
+            let outcome = run.outcome?.rawValue ?? "in progress"
             let duration = run.durationUSec.map { " \(TimeText.duration($0))" } ?? ""
             let causes = pipeline.lastCauses.map(\.signal).joined(separator: ", ")
             return outcome + duration + (causes.isEmpty ? "" : ", \(causes)")
@@ -136,7 +136,7 @@ struct TopView {
         ]
     }
 
-    /// A distance in one unit: what changes each second is to stay narrow.
+    /// A distance in one unit, to keep the columns narrow.
     private static func short(_ instant: Int64, _ times: Times) -> String {
         let seconds = abs(instant - times.now) / 1_000_000
         switch seconds {
@@ -148,7 +148,7 @@ struct TopView {
     }
 
     private func details(_ columns: Int, _ glyphs: Glyphs) -> [String] {
-        guard let pipeline = model.chosenPipeline else { return ["", "it is gone"] }
+        guard let pipeline = model.chosenPipeline else { return ["", "this pipeline is gone"] }
         return [""]
             + PipelineView(
                 pipeline: pipeline, times: times, palette: Palette(isColourful: false, charset: palette.charset),
@@ -160,13 +160,13 @@ struct TopView {
     private static let help = [
         "",
         "  q        quit                          s   sort by the next column",
-        "  /        filter by name; Esc: all      S   the other way round",
-        "  r        refresh the chosen pipeline   Enter  all about it",
-        "  arrows, PgUp, PgDn, Home, End          choose",
-        "  Ctrl-L   draw anew                     Ctrl-Z  stop; 'fg' goes on",
+        "  /        filter by name; Esc: all      S   reverse the order",
+        "  r        refresh the pipeline          Enter  show its details",
+        "  arrows, PgUp, PgDn, Home, End          select a pipeline",
+        "  Ctrl-L   redraw                        Ctrl-Z  stop; 'fg' continues",
         "",
-        "  CHECKED is how long ago a check succeeded, NEXT when the next run is planned,",
-        "  LAST RUN what came of it, how long it took and what it was for.",
+        "  CHECKED: time since the last successful check; NEXT: time until the next run;",
+        "  LAST RUN: its outcome, its duration and its causes.",
     ]
 
     private func foot(_ columns: Int, _ glyphs: Glyphs) -> String {
@@ -178,7 +178,7 @@ struct TopView {
         let filter = model.filter.isEmpty ? "" : " with '\(model.filter)'"
         let shown = model.rows.isEmpty ? 0 : model.offset + 1
         let place =
-            "\(shown)-\(min(model.rows.count, model.offset + model.room)) of \(model.rows.count)\(filter)"
+            "\(shown)-\(min(model.rows.count, model.offset + model.visibleRows)) of \(model.rows.count)\(filter)"
             + " by \(model.order.rawValue)\(model.isReversed ? ", reversed" : "")"
         return palette.paint(
             glyphs.text("\(place)   q quit  s sort  / filter  r refresh  Enter details  ? help", columns: columns),

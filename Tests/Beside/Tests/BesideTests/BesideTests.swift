@@ -3,8 +3,8 @@ import FreshetSignals
 import FreshetTestKit
 import Testing
 
-/// Calls as people write them in a file that imports both modules. Each that names what only Freshet has is Freshet's:
-/// its type says so, and it subscribes when its iterator is made, which theirs do not.
+/// Calls in a file that imports both modules. A call with an API that only Freshet has must be Freshet's: the result's
+/// type shows it, and making an iterator subscribes, unlike in swift-async-algorithms.
 @Suite("Beside swift-async-algorithms")
 struct BesideTests {
     let source = SignalSource("s")
@@ -19,7 +19,7 @@ struct BesideTests {
         withExtendedLifetime(iterator) {}
     }
 
-    @Test("debounce with atMost is ours, with and without a clock")
+    @Test("debounce with atMost is Freshet's, with and without a clock")
     func debounce() {
         let signal = source.signal
         expectOurs(signal.debounce(for: .seconds(1), atMost: nil))
@@ -28,29 +28,29 @@ struct BesideTests {
         expectOurs(signal.debounce(for: .seconds(1), atMost: nil, leading: true, clock: ContinuousClock()))
     }
 
-    @Test("throttle for latest is ours, with and without a clock")
+    @Test("throttle with latest is Freshet's, with and without a clock")
     func throttle() {
         let signal = source.signal
         expectOurs(signal.throttle(for: .seconds(1), latest: true))
         expectOurs(signal.throttle(for: .seconds(1), latest: false, clock: clock))
     }
 
-    @Test("merge of an array of sequences is ours, and so is the merge of signals")
+    @Test("merge of an array of sequences is Freshet's, and so is the merge of signals")
     func merged() {
-        // Of signals alone it is one subscription.
+        // A merge of signals alone is one subscription.
         expectOurs(merge([source.signal, source.signal]))
         expectOurs(merge([Emitter(source.signal), Emitter(source.signal)]), subscriptions: 2)
         expectOurs(Signal.merge(source.signal, source.signal))
         expectOurs(Signal.merge([source.signal, .never]))
     }
 
-    @Test("combineLatest of what fails alike and is Sendable is ours")
+    @Test("combineLatest of Sendable sequences with one failure type is Freshet's")
     func combined() {
         expectOurs(combineLatest(source.signal, CurrentValue(1)))
         expectOurs(combineLatest(source.signal, source.signal, source.signal), subscriptions: 3)
     }
 
-    @Test("what only we have is ours")
+    @Test("operators that only Freshet has are Freshet's")
     func others() {
         let signal = source.signal
         let value = CurrentValue(1)
@@ -67,7 +67,7 @@ struct BesideTests {
         expectOurs(accumulateLatestMany([signal, signal]), subscriptions: 2)
     }
 
-    @Test("theirs can still be called")
+    @Test("operators of swift-async-algorithms can still be called")
     func theirs() {
         let numbers = [1, 2, 3].async
         #expect(String(reflecting: type(of: numbers)).hasPrefix("AsyncAlgorithms."))

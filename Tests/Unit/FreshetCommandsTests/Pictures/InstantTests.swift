@@ -7,7 +7,7 @@ import Testing
     private let now = Scenario.now
 
     @Test(
-        "times are written as systemd.time(7) has them; the zone is two hours east of UTC",
+        "times have the syntax of systemd.time(7); the zone is two hours east of UTC",
         arguments: [
             ("now", "Sat 2026-11-21 02:39:23"), ("-1h", "Sat 2026-11-21 01:39:23"),
             ("- 1h 30min", "Sat 2026-11-21 01:09:23"),
@@ -27,7 +27,7 @@ import Testing
         #expect(Scenario.times.absolute(resolved) == expected + " UTC", "\(text)")
     }
 
-    @Test("around a change of the clocks the offset is that of the instant which is meant")
+    @Test("near a change of the clocks, the offset is that of the result")
     func changeOfClocks() {
         // 01:00 UTC: from two hours to one.
         let change: Int64 = 1_793_494_800_000_000
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "what is no time is none",
+        "an invalid time is rejected",
         arguments: [
             "", "soon", "-", "-1 fortnight", "25:00", "12:60", "2026-13-01", "2026-02-29", "2026-11-20 09:30 CEST", "@",
             "@x", "1h",

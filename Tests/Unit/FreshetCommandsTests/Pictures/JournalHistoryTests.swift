@@ -14,7 +14,7 @@ import Testing
         JournalHistory(lines: lines.joined(), .init(since: 0, until: 1_000_000_000), names)
     }
 
-    @Test("the messages that are looked for are those of docs/journal.md")
+    @Test("the messages of the journal are those of docs/journal.md")
     func messages() throws {
         let root = #filePath.split(separator: "/").dropLast(5).map { "/" + $0 }.joined()
         let document = try EditedFile.content(of: root + "/docs/journal.md").map { String(decoding: $0, as: UTF8.self) }
@@ -40,7 +40,7 @@ import Testing
         #expect(run?.causes.map(\.signal) == ["network", "timer"] && run?.causes.map(\.count) == [2, 1])
     }
 
-    @Test("what was before the first of as many lines as were asked for is not known")
+    @Test("events before the first of the most lines are unknown")
     func cut() {
         let fields = ["PIPELINE": "a", "OUTCOME": "changed", "DURATION": "1 ms"]
         let lines = [
@@ -55,7 +55,7 @@ import Testing
         #expect(unseen(3) == [])
     }
 
-    @Test("a run that has two lines is one")
+    @Test("a run with two lines is one run")
     func twice() {
         let fields = ["PIPELINE": "a", "RUN": "7", "OUTCOME": "changed", "DURATION": "1 ms"]
         #expect(
@@ -63,15 +63,15 @@ import Testing
                 == 1)
     }
 
-    @Test("the network that went and came back is a band, and it fired")
+    @Test("a lost network is a band, and its return is a firing")
     func network() {
         let history = history([
             line(
                 .network, at: 10_000_000,
-                ["MESSAGE": "the network is gone", "PATH": "no carrier", "TARGET": "elsewhere"]),
+                ["MESSAGE": "the network is not reachable", "PATH": "no carrier", "TARGET": "elsewhere"]),
             line(
                 .network, at: 20_000_000,
-                ["MESSAGE": "the network is there", "PATH": "via 192.0.2.1", "TARGET": "elsewhere"]),
+                ["MESSAGE": "the network is reachable", "PATH": "via 192.0.2.1", "TARGET": "elsewhere"]),
         ])
         let timeline = Timeline(
             RecentHistory(events: history.events, since: 0, until: 30_000_000), [], isChosen: false)
@@ -79,7 +79,7 @@ import Testing
         #expect(timeline.sources.map(\.firings.count) == [1])
     }
 
-    @Test("at the level debug an occurrence has a line of its own, and is counted once")
+    @Test("at level debug, an occurrence with its own line is counted once")
     func debug() {
         let history = history([
             line(.woke, at: 10_000_000, ["SLEPT": "1min 0s", "DETAIL": "slept 60.0 s"]),
@@ -89,14 +89,14 @@ import Testing
         #expect(history.notes.isEmpty)
     }
 
-    @Test("at the level info the picture says what is not there")
+    @Test("at level info, a note lists the missing events")
     func info() {
         #expect(
-            history([line(.network, at: 1, ["MESSAGE": "the network is gone"])]).notes.first?.contains("level info")
-                == true)
+            history([line(.network, at: 1, ["MESSAGE": "the network is not reachable"])]).notes.first?
+                .contains("level info") == true)
     }
 
-    @Test("between the end of a daemon and the beginning of the next nobody looked")
+    @Test("the time between two daemons is unknown")
     func unseen() {
         let history = history([
             line(.stopped, at: 20_000_000), line(.ready, at: 30_000_000), line(.stopped, at: 50_000_000),
@@ -108,19 +108,19 @@ import Testing
     }
 
     @Test(
-        "of a journal that could not be read nothing is known: that is not calm",
+        "with an unreadable journal, the time is unknown, not idle",
         arguments: [
-            ("Hint: You are currently not seeing messages from other users and the system.\n", "You may not read"),
+            ("Hint: You are currently not seeing messages from other users and the system.\n", "Permission denied"),
             ("Failed to open files: Bad message\n", "The journal could not be read: Failed to open files: Bad message"),
         ])
-    func unread(talk: String, note: String) {
-        let history = JournalHistory(since: 10_000_000, unread: talk)
+    func unread(printError: String, note: String) {
+        let history = JournalHistory(since: 10_000_000, unread: printError)
         #expect(history.unseen(before: 50_000_000, until: nil) == [.init(from: 10_000_000, to: 50_000_000)])
         #expect(history.unseen(before: 10_000_000, until: nil) == [])
         #expect(history.notes.count == 1 && history.notes.first?.hasPrefix(note) == true)
     }
 
-    @Test("names choose, by patterns; and what is no line of ours is passed over")
+    @Test("names and patterns select pipelines, and other lines are ignored")
     func others() {
         let fields = ["RUN": "1", "OUTCOME": "failed"]
         let lines = [
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(
-        "durations of the journal",
+        "durations of the journal are parsed",
         arguments: [
             ("284 µs", 284), ("15 ms", 15_000), ("3.2 s", 3_200_000), ("14min 59s", 899_000_000),
             ("6h 29min", 23_340_000_000),
@@ -143,7 +143,9 @@ import Testing
         #expect(JournalLine.duration(text) == expected)
     }
 
-    @Test("what is no duration is none", arguments: ["soon", "3 lightyears", "-1 s", "1e9 s"])
+    @Test(
+        "an invalid duration is rejected by the parser of the journal",
+        arguments: ["soon", "3 lightyears", "-1 s", "1e9 s"])
     func noDurations(text: String) {
         #expect(JournalLine.duration(text) == nil)
     }

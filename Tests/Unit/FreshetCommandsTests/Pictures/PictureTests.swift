@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetCommands
 
-/// Pictures of the scenario, compared with what is recorded in `Golden`. `FRESHET_RECORD=1` records anew; look at the
+/// Pictures of the scenario, compared with the records in `Golden`. `FRESHET_RECORD=1` records again; look at the
 /// difference, and at the SVGs with an image viewer.
 @Suite struct PictureTests {
     private static let directory = #filePath.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/Golden"
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("pictures on a terminal are what is recorded, and as wide as it at most", arguments: readers.indices)
+    @Test("pictures on a terminal match the records, and fit its width", arguments: readers.indices)
     func texts(index: Int) throws {
         let (name, columns, palette) = Self.readers[index]
         let pictures = [
@@ -55,15 +55,15 @@ import Testing
         }
     }
 
-    @Test("what the signs of a graph mean is broken between two of them", arguments: [40, 60, 80])
+    @Test("the legend of a graph breaks only between entries", arguments: [40, 60, 80])
     func graphLegend(columns: Int) {
         let lines = GraphText(graph: Self.graph, palette: Palette(isColourful: false)).lines(columns: columns)
         let legend = lines.drop { !$0.isEmpty }.dropFirst()
-        #expect(legend.allSatisfy { $0.count <= columns } && (legend.last?.hasSuffix("what follows") ?? false))
+        #expect(legend.allSatisfy { $0.count <= columns } && (legend.last?.hasSuffix("files and hooks") ?? false))
         #expect(legend.joined(separator: "   ").split(separator: "   ").count == 3)
     }
 
-    @Test("a graph of a thousand pipelines, each with a file of its own and a pipeline before it, fits a terminal")
+    @Test("a graph of a thousand chained pipelines fits a terminal")
     func thousand() {
         let descriptions = (0..<1_000).map { number in
             Scenario.description(
@@ -92,7 +92,7 @@ import Testing
                 """)
     }
 
-    @Test("wires of pipelines share columns, and those that are there at once do not")
+    @Test("wires share a column unless they overlap")
     func columns() {
         // c and d read a, b reads nothing and is read by e.
         let graph = PipelineGraph(
@@ -111,7 +111,7 @@ import Testing
         #expect(crowded.late == [[], [], [], [1], [], []])
     }
 
-    @Test("documents are what is recorded")
+    @Test("documents match the records")
     func documents() throws {
         try Self.compare(GraphSVG(graph: Self.graph).text, "graph.svg")
         try Self.compare(GraphLanguages(graph: Self.graph).dot, "graph.dot")
@@ -120,17 +120,17 @@ import Testing
         try Self.compare(MarblesSVG(diagram: Self.diagram, times: Scenario.times).text, "marbles.svg")
     }
 
-    @Test("a screen of top is what is recorded", arguments: readers.indices)
+    @Test("a screen of top matches the record", arguments: readers.indices)
     func top(index: Int) throws {
         let (name, columns, palette) = Self.readers[index]
         var model = TopModel()
-        model.room = 10
+        model.visibleRows = 10
         model.replace(with: Scenario.statuses)
         model.daemon = DaemonStatus(
             version: "1.0", pid: 42, since: Scenario.now - 200 * Scenario.minute,
             network: "reachable via enp3s0 from 192.0.2.7", networkReachable: true,
             pipelines: PipelineCounts(Scenario.statuses.map(\.state)))
-        _ = model.note(
+        _ = model.apply(
             .signal(
                 "network", number: 4, detail: "reachable via 192.0.2.1 on enp3s0", at: Scenario.now - Scenario.minute))
         var widths: [Int] = []
@@ -138,14 +138,14 @@ import Testing
             .lines(columns: columns, rows: 16, widths: &widths)
         #expect(lines.count == 16)
         if !palette.isColourful {
-            // The chosen row is reversed, which takes no columns.
+            // The selected row is in reverse video, which takes no columns.
             let shown = lines.map { $0.replacing("\u{1B}[7m", with: "").replacing("\u{1B}[0m", with: "") }
             #expect(shown.allSatisfy { DisplayText.width(of: $0) <= columns }, "\(shown)")
         }
         try Self.compare(lines.map { $0 + "\n" }.joined(), "top.\(name).txt")
     }
 
-    @Test("lanes are marble diagrams, in which each event is in its frame")
+    @Test("lanes are valid marble diagrams, with each event in its frame")
     func notation() throws {
         for episode in Self.diagram.episodes {
             for most in [30, 60, 180] {
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("text of others does nothing to a terminal, and is text in a document")
+    @Test("foreign text is harmless on a terminal and escaped in a document")
     func harmless() {
         var description = Scenario.description("a\u{1B}[2J<&\"", ["network"])
         description.hooks = ["echo \"#&</title>`\\\u{7}"]

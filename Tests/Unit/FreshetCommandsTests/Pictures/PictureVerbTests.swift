@@ -25,24 +25,24 @@ import Testing
             let context = transcript.context(environment: ["FRESHET_SOCKET": path], columns: 80)
             status.value = Freshetctl.run(words, context)
         }
-        return (status.value, transcript.output, transcript.talk)
+        return (status.value, transcript.output, transcript.printError)
     }
 
     /// `@unchecked Sendable`: written by the thread of the command, and read after it has ended.
     private final class Status: @unchecked Sendable { var value = CommandStatus.success }
 
-    @Test("timeline draws what the daemon remembers, from when it is asked for")
+    @Test("timeline draws the events of the daemon from the requested time")
     func timeline() async throws {
-        let (status, text, talk) = try await output("timeline --since -70min --no-legend")
-        #expect(status == .success && talk.isEmpty)
+        let (status, text, printError) = try await output("timeline --since -70min --no-legend")
+        #expect(status == .success && printError.isEmpty)
         #expect(text.contains("network") && text.contains("catalogue"))
         let (_, late, _) = try await output("timeline --since 2~minutes~ago --no-legend")
-        #expect(late.contains("none fired") && !late.contains("catalogue"))
+        #expect(late.contains("no signal fired") && !late.contains("catalogue"))
         let (_, one, _) = try await output("timeline --since -70min homepage --no-legend")
         #expect(one.contains("homepage") && !one.contains("catalogue"))
     }
 
-    @Test("the JSON of timeline is the interface's own reply")
+    @Test("timeline --json prints the reply of the interface")
     func json() async throws {
         for line in ["timeline --since -70min --json", "timeline --since -70min --format json", "marbles flags --json"]
         {
@@ -52,16 +52,16 @@ import Testing
         }
     }
 
-    @Test("marbles tells why there were how many runs")
+    @Test("marbles explains the runs")
     func marbles() async throws {
         let (status, text, _) = try await output("marbles flags --since -30min")
-        #expect(status == .success && text.contains("flags: 17 signals made 4 runs"))
+        #expect(status == .success && text.contains("flags: 17 signals, 4 runs"))
         #expect(text.contains("{b-n}"))
         let (svgStatus, svg, _) = try await output("marbles flags --format svg")
         #expect(svgStatus == .success && svg.hasPrefix("<?xml"))
     }
 
-    @Test("graph draws in four languages, and refuses others")
+    @Test("graph has four formats, and refuses others")
     func graph() async throws {
         for (format, begin) in [
             ("text", "start"), ("dot", "digraph"), ("svg", "<?xml"), ("mermaid", "flowchart LR"),
@@ -76,27 +76,27 @@ import Testing
     }
 
     @Test(
-        "a wrong time, or one after the end, is a wrong command line",
+        "an invalid time, or a beginning after the end, is a usage error",
         arguments: [
-            ("timeline --since soon", "'soon' is no time; times are such as -1h"),
-            ("timeline --since now --until -1h", "nothing is between --since"),
+            ("timeline --since soon", "'soon' is not a time; examples are -1h"),
+            ("timeline --since now --until -1h", "is not before --until"),
         ])
     func wrongTimes(line: String, expected: String) async throws {
-        let (status, text, talk) = try await output(line)
-        #expect(status == .usage && text.isEmpty && talk.contains(expected), "\(talk)")
+        let (status, text, printError) = try await output(line)
+        #expect(status == .usage && text.isEmpty && printError.contains(expected), "\(printError)")
     }
 
-    @Test("a pattern that fits no pipeline is named")
+    @Test("a pattern without a match is named")
     func nothingFits() async throws {
-        let (status, text, talk) = try await output("graph zz* yy*")
-        #expect(status == .success && text.isEmpty && talk == "There is no pipeline 'zz*' or 'yy*'.\n")
+        let (status, text, printError) = try await output("graph zz* yy*")
+        #expect(status == .success && text.isEmpty && printError == "There is no pipeline 'zz*' or 'yy*'.\n")
         let (failure, _, reason) = try await output("marbles zz*")
         #expect(failure == .failure && reason.contains("there is no pipeline 'zz*'"), "\(reason)")
     }
 
-    @Test("a pipeline that there is not is an error with a suggestion")
+    @Test("an unknown pipeline is an error with a suggestion")
     func unknown() async throws {
-        let (status, _, talk) = try await output("marbles flag")
-        #expect(status == .failure && talk.contains("did you mean 'flags'?"))
+        let (status, _, printError) = try await output("marbles flag")
+        #expect(status == .failure && printError.contains("did you mean 'flags'?"))
     }
 }

@@ -2,7 +2,8 @@ import FreshetControl
 
 @testable import FreshetCommands
 
-/// An hour of a small fleet, as the daemon tells it: a start, a storm of the network, a night's sleep in short, a failure.
+/// An hour of a small fleet, as the daemon tells it: a start, a burst of the network, a night's sleep in short, a
+/// failure.
 enum Scenario {
     /// 2026-11-21 02:39:23 UTC.
     static let now: Int64 = 1_795_228_763_000_000
@@ -54,7 +55,7 @@ enum Scenario {
         return status
     }
 
-    /// What was heard, and what ran, from an hour before to the present.
+    /// The signals and runs of the last hour.
     static var events: [ControlEvent] {
         var events: [ControlEvent] = []
         let begin = now - 60 * minute
@@ -76,7 +77,7 @@ enum Scenario {
             events += run(
                 "catalogue", 1 + Int64(quarter), at: at, took: 90_000, .unchanged, 1, [cause("timer", nil, at)])
         }
-        // The network goes, and flaps when it comes back: fourteen firings.
+        // The network is lost, and flaps when it returns: fourteen firings.
         events.append(.fact("network", "not reachable: wan0 is down or has no carrier", at: begin + 34 * minute))
         events.append(.state(.waiting, of: "flags", waitingFor: .network, at: begin + 35 * minute))
         let back = begin + 42 * minute

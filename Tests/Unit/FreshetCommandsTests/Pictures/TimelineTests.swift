@@ -18,7 +18,7 @@ import Testing
         RunStatus(number: number, started: from, durationUSec: took, outcome: outcome)
     }
 
-    @Test("a run is from its start to its end, and its wait goes before it")
+    @Test("a run lasts from its start to its end, after its wait")
     func run() {
         let began = run(1, from: 5 * minute)
         let ended = run(1, from: 5 * minute, took: minute, .changed)
@@ -35,7 +35,7 @@ import Testing
         #expect(lane.first?.runs == 1)
     }
 
-    @Test("a run without an end is under way, and one of which only the end is known has its beginning from it")
+    @Test("a run without an end is in progress, and a run with only an end event has its beginning from that event")
     func halves() {
         let open = run(2, from: 50 * minute)
         let ended = run(1, from: 5 * minute, took: minute, .failed)
@@ -48,7 +48,7 @@ import Testing
             ])
     }
 
-    @Test("a pipeline is held until it is not")
+    @Test("a hold lasts until the release")
     func held() {
         let lane = timeline([
             .state(.held, of: "a", at: 10 * minute), .state(.loaded, of: "a", at: 20 * minute),
@@ -56,7 +56,7 @@ import Testing
         #expect(lane.first?.parts == [.init(from: 10 * minute, to: 20 * minute, kind: .held)])
     }
 
-    @Test("facts are bands: no network until it is back, asleep for as long as the clock says")
+    @Test("facts are bands: without a network until it is back, asleep for the measured time")
     func bands() {
         let bands = timeline([
             .fact("network", "not reachable: no carrier", at: 10 * minute),
@@ -74,7 +74,7 @@ import Testing
         #expect(bands.asleep == [.init(from: 21 * minute, to: 23 * minute)])
     }
 
-    @Test("without a time to begin at, it begins where anything is known, at a time that is round")
+    @Test("without --since, the picture begins at a round time near the first known event")
     func beginning() {
         func begun(_ unseen: [Timeline.TimeRange], until: Int64 = 60 * Scenario.minute) -> RecentHistory {
             var history = RecentHistory(events: [], since: 0, until: until, unseen: unseen)
@@ -85,13 +85,13 @@ import Testing
         let young = begun([.init(from: 0, to: 58 * minute + 54_000_000)])
         #expect(young.since == 58 * minute + 50_000_000)
         #expect(young.unseen == [.init(from: young.since, to: 58 * minute + 54_000_000)])
-        // It began at a time that is round.
+        // The daemon began at a round time.
         let half = begun([.init(from: 0, to: 30 * minute)])
         #expect(half.since == 30 * minute && half.unseen.isEmpty)
-        // Of a second nobody wants a picture.
+        // A picture is longer than a second.
         let new = begun([.init(from: 0, to: 60 * minute - 1_000_000)])
         #expect(new.since == 60 * minute - 10_000_000)
-        // Another daemon was before it, or nothing at all is known.
+        // An earlier daemon ran before it, or there are no known events.
         for unseen in [[Timeline.TimeRange(from: 20 * minute, to: 58 * minute)], [.init(from: 0, to: 60 * minute)], []]
         {
             let whole = begun(unseen)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("before the axis is the day at which it begins; the next day has a tick of its own")
+    @Test("the first day is shown before the axis; the next day has a tick")
     func day() {
         // 2026-11-20 22:30 to 01:00.
         let since = Scenario.now - 14_963_000_000
@@ -113,7 +113,7 @@ import Testing
         #expect(parts == ["2026-11-20", "23:00", "Nov 21", "01:00"])
     }
 
-    @Test("what was so before the beginning is so from the beginning")
+    @Test("the state before the window continues in the window")
     func before() {
         let timeline = Timeline(
             RecentHistory(
@@ -125,7 +125,7 @@ import Testing
         #expect(timeline.pipelines.first?.parts.map(\.from) == [30 * minute])
     }
 
-    @Test("whoever names pipelines sees the signals that these listen to, and each of these")
+    @Test("with names, the picture has each named pipeline and its signals")
     func chosen() {
         let events: [ControlEvent] = [
             .signal("network", number: 1, at: minute), .signal("foreground", number: 1, at: minute),
@@ -136,18 +136,20 @@ import Testing
         #expect(timeline(events).pipelines.map(\.name) == ["a"])
         let all = timeline(events, isChosen: false)
         #expect(all.sources.map(\.name) == ["foreground", "network", "network 192.0.2.9", "timer"])
-        #expect(all.pipelines.isEmpty && all.restingPipelines == 1)
+        #expect(all.pipelines.isEmpty && all.idlePipelines == 1)
     }
 
-    @Test("a pipeline that comes after others is drawn after them, and their new copies have a wire of their own")
+    @Test("a pipeline is drawn after its inputs, whose new copies have a wire")
     func graph() {
         let graph = PipelineGraph(Scenario.descriptions, Scenario.statuses)
         #expect(graph.rows.map(\.name) == ["catalogue", "flags", "homepage", "trust"])
         let wire = graph.wires.firstIndex { $0.origin == 0 }
-        #expect(wire != nil && graph.rows[0].tells == wire)
+        #expect(wire != nil && graph.rows[0].ownWire == wire)
         #expect(
-            graph.rows.filter { row in wire.map(row.listens.contains) ?? false }.map(\.name) == ["homepage", "trust"])
-        // One of which the upstream is not drawn has a wire that comes from elsewhere.
+            graph.rows.filter { row in wire.map(row.subscriptions.contains) ?? false }.map(\.name) == [
+                "homepage", "trust",
+            ])
+        // If the upstream pipeline is not drawn, its wire is a source of signals.
         let alone = PipelineGraph([Scenario.descriptions[3]], Scenario.statuses)
         #expect(alone.wires.map(\.name) == ["timer", "operator", "pipeline catalogue"])
         #expect(alone.wires.allSatisfy { $0.origin == nil })

@@ -8,7 +8,7 @@ import Testing
     // MARK: Keys
 
     @Test(
-        "what a terminal sends is read as keys, in whatever pieces it comes",
+        "the input of a terminal is parsed as keys, in pieces of any size",
         arguments: [
             ("q", [.character("q")]), ("\u{1B}[A\u{1B}OB", [.up, .down]), ("\u{1B}[5~\u{1B}[6~", [.pageUp, .pageDown]),
             ("\u{1B}[1;5H\u{1B}[F\u{1B}[1~", [.home, .end, .home]), ("\r\u{7F}\u{C}", [.enter, .backspace, .redraw]),
@@ -24,7 +24,7 @@ import Testing
         #expect(!whole.isIncomplete && !pieces.isIncomplete)
     }
 
-    @Test("Esc is a key when nothing follows, and before a letter")
+    @Test("Esc is a key if nothing follows, or before a letter")
     func escape() {
         var reader = TopKeyReader()
         let begun = reader.read([0x1B])
@@ -35,7 +35,7 @@ import Testing
         #expect(both == [.escape, .character("q")])
     }
 
-    @Test("a sequence without an end is not waited for for ever, and bytes that are no text are passed over")
+    @Test("an endless sequence is given up, and bytes that are not text are ignored")
     func rubbish() {
         var reader = TopKeyReader()
         _ = reader.read([0x1B, 0x5B] + [UInt8](repeating: 0x31, count: 40))
@@ -49,7 +49,7 @@ import Testing
 
     private func model(_ count: Int = 30, room: Int = 10) -> TopModel {
         var model = TopModel()
-        model.room = room
+        model.visibleRows = room
         model.replace(
             with: (0..<count).map { number in
                 Scenario.status("p\(number < 10 ? "0" : "")\(number)", number == 17 ? .failed : .loaded) {
@@ -64,9 +64,9 @@ import Testing
         keys.map { key in model.press(key) }.filter { action in action != .none }
     }
 
-    private func note(_ event: ControlEvent, _ model: inout TopModel) -> Bool { model.note(event) }
+    private func apply(_ event: ControlEvent, _ model: inout TopModel) -> Bool { model.apply(event) }
 
-    @Test("the chosen row is always on the screen")
+    @Test("the selected row is always on the screen")
     func choosing() {
         var model = model()
         #expect(model.chosen == "p00")
@@ -77,11 +77,11 @@ import Testing
         _ = press([.home, .up], &model)
         #expect(model.chosen == "p00" && model.offset == 0)
         _ = press([.end], &model)
-        model.room = 3
+        model.visibleRows = 3
         #expect(model.visible.map(\.name) == ["p27", "p28", "p29"])
     }
 
-    @Test("s sorts by the next column, S the other way round; what fails comes first by state")
+    @Test("s sorts by the next column, S reverses the order; by state, failed pipelines are first")
     func sorting() {
         var model = model()
         _ = press([.character("s")], &model)
@@ -96,7 +96,7 @@ import Testing
         #expect(model.order == .name)
     }
 
-    @Test("a filter is typed, kept by Enter and dropped by Esc; while it is typed letters are letters")
+    @Test("a filter is kept by Enter and removed by Esc; while it is typed, letters are not commands")
     func filtering() {
         var model = model()
         #expect(press([.character("/"), .character("1"), .character("q"), .backspace], &model).isEmpty)
@@ -110,7 +110,7 @@ import Testing
         #expect(press([.enter, .character("r")], &model).isEmpty)
     }
 
-    @Test("r refreshes the chosen one, q quits")
+    @Test("r refreshes the selected pipeline, q quits")
     func actions() {
         var model = model()
         #expect(press([.down, .character("r"), .character("q")], &model) == [.refresh("p01"), .quit])
@@ -118,22 +118,22 @@ import Testing
         #expect(model.page == .list)
     }
 
-    @Test("events change rows before the daemon is asked again; those of others change nothing")
+    @Test("events change rows before the next request; events of other pipelines change nothing")
     func events() {
         var model = model(3)
         let run = RunStatus(number: 13, started: 1, causes: [CauseStatus(signal: "network", first: 1, last: 1)])
-        #expect(note(.runStarted(run, of: "p01", at: 1), &model))
-        #expect(!note(.runStarted(run, of: "gone", at: 1), &model))
-        #expect(!note(.signal("network", number: 2, at: 1), &model))
+        #expect(apply(.runStarted(run, of: "p01", at: 1), &model))
+        #expect(!apply(.runStarted(run, of: "gone", at: 1), &model))
+        #expect(!apply(.signal("network", number: 2, at: 1), &model))
         model.arrangeAfterEvents()
         #expect(model.visible.map(\.state) == [.loaded, .loading, .loaded] && model.count == 3)
         #expect(model.visible[1].lastCauses.map(\.signal) == ["network"])
-        #expect(note(.state(.waiting, of: "p01", waitingFor: .network, at: 2), &model))
+        #expect(apply(.state(.waiting, of: "p01", waitingFor: .network, at: 2), &model))
         model.arrangeAfterEvents()
         #expect(model.visible[1].waitingFor == .network)
     }
 
-    @Test("a row that goes takes the choice to its neighbour")
+    @Test("if the selected row is removed, its neighbour is selected")
     func gone() {
         var model = model(5)
         _ = press([.down, .down], &model)
@@ -141,7 +141,7 @@ import Testing
         #expect(model.chosen.map { ["p00", "p01", "p04"].contains($0) } == true)
     }
 
-    // MARK: A daemon that goes, hangs and comes
+    // MARK: A daemon that is gone, hangs and returns
 
     private func lines(
         _ model: TopModel, now: Int64 = Scenario.now, columns: Int = 80, isColourful: Bool = false
@@ -156,37 +156,37 @@ import Testing
         version: "1.0", pid: 7, since: Scenario.now - Scenario.minute, network: "reachable", networkReachable: true,
         pipelines: PipelineCounts([.loaded]))
 
-    @Test("a daemon that is gone is told of above the rows as they were, until one answers; the keys stay below")
+    @Test("while the daemon is gone, the head says so, and the rows and keys stay")
     func goneDaemon() {
         var model = model(3)
         model.answered(Self.daemon, at: Scenario.now)
         let before = lines(model)
         #expect(before.first?.hasPrefix("freshetd 1.0, up 1min") == true)
-        model.lose("freshetd closed the connection")
+        model.disconnect("freshetd closed the connection")
         let gone = lines(model)
         #expect(gone[0].hasPrefix("freshetd does not answer ") && gone[1] == "freshetd closed the connection")
-        #expect(gone[2] == "Below is how it was at 02:39:23.")
+        #expect(gone[2] == "The status below is from 02:39:23.")
         #expect(Array(gone[4...]) == Array(before[4...]) && gone.last?.contains("q quit") == true)
         let pale = lines(model, isColourful: true)
         #expect(pale[6].hasPrefix("\u{1B}[0;2mp01") && !pale.contains { $0.contains("\u{1B}[0;1;32m") })
         model.answered(Self.daemon, at: Scenario.now)
         #expect(lines(model) == before)
-        // What is longer than a line goes on in the next one.
-        model.lose(String(repeating: "nobody answers ", count: 8) + "and so on")
+        // A long message continues in the next line.
+        model.disconnect(String(repeating: "nobody answers ", count: 8) + "and so on")
         #expect(lines(model)[2].hasSuffix("and so on") && lines(model)[3] == gone[2])
-        // One that is there and refuses is not gone.
-        model.lose("there is no pipeline 'a'", isThere: true)
+        // A daemon that refuses a request is not gone.
+        model.disconnect("there is no pipeline 'a'", isRefusing: true)
         #expect(lines(model)[0].hasPrefix("freshetd refuses "))
     }
 
-    @Test("a daemon that hangs is told of after three seconds, with how long it hangs, until it answers")
+    @Test("a daemon without an answer for three seconds is shown as silent, with the duration")
     func hangingDaemon() {
         var model = model(3)
         model.answered(Self.daemon, at: Scenario.now)
         let asked = Scenario.now
-        model.waits(since: asked, now: asked + 2_900_000)
+        model.updateSilence(since: asked, now: asked + 2_900_000)
         #expect(!model.isOld)
-        model.waits(since: asked, now: asked + 12 * Scenario.second)
+        model.updateSilence(since: asked, now: asked + 12 * Scenario.second)
         let hangs = lines(model, now: asked + 12 * Scenario.second)
         #expect(hangs[0].hasPrefix("freshetd does not answer, for 12.0 s ") && hangs[0].hasSuffix("02:39:35"))
         #expect(hangs.contains { $0.hasPrefix("p01 ") })
@@ -194,11 +194,11 @@ import Testing
         #expect(!model.isOld)
     }
 
-    @Test("what the daemon before heard is not what this one heard")
+    @Test("the last signal of the previous daemon is removed")
     func anotherDaemon() {
         var model = model(3)
         model.answered(Self.daemon, at: Scenario.now)
-        _ = note(.signal("network", number: 2, at: Scenario.now), &model)
+        _ = apply(.signal("network", number: 2, at: Scenario.now), &model)
         model.answered(Self.daemon, at: Scenario.now)
         #expect(model.signal != nil)
         var other = Self.daemon
@@ -207,9 +207,9 @@ import Testing
         #expect(model.signal == nil)
     }
 
-    @Test("on a narrow terminal no line is longer than it, and titles are whole", arguments: [120, 80, 60, 50, 40])
+    @Test("on a narrow terminal lines fit, and titles are complete", arguments: [120, 80, 60, 50, 40])
     func narrow(columns: Int) {
-        // The chosen row is reversed.
+        // The selected row is in reverse video.
         let lines = lines(model(3), columns: columns).map {
             $0.replacing("\u{1B}[7m", with: "").replacing("\u{1B}[0m", with: "")
         }
@@ -221,16 +221,16 @@ import Testing
 
     // MARK: The verb
 
-    @Test("without a terminal, or with one that cannot be drawn on, top says what helps")
+    @Test("without a suitable terminal, top names other commands")
     func noTerminal() {
         let transcript = Transcript()
         #expect(freshetctl("top", transcript, socket: "/nonexistent/s") == .failure)
-        #expect(transcript.talk.contains("top needs a terminal; 'freshetctl list' prints the pipelines"))
+        #expect(transcript.printError.contains("top needs a terminal; 'freshetctl list' prints the pipelines"))
         let dumb = Transcript()
         var context = dumb.context(environment: ["TERM": "dumb"], columns: 80)
         context.answer = { nil }
         #expect(Freshetctl.run(["top"], context) == .failure)
-        #expect(dumb.talk.contains("$TERM"))
+        #expect(dumb.printError.contains("$TERM"))
         #expect(freshetctl("top --json", Transcript()) == .usage)
     }
 }

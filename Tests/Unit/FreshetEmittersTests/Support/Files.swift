@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Whether a process runs: a zombie that nobody has reaped does not.
+/// Whether a process runs. A zombie does not run.
 func isRunning(_ process: Int) -> Bool {
     guard let status = TemporaryDirectory.text("/proc/\(process)/stat"), let name = status.lastIndex(of: ")") else {
         return false
@@ -13,7 +13,7 @@ func isRunning(_ process: Int) -> Bool {
 /// Ends a process that a test left behind on purpose.
 func endProcess(_ process: Int32) { kill(process, SIGKILL) }
 
-/// Where the build puts executables: beside the one that runs the tests.
+/// The directory of the built executables: that of the executable that runs the tests.
 func productsDirectory() throws -> String {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &buffer, buffer.count)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A loop on a thread of its own for the time of a test.
+/// An event loop on a separate thread for the duration of a test.
 final class RunningLoop: Sendable {
     let loop: EventLoop
 
@@ -26,7 +26,7 @@ struct Event: Sendable {
 
     func happen() { continuation.yield() }
 
-    /// Awaits the next occurrence; one that came before counts.
+    /// Awaits the next occurrence; an earlier occurrence counts.
     func occurrence() async {
         var iterator = stream.makeAsyncIterator()
         await iterator.next()
@@ -34,10 +34,10 @@ struct Event: Sendable {
 }
 
 extension JQTransformer {
-    /// The daemon's own executable, which the tests' build puts beside them.
+    /// The daemon's executable, which is in the same directory as the tests.
     static func realHelper() throws -> ChildProcess.Command { program("\(try productsDirectory())/freshetd") }
 
-    /// So long that none of its helpers cools while a busy machine does other things.
+    /// So long that no helper expires during a test on a busy machine.
     static let lastingWarmth = Duration.seconds(3_600)
 
     static func withRealHelper(_ running: RunningLoop) throws -> JQTransformer {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A TCP socket that listens on a free port of loopback. Whoever makes one closes it.
+/// A TCP socket that listens on a free port of loopback. The caller closes it.
 struct LoopbackListener {
     let descriptor: Int32
     let port: UInt16

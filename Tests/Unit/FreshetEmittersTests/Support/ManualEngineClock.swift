@@ -1,7 +1,7 @@
 import FreshetPipelines
 import Synchronization
 
-/// A clock that goes on when a test advances it, for one timer.
+/// A clock with one timer that a test advances.
 final class ManualEngineClock: EngineClock {
     private struct State {
         var now = ContinuousClock.now

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// An origin on a free port of loopback that takes connections and says nothing on them.
+/// An origin on a free port of loopback that accepts connections and sends nothing.
 final class MuteOrigin: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -17,14 +17,14 @@ final class MuteOrigin: Sendable {
 
     var url: String { "https://127.0.0.1:\(port)/" }
 
-    /// Blocks until somebody connects, at most for a time that is only hit in failure; then -1.
+    /// Blocks until a client connects. Returns -1 after a timeout, which only a failing test reaches.
     func connection() -> Int32 {
         var poller = pollfd(descriptor: listener)
         guard poll(&poller, 1, testTimeoutMilliseconds) == 1 else { return -1 }
         return accept(listener, nil, nil)
     }
 
-    /// Whether the client has its end still.
+    /// Whether the client's end is still open.
     static func isOpen(_ connection: Int32) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {

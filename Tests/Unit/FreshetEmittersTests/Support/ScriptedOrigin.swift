@@ -2,8 +2,8 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// An HTTP/1.1 origin on a free port of loopback that does what a test tells it, down to the byte. One thread accepts,
-/// one serves each connection; nothing in it waits for a time, but every wait has an end.
+/// An HTTP/1.1 origin on a free port of loopback that runs a test's script. One thread accepts connections, and one
+/// thread serves each connection. The origin does not use delays, and every wait has a timeout.
 final class ScriptedOrigin: Sendable {
     struct Request: Hashable, Sendable {
         var method: String
@@ -12,7 +12,7 @@ final class ScriptedOrigin: Sendable {
         var headers: [String: String]
         /// As long as `Content-Length` says.
         var body = ""
-        /// Which connection it came on, from 1.
+        /// The number of its connection, from 1.
         var connection: Int
     }
 
@@ -34,7 +34,7 @@ final class ScriptedOrigin: Sendable {
             }
         }
 
-        /// A whole answer with its length.
+        /// Sends a complete answer with its length.
         func answer(_ status: String, headers: [String] = [], body: [UInt8] = []) {
             let fields = (headers + ["Content-Length: \(body.count)"]).map { "\($0)\r\n" }.joined()
             send(Array("HTTP/1.1 \(status)\r\n\(fields)\r\n".utf8) + body)
@@ -47,7 +47,8 @@ final class ScriptedOrigin: Sendable {
         /// Ends the connection.
         func close() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-        /// Blocks until the client has closed its end; false if it has not within a time that is only hit in failure.
+        /// Blocks until the client has closed its end. Returns false after a timeout, which only a failing test
+        /// reaches.
         func clientCloses() -> Bool {
             var buffer = [UInt8](repeating: 0, count: 4_096)
             while true {
@@ -152,7 +153,7 @@ final class ScriptedOrigin: Sendable {
     }
 
     private static func parse(_ head: String) -> Request {
-        // Character-wise "\r\n" is one.
+        // "\r\n" is one Character.
         let lines = head.split(separator: "\r\n")
         let words = lines.first?.split(separator: " ").map { String($0) } ?? []
         var headers: [String: String] = [:]
@@ -174,7 +175,7 @@ private final class ThreadBody: Sendable {
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }
 
-/// Runs blocking code of a test beside it.
+/// Runs blocking code of a test on another thread.
 func startThread(_ body: @escaping @Sendable () -> Void) {
     var thread = pthread_t()
     let argument = Unmanaged.passRetained(ThreadBody(body)).toOpaque()

@@ -2,286 +2,290 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("Which hooks are owed, and when")
+@Suite("Pending hooks")
 struct HookMachineTests {
-    @Test("a change runs the hook once; the same generation again, or nothing new, runs nothing")
+    @Test("a change runs the hook once; the same generation again, or no change, runs nothing")
     func once() throws {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        #expect(desk.started == [])
-        desk.offer("a", 2)
-        #expect(desk.started == ["a x 2 after 1, attempt 1"])
-        desk.succeed("a")
-        desk.offer("a", 2)
-        #expect(desk.started == [])
-        #expect(desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        #expect(scheduler.started == [])
+        scheduler.generationChanged("a", 2)
+        #expect(scheduler.started == ["a x 2 after 1, attempt 1"])
+        scheduler.succeed("a")
+        scheduler.generationChanged("a", 2)
+        #expect(scheduler.started == [])
+        #expect(scheduler.machine.isSettled && scheduler.machine.pendingHooks(of: "a").isEmpty)
     }
 
-    @Test("a hook that is new owes nothing of what was there; without a copy it is told of the first one")
+    @Test("a new hook is not pending for the existing copy; without a copy it runs for the first one")
     func new() throws {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: nil)
-        desk.offer("a", 1, causes: "timer")
-        let order = try #require(desk.orders.first)
-        #expect(order.told == nil && order.causes == "timer" && order.memory.tried == mark(1))
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: nil)
+        scheduler.generationChanged("a", 1, causes: "timer")
+        let order = try #require(scheduler.orders.first)
+        #expect(order.notified == nil && order.causes == "timer" && order.memory.tried == identity(1))
     }
 
-    @Test("changes while it runs lead to one more run, with the newest")
+    @Test("changes during a hook's run lead to one more run, with the newest generation")
     func merged() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        for generation in 2...5 { desk.offer("a", generation) }
-        #expect(desk.started == ["a x 2 after 1, attempt 1"])
-        desk.succeed("a")
-        #expect(desk.started == ["a x 5 after 2, attempt 1"])
-        desk.succeed("a")
-        #expect(desk.started == [] && desk.machine.isSettled)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        for generation in 2...5 { scheduler.generationChanged("a", generation) }
+        #expect(scheduler.started == ["a x 2 after 1, attempt 1"])
+        scheduler.succeed("a")
+        #expect(scheduler.started == ["a x 5 after 2, attempt 1"])
+        scheduler.succeed("a")
+        #expect(scheduler.started == [] && scheduler.machine.isSettled)
     }
 
-    @Test("a failure is tried again after a wait within the limits, until it succeeds; nothing else is run meanwhile")
+    @Test("a failed hook is retried after a wait within the limits, until it succeeds; no other run starts meanwhile")
     func retried() throws {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        desk.offer("a", 2)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        scheduler.generationChanged("a", 2)
         for attempt in 1...20 {
-            #expect(desk.started == ["a x 2 after 1, attempt \(attempt)"])
-            desk.fail("a")
-            #expect(desk.started == [] && desk.machine.isSettled)
-            let debt = try #require(desk.machine.debts(of: "a").first)
-            #expect(debt.memory.attempts == attempt && debt.memory.error == "broken" && debt.isFailing)
-            #expect(debt.memory.failingSince == 1_000)
-            let wait = try #require(debt.next) - desk.now
+            #expect(scheduler.started == ["a x 2 after 1, attempt \(attempt)"])
+            scheduler.fail("a")
+            #expect(scheduler.started == [] && scheduler.machine.isSettled)
+            let pending = try #require(scheduler.machine.pendingHooks(of: "a").first)
+            #expect(pending.memory.attempts == attempt && pending.memory.error == "broken" && pending.isFailing)
+            #expect(pending.memory.failingSince == 1_000)
+            let wait = try #require(pending.next) - scheduler.now
             let longest = min(Duration.seconds(1 << min(attempt - 1, 10)), .seconds(300))
             #expect(wait >= .zero && wait <= longest)
-            #expect(desk.wakeUp == debt.next)
-            desk.wake()
+            #expect(scheduler.wakeUp == pending.next)
+            scheduler.wake()
         }
-        desk.succeed("a")
-        #expect(desk.machine.debts(of: "a").isEmpty && desk.machine.failing == 0)
-        #expect(desk.started == [])
+        scheduler.succeed("a")
+        #expect(scheduler.machine.pendingHooks(of: "a").isEmpty && scheduler.machine.failing == 0)
+        #expect(scheduler.started == [])
     }
 
-    @Test("the wait grows to its limit and no further")
+    @Test("the wait grows up to its limit")
     func limit() throws {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        desk.offer("a", 2)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        scheduler.generationChanged("a", 2)
         var longest = Duration.zero
         for _ in 1...200 {
-            desk.fail("a")
-            longest = max(longest, try #require(desk.machine.debts(of: "a").first?.next) - desk.now)
-            desk.wake()
+            scheduler.fail("a")
+            longest = max(longest, try #require(scheduler.machine.pendingHooks(of: "a").first?.next) - scheduler.now)
+            scheduler.wake()
         }
         #expect(longest > .seconds(250) && longest <= HookMachine.retry.to)
     }
 
-    @Test("a newer generation takes the place of one that failed, at once, and counts anew")
+    @Test("a newer generation immediately replaces a failed one, and its attempts count from 1")
     func replaced() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        desk.offer("a", 2)
-        desk.fail("a")
-        desk.fail("a", wakes: true)
-        desk.offer("a", 3)
-        #expect(desk.started.last == "a x 3 after 1, attempt 1")
-        desk.succeed("a")
-        #expect(desk.machine.isSettled && desk.machine.failing == 0)
-        desk.advance(.seconds(3_600))
-        #expect(desk.started == [])
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        scheduler.generationChanged("a", 2)
+        scheduler.fail("a")
+        scheduler.fail("a", wakes: true)
+        scheduler.generationChanged("a", 3)
+        #expect(scheduler.started.last == "a x 3 after 1, attempt 1")
+        scheduler.succeed("a")
+        #expect(scheduler.machine.isSettled && scheduler.machine.failing == 0)
+        scheduler.advance(.seconds(3_600))
+        #expect(scheduler.started == [])
     }
 
-    @Test("a newer generation during an attempt that fails is tried at once")
+    @Test("a newer generation during a failing attempt is tried immediately")
     func replacedMeanwhile() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        desk.offer("a", 2)
-        desk.offer("a", 3)
-        desk.fail("a")
-        #expect(desk.started.last == "a x 3 after 1, attempt 1")
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        scheduler.generationChanged("a", 2)
+        scheduler.generationChanged("a", 3)
+        scheduler.fail("a")
+        #expect(scheduler.started.last == "a x 3 after 1, attempt 1")
     }
 
-    @Test("a rollback to what it was told of last is owed if an attempt was made for what came between")
+    @Test("a rollback to the last notified generation is pending if the generation between had an attempt")
     func rolledBack() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        desk.offer("a", 2)
-        desk.fail("a")
-        desk.offer("a", 1, causes: "rollback")
-        #expect(desk.started.last == "a x 1 after 1, attempt 1")
-        desk.succeed("a")
-        #expect(desk.machine.isSettled)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        scheduler.generationChanged("a", 2)
+        scheduler.fail("a")
+        scheduler.generationChanged("a", 1, causes: "rollback")
+        #expect(scheduler.started.last == "a x 1 after 1, attempt 1")
+        scheduler.succeed("a")
+        #expect(scheduler.machine.isSettled)
     }
 
-    @Test("that the copy is withdrawn is a change, and so is its return; each is owed until it was told")
+    @Test("the withdrawal of the copy is a change, and so is its return; each is pending until the hook has run")
     func withdrawn() throws {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
         var gone = generation(1)
         gone.withdrawnSince = 5
-        desk.perform(desk.machine.offer("a", gone, causes: "withdrawn", at: desk.now))
-        var order = try #require(desk.orders.last)
-        #expect(order.told == mark(1) && order.memory.tried?.isWithdrawn == true && order.causes == "withdrawn")
-        // Heard once more, by somebody who knows less of why.
-        desk.perform(desk.machine.offer("a", gone, causes: "something", at: desk.now))
-        desk.fail("a")
-        desk.wake()
-        order = try #require(desk.orders.last)
+        scheduler.perform(scheduler.machine.generationChanged("a", gone, causes: "withdrawn", at: scheduler.now))
+        var order = try #require(scheduler.orders.last)
+        #expect(order.notified == identity(1) && order.memory.tried?.isWithdrawn == true && order.causes == "withdrawn")
+        // The same event again, with less information about its causes.
+        scheduler.perform(scheduler.machine.generationChanged("a", gone, causes: "something", at: scheduler.now))
+        scheduler.fail("a")
+        scheduler.wake()
+        order = try #require(scheduler.orders.last)
         #expect(order.attempt == 2 && order.causes == "withdrawn")
-        desk.succeed("a")
-        #expect(desk.machine.isSettled)
-        desk.offer("a", 1, causes: "timer")
-        order = try #require(desk.orders.last)
-        #expect(order.told?.isWithdrawn == true && order.memory.tried == mark(1))
-        desk.succeed("a")
-        #expect(desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
+        scheduler.succeed("a")
+        #expect(scheduler.machine.isSettled)
+        scheduler.generationChanged("a", 1, causes: "timer")
+        order = try #require(scheduler.orders.last)
+        #expect(order.notified?.isWithdrawn == true && order.memory.tried == identity(1))
+        scheduler.succeed("a")
+        #expect(scheduler.machine.isSettled && scheduler.machine.pendingHooks(of: "a").isEmpty)
     }
 
-    @Test("of the same number, other content is another generation")
+    @Test("other content under the same number is another generation")
     func sameNumber() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
         var other = generation(1)
         other.digest = "other"
-        desk.perform(desk.machine.offer("a", other, causes: nil, at: desk.now))
-        #expect(desk.started == ["a x 1 after 1, attempt 1"])
+        scheduler.perform(scheduler.machine.generationChanged("a", other, causes: nil, at: scheduler.now))
+        #expect(scheduler.started == ["a x 1 after 1, attempt 1"])
     }
 
-    @Test("news that comes late, of what was replaced already, is none")
+    @Test("a late event about a replaced generation is ignored")
     func late() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
         var (second, third) = (generation(2), generation(3))
-        (second.turn, third.turn) = (1, 2)
-        desk.perform(desk.machine.offer("a", third, causes: nil, at: desk.now))
-        desk.perform(desk.machine.offer("a", second, causes: nil, at: desk.now))
-        desk.succeed("a")
-        #expect(desk.orders.map(\.generation.number) == [3] && desk.machine.isSettled)
+        (second.revision, third.revision) = (1, 2)
+        scheduler.perform(scheduler.machine.generationChanged("a", third, causes: nil, at: scheduler.now))
+        scheduler.perform(scheduler.machine.generationChanged("a", second, causes: nil, at: scheduler.now))
+        scheduler.succeed("a")
+        #expect(scheduler.orders.map(\.generation.number) == [3] && scheduler.machine.isSettled)
     }
 
-    @Test("after a restart what was owed is tried at once, its attempts counted on")
+    @Test("after a restart a pending hook is tried immediately, and its attempts continue to count")
     func restarted() throws {
-        var desk = Desk()
-        let memory = StoredHookState(told: mark(1), tried: mark(2), attempts: 7, failingSince: 5, error: "broken")
+        var scheduler = HookDriver()
+        let memory = StoredHookState(
+            notified: identity(1), tried: identity(2), attempts: 7, failingSince: 5, error: "broken")
         let hook = (definition: HookDefinition(["/x"]), memory: memory)
-        desk.perform(desk.machine.configure("a", [hook], current: generation(2), at: desk.now))
-        #expect(desk.started == ["a x 2 after 1, attempt 8"])
-        desk.fail("a")
-        let debt = try #require(desk.machine.debts(of: "a").first)
-        #expect(debt.memory.attempts == 8 && debt.memory.failingSince == 5)
+        scheduler.perform(scheduler.machine.configure("a", [hook], current: generation(2), at: scheduler.now))
+        #expect(scheduler.started == ["a x 2 after 1, attempt 8"])
+        scheduler.fail("a")
+        let pending = try #require(scheduler.machine.pendingHooks(of: "a").first)
+        #expect(pending.memory.attempts == 8 && pending.memory.failingSince == 5)
     }
 
-    @Test("one that a kill interrupted is owed, also for what it was told of before")
+    @Test("a hook that was interrupted by a kill is pending, even for the generation of its last success")
     func killed() {
         for current in [1, 2] {
-            var desk = Desk()
-            let memory = StoredHookState(told: mark(1), tried: mark(2))
-            desk.perform(
-                desk.machine.configure(
-                    "a", [(HookDefinition(["/x"]), memory)], current: generation(current), at: desk.now))
-            #expect(desk.started == ["a x \(current) after 1, attempt 1"])
+            var scheduler = HookDriver()
+            let memory = StoredHookState(notified: identity(1), tried: identity(2))
+            scheduler.perform(
+                scheduler.machine.configure(
+                    "a", [(HookDefinition(["/x"]), memory)], current: generation(current), at: scheduler.now))
+            #expect(scheduler.started == ["a x \(current) after 1, attempt 1"])
         }
     }
 
-    @Test("without a copy nothing is owed, whatever was")
+    @Test("without a copy no hook is pending, whatever happened before")
     func nothing() {
-        var desk = Desk()
-        let memory = StoredHookState(told: mark(1), tried: mark(2), attempts: 1, failingSince: 1, error: "broken")
-        desk.perform(
-            desk.machine.configure("a", [(HookDefinition(["/x"]), memory)], current: nil, at: desk.now))
-        #expect(desk.started == [] && desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
+        var scheduler = HookDriver()
+        let memory = StoredHookState(
+            notified: identity(1), tried: identity(2), attempts: 1, failingSince: 1, error: "broken")
+        scheduler.perform(
+            scheduler.machine.configure("a", [(HookDefinition(["/x"]), memory)], current: nil, at: scheduler.now))
+        #expect(
+            scheduler.started == [] && scheduler.machine.isSettled && scheduler.machine.pendingHooks(of: "a").isEmpty)
     }
 
-    @Test("the hooks of a pipeline run one after the other; one that fails holds up none of the others")
+    @Test("the hooks of a pipeline run one after the other; a failing hook does not delay the others")
     func several() {
-        var desk = Desk()
-        desk.configure("a", ["x", "y"], current: 1)
-        desk.offer("a", 2)
-        #expect(desk.started == ["a x 2 after 1, attempt 1"])
-        desk.fail("a")
-        #expect(desk.started == ["a y 2 after 1, attempt 1"])
-        desk.succeed("a")
-        #expect(desk.started == [])
-        #expect(desk.machine.debts(of: "a").map(\.hook.command) == [["/x"]])
-        desk.wake()
-        #expect(desk.started == ["a x 2 after 1, attempt 2"])
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x", "y"], current: 1)
+        scheduler.generationChanged("a", 2)
+        #expect(scheduler.started == ["a x 2 after 1, attempt 1"])
+        scheduler.fail("a")
+        #expect(scheduler.started == ["a y 2 after 1, attempt 1"])
+        scheduler.succeed("a")
+        #expect(scheduler.started == [])
+        #expect(scheduler.machine.pendingHooks(of: "a").map(\.hook.command) == [["/x"]])
+        scheduler.wake()
+        #expect(scheduler.started == ["a x 2 after 1, attempt 2"])
     }
 
-    @Test("so many of all pipelines run at once, and the others in the order in which they came")
+    @Test(
+        "a limited number of hooks run at the same time over all pipelines, the others in the order in which they came")
     func bounded() {
-        var desk = Desk()
+        var scheduler = HookDriver()
         let names = (0..<10).map { "p\($0)" }
-        for name in names { desk.configure(name, ["x", "y"], current: 1) }
-        for name in names { desk.offer(name, 2) }
-        var begun = desk.take()
-        #expect(begun == names.prefix(HookMachine.atOnce).map { "\($0) x 2 after 1, attempt 1" })
+        for name in names { scheduler.configure(name, ["x", "y"], current: 1) }
+        for name in names { scheduler.generationChanged(name, 2) }
+        var begun = scheduler.take()
+        #expect(begun == names.prefix(HookMachine.concurrencyLimit).map { "\($0) x 2 after 1, attempt 1" })
         var order: [String] = []
         while !begun.isEmpty {
             let line = begun.removeFirst()
             order.append(line)
-            desk.succeed(String(line.prefix { $0 != " " }))
-            begun += desk.take()
-            #expect(begun.count <= HookMachine.atOnce)
+            scheduler.succeed(String(line.prefix { $0 != " " }))
+            begun += scheduler.take()
+            #expect(begun.count <= HookMachine.concurrencyLimit)
         }
         #expect(order.count == 20 && Set(order).count == 20)
-        // The second hook of the first comes after the first ones of all.
+        // The second hook of the first pipeline comes after the first hooks of all pipelines.
         #expect(order.prefix(10).allSatisfy { $0.contains(" x ") })
     }
 
-    @Test("when the daemon ends, what was cut short is owed, and nothing more begins for it")
+    @Test("when the daemon ends, an interrupted hook stays pending, and no other hook begins")
     func cancelled() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
-        desk.offer("a", 2)
-        desk.end("a", .cancelled)
-        #expect(desk.started == [])
-        #expect(desk.machine.debts(of: "a").map(\.memory.attempts) == [0])
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
+        scheduler.generationChanged("a", 2)
+        scheduler.end("a", .cancelled)
+        #expect(scheduler.started == [])
+        #expect(scheduler.machine.pendingHooks(of: "a").map(\.memory.attempts) == [0])
     }
 
-    @Test("a reload keeps what is known of hooks that stay, and forgets those that go; what runs is left to end")
+    @Test("a reload keeps the state of hooks that stay, and drops the others; a running hook is not cancelled")
     func reconfigured() {
-        var desk = Desk()
-        desk.configure("a", ["x", "y"], current: 1)
-        desk.offer("a", 2)
-        desk.fail("a")
-        #expect(desk.take() == ["a y 2 after 1, attempt 1"])
-        // The memory that is given is older than what is known.
-        desk.configure("a", ["x"], current: 2, timeout: .seconds(5))
-        #expect(desk.started == [])
-        #expect(desk.machine.debts(of: "a").map(\.memory.attempts) == [1])
-        desk.succeed("a")
-        desk.wake()
-        #expect(desk.started == ["a x 2 after 1, attempt 2"])
-        #expect(desk.orders.last?.hook.timeout == .seconds(5))
-        desk.perform(desk.machine.dismiss("a", at: desk.now))
-        desk.fail("a")
-        desk.advance(.seconds(3_600))
-        #expect(desk.started == [] && desk.machine.isSettled && desk.machine.failing == 0)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x", "y"], current: 1)
+        scheduler.generationChanged("a", 2)
+        scheduler.fail("a")
+        #expect(scheduler.take() == ["a y 2 after 1, attempt 1"])
+        // The given state is older than the known one.
+        scheduler.configure("a", ["x"], current: 2, timeout: .seconds(5))
+        #expect(scheduler.started == [])
+        #expect(scheduler.machine.pendingHooks(of: "a").map(\.memory.attempts) == [1])
+        scheduler.succeed("a")
+        scheduler.wake()
+        #expect(scheduler.started == ["a x 2 after 1, attempt 2"])
+        #expect(scheduler.orders.last?.hook.timeout == .seconds(5))
+        scheduler.perform(scheduler.machine.dismiss("a", at: scheduler.now))
+        scheduler.fail("a")
+        scheduler.advance(.seconds(3_600))
+        #expect(scheduler.started == [] && scheduler.machine.isSettled && scheduler.machine.failing == 0)
     }
 
-    @Test("a reload that was told of the copy before the last change does not go back to it")
+    @Test("a reload with an older copy does not replace the newer known one")
     func reconfiguredLate() {
-        var desk = Desk()
-        desk.configure("a", ["x"], current: 1)
+        var scheduler = HookDriver()
+        scheduler.configure("a", ["x"], current: 1)
         var second = generation(2)
-        second.turn = 1
-        desk.perform(desk.machine.offer("a", second, causes: "timer", at: desk.now))
-        desk.configure("a", ["x", "y"], current: 1)
-        desk.succeed("a")
-        #expect(desk.started == ["a y 2 after 1, attempt 1"])
-        #expect(desk.orders.last?.causes == "timer")
-        desk.succeed("a")
-        #expect(desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
+        second.revision = 1
+        scheduler.perform(scheduler.machine.generationChanged("a", second, causes: "timer", at: scheduler.now))
+        scheduler.configure("a", ["x", "y"], current: 1)
+        scheduler.succeed("a")
+        #expect(scheduler.started == ["a y 2 after 1, attempt 1"])
+        #expect(scheduler.orders.last?.causes == "timer")
+        scheduler.succeed("a")
+        #expect(scheduler.machine.isSettled && scheduler.machine.pendingHooks(of: "a").isEmpty)
     }
 
-    @Test("what a pipeline without hooks offers is not kept")
+    @Test("generations of a pipeline without hooks are not kept")
     func without() {
-        var desk = Desk()
-        desk.offer("a", 2)
-        #expect(desk.started == [] && desk.machine.isSettled)
+        var scheduler = HookDriver()
+        scheduler.generationChanged("a", 2)
+        #expect(scheduler.started == [] && scheduler.machine.isSettled)
     }
 
-    @Test("no two commands are known by the same line")
-    func identity() {
+    @Test("different commands have different identities")
+    func stableIdentity() {
         let commands = [
             ["/x", "a b"], ["/x", "a", "b"], ["/x a", "b"], ["/x", "a\\", "b"], ["/x", "a\\ b"], ["/x", "", "a"],
         ]
@@ -290,15 +294,15 @@ struct HookMachineTests {
     }
 }
 
-private func mark(_ number: Int) -> GenerationIdentity { generation(number).mark }
+private func identity(_ number: Int) -> GenerationIdentity { generation(number).identity }
 
 private func generation(_ number: Int) -> CurrentGeneration {
     CurrentGeneration(
         number: UInt64(number), size: 10, digest: "digest \(number)", committedAt: 0, path: "/current/a")
 }
 
-/// The machine and who performs what it says, on a clock of its own.
-private struct Desk {
+/// The machine and a performer of its actions, with its own clock.
+private struct HookDriver {
     var machine = HookMachine(seed: 7)
     var now = ContinuousClock.now
     private(set) var orders: [HookMachine.Order] = []
@@ -317,7 +321,7 @@ private struct Desk {
         }
     }
 
-    /// What was begun since the last event: see ``take()``.
+    /// The hooks that began since the last call of ``take()``.
     var started: [String] { orders.dropFirst(shown).map(Self.line) }
 
     mutating func take() -> [String] {
@@ -327,19 +331,19 @@ private struct Desk {
 
     private static func line(_ order: HookMachine.Order) -> String {
         let name = order.hook.command[0].dropFirst()
-        let told = order.told.map { "\($0.number)" } ?? "nothing"
-        return "\(order.pipeline) \(name) \(order.generation.number) after \(told), attempt \(order.attempt)"
+        let notified = order.notified.map { "\($0.number)" } ?? "nothing"
+        return "\(order.pipeline) \(name) \(order.generation.number) after \(notified), attempt \(order.attempt)"
     }
 
     mutating func configure(_ name: String, _ hooks: [String], current: Int?, timeout: Duration = .seconds(30)) {
-        let memory = StoredHookState(told: current.map(mark))
+        let memory = StoredHookState(notified: current.map(identity))
         let hooks = hooks.map { (definition: HookDefinition(["/\($0)"], timeout: timeout), memory: memory) }
         shown = orders.count
         perform(machine.configure(name, hooks, current: current.map(generation), at: now))
     }
 
-    mutating func offer(_ name: String, _ number: Int, causes: String? = nil) {
-        perform(machine.offer(name, generation(number), causes: causes, at: now))
+    mutating func generationChanged(_ name: String, _ number: Int, causes: String? = nil) {
+        perform(machine.generationChanged(name, generation(number), causes: causes, at: now))
     }
 
     mutating func end(_ name: String, _ result: HookMachine.Result) {
@@ -353,14 +357,14 @@ private struct Desk {
         end(name, .ended(order.memory.succeeded()))
     }
 
-    /// - Parameter wakes: the attempt before is to be waited for first.
+    /// - Parameter wakes: whether to wait until the previous attempt's backoff ends.
     mutating func fail(_ name: String, wakes: Bool = false) {
         if wakes { wake() }
         guard let order = running[name] else { return }
         end(name, .ended(order.memory.failed("broken", at: 1_000)))
     }
 
-    /// Goes to the time that the machine said.
+    /// Advances to the machine's wake-up time.
     mutating func wake() {
         guard let wakeUp else { return }
         advance(wakeUp - now)

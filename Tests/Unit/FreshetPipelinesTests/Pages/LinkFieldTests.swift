@@ -5,7 +5,7 @@ import Testing
 @Suite("The header field Link")
 struct LinkFieldTests {
     @Test(
-        "leads to the first link with the relation, however it is written",
+        "gives the first link with the relation, in any spelling",
         arguments: [
             ("<https://a.example/2>; rel=\"next\"", "https://a.example/2"),
             ("<?page=2>; rel=next, <?page=9>; rel=last", "?page=2"),
@@ -24,7 +24,7 @@ struct LinkFieldTests {
     }
 
     @Test(
-        "leads nowhere without such a link",
+        "gives nothing without such a link",
         arguments: [
             "", "next", "<1", "<1>", "<1>; rel=", "<1>; rel=nextish", "<1>; title=next", "rel=next", "\"<1>; rel=next",
         ])

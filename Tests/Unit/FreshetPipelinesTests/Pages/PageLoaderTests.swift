@@ -5,10 +5,10 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-/// An origin of pages: what each URL answers, one answer after the other, the last one for ever.
+/// An origin of pages: the answers of each URL in order; the last one is repeated forever.
 private final class ScriptedPages: Fetching {
     enum Answer: Sendable {
-        /// Its body is what the program puts out of it, a line each: see ``ScriptedProgram``.
+        /// The body has the program's outputs, one per line: see ``ScriptedProgram``.
         case page(
             items: String, count: Int, next: String? = nil, links: [String] = [], type: String? = nil,
             token: String? = nil)
@@ -29,7 +29,7 @@ private final class ScriptedPages: Fetching {
         self.clock = clock
     }
 
-    /// The paths that were asked for.
+    /// The requested paths.
     var asked: [String] { state.withLock { $0.asked } }
     var open: Int { state.withLock { $0.open } }
 
@@ -67,7 +67,7 @@ private final class ScriptedPages: Fetching {
     }
 }
 
-/// A page's outputs are the lines of its body; a merge is shown in front of the items.
+/// A page's outputs are the lines of its body; a merge is shown before the items.
 private struct ScriptedProgram: Transforming {
     func transform(
         _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
@@ -143,7 +143,7 @@ struct PageLoaderTests {
         }
     }
 
-    @Test("Pages are one array, an empty one in the middle too; each request counts, and progress goes on over all")
+    @Test("Pages become one array, an empty page in the middle too; each request counts, and progress covers all pages")
     func set() throws {
         let loading = try Loading([
             "/1": [.page(items: "[1,2]", count: 2, links: ["/2"])],
@@ -157,7 +157,7 @@ struct PageLoaderTests {
         #expect(loading.loaded == LoadProgress(bytes: bytes, pages: 3))
     }
 
-    @Test("A set goes on by one page, which is put to those that are there; anew it begins if it is gone")
+    @Test("A set continues by one page, which is appended; it begins again if the page is gone")
     func goesOn() throws {
         let pages = PagesDefinition(next: .link, load: .first(1))
         let first = try Loading(["/1": [.page(items: "[1,2]", count: 2, links: ["/2"])]], pages)
@@ -188,7 +188,7 @@ struct PageLoaderTests {
     }
 
     @Test(
-        "Changes are asked for with the token of the last page, and put to what is there; without one all is asked for")
+        "Changes are requested with the token of the last page, and merged; without a token everything is requested")
     func synchronizes() throws {
         let pages = PagesDefinition(next: .link, key: ".id", sync: SyncRule(".t", parameter: "since"))
         let all = try Loading(
@@ -210,7 +210,7 @@ struct PageLoaderTests {
         #expect(forgotten.text == "merged:[7]\n")
         #expect(forgotten.pageSet?.token == nil)
         #expect(forgotten.origin.asked == ["/1?since=a", "/1"])
-        // One that is cut short, and one whose token makes too long a URL.
+        // A truncated set, and one whose token makes a URL too long.
         let short = try Loading(
             ["/1": [.page(items: "[1]", count: 1, links: ["/2"], token: "a")]],
             PagesDefinition(next: .link, key: ".id", max: 1, sync: SyncRule(".t", parameter: "since")))
@@ -234,7 +234,7 @@ struct PageLoaderTests {
         #expect(loading.text == "merged:[1,2]\n")
     }
 
-    @Test("A limit that was hit marks the set")
+    @Test("A set that reached the limit on pages is marked")
     func truncated() throws {
         let loading = try Loading(
             [
@@ -246,7 +246,7 @@ struct PageLoaderTests {
         #expect(loading.pageSet?.truncated == true)
     }
 
-    @Test("A page that fails for now is tried again by itself, and no other is asked for again")
+    @Test("A page that fails temporarily is retried alone, without other pages")
     func retries() throws {
         let busy = RunFailure(.transient, "the origin answered 503", retryAfter: .seconds(20))
         let loading = try Loading([
@@ -264,7 +264,7 @@ struct PageLoaderTests {
         #expect(loading.asked == 4)
     }
 
-    @Test("A page that goes on failing fails the whole set, and the failure names it")
+    @Test("A page that keeps failing fails the whole set, and the failure names the page")
     func givenUp() throws {
         let loading = try Loading([
             "/1": [.page(items: "[1]", count: 1, links: ["/2"])],
@@ -275,7 +275,7 @@ struct PageLoaderTests {
         #expect(loading.origin.asked == ["/1"] + Array(repeating: "/2", count: 1 + PageMachine.retryLimit))
     }
 
-    @Test("The first page's failure is that of the source, and is not tried again here")
+    @Test("The first page's failure is that of the source, and is not retried here")
     func firstFails() throws {
         let failure = RunFailure(.transient, "the origin answered 503")
         let loading = try Loading(["/1": [.fails(failure)]])
@@ -283,7 +283,7 @@ struct PageLoaderTests {
         #expect(loading.asked == 1)
     }
 
-    @Test("A page that is gone has the set begin anew, once")
+    @Test("If a page is gone, the set begins again, once")
     func gone() throws {
         let gone = RunFailure(.refused, "the origin answered 410 Gone", status: 410)
         let once = try Loading([
@@ -317,7 +317,7 @@ struct PageLoaderTests {
         #expect(loading.pageSet?.pages == 1)
     }
 
-    @Test("All items together have the size that an answer may have, and no more")
+    @Test("All items together may have the size of one answer, and no more")
     func size() throws {
         // "[10,20]" and a newline are eight bytes.
         let answers: [String: [ScriptedPages.Answer]] = [
@@ -328,17 +328,17 @@ struct PageLoaderTests {
         #expect(failure?.message == "the items of 2 pages have more bytes than check.max-bytes allows (7)")
     }
 
-    @Test("Each page has to have the media type that is wanted")
+    @Test("Each page must have an accepted media type")
     func type() throws {
         let loading = try Loading(
             [
                 "/1": [.page(items: "[1]", count: 1, links: ["/2"], type: "application/json")],
                 "/2": [.page(items: "[2]", count: 1, type: "text/html")],
             ], check: CheckRules(types: ["application/json"]))
-        #expect(loading.failure?.message.hasPrefix("page 2: the answer is text/html") == true)
+        #expect(loading.failure?.message.hasPrefix("page 2: rejected by check.type: the answer is text/html") == true)
     }
 
-    @Test("Cancelled, it ends with its request, or its wait")
+    @Test("A cancelled load ends with its request, or its wait")
     func cancelled() throws {
         let hanging = try Loading(["/1": [.page(items: "[1]", count: 1, links: ["/2"])], "/2": [.hangs]])
         #expect(hanging.origin.open == 1)
@@ -354,7 +354,7 @@ struct PageLoaderTests {
         #expect(waiting.clock.manual.sleeperCount == 0)
     }
 
-    @Test("Thousands of pages are one set")
+    @Test("Thousands of pages become one set")
     func many() throws {
         var answers: [String: [ScriptedPages.Answer]] = [:]
         for page in 1...3000 { answers["/\(page)"] = [.page(items: "[\(page)]", count: 1, links: ["/\(page + 1)"])] }

@@ -3,7 +3,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Pages: which one comes next")
+@Suite("Pages: the next page")
 struct PageMachineTests {
     typealias Facts = PageMachine.Facts
 
@@ -39,9 +39,9 @@ struct PageMachineTests {
         }
     }
 
-    // MARK: Ways to the next page
+    // MARK: Rules for the next page
 
-    @Test("By its link: relative to the URL that answered, as long as there is one")
+    @Test("By its link: relative to the URL that answered, until there is none")
     func link() throws {
         var machine = machine(.link)
         #expect(machine.first.source.url == Self.url)
@@ -52,7 +52,7 @@ struct PageMachineTests {
         #expect(try machine.loaded(Facts(items: 1, links: ["</1>; rel=first"])) == .end(truncated: false))
     }
 
-    @Test("By a URL of the body, absolute or relative, as long as there is one")
+    @Test("By a URL of the body, absolute or relative, until there is none")
     func bodyURL() throws {
         var machine = machine(.url(".next"))
         #expect(url(try machine.loaded(Facts(items: 1, next: "/two?a=b"))) == "https://a.example/two?a=b")
@@ -60,7 +60,7 @@ struct PageMachineTests {
         #expect(try machine.loaded(Facts(items: 1)) == .end(truncated: false))
     }
 
-    @Test("By a cursor in the query; one that says that no more follow counts for nothing")
+    @Test("By a cursor in the query; a cursor is ignored if no more pages follow")
     func cursor() throws {
         var machine = machine(.cursor(CursorRule(".c", parameter: "after", more: ".more")))
         #expect(url(try machine.loaded(Facts(items: 1, next: "a b", more: true))) == Self.url + "&after=a%20b")
@@ -68,12 +68,14 @@ struct PageMachineTests {
         #expect(try machine.loaded(Facts(items: 1, next: "d", more: false)) == .end(truncated: false))
     }
 
-    @Test("More that follow, but nobody knows where: a failure, for the set would lack them")
+    @Test("If more pages follow at an unknown place, the set fails, since it would be incomplete")
     func moreWithoutCursor() {
         var machine = machine(.cursor(CursorRule(".c", parameter: "after", more: ".more")))
         let failure = failure { () throws(RunFailure) in try machine.loaded(Facts(items: 1, more: true)) }
         #expect(
-            failure == RunFailure(.content, "page 1 says by 'pages.next.more' that more follow, but not where"))
+            failure
+                == RunFailure(
+                    .content, "page 1 says by 'pages.next.more' that more pages follow, but not where they are"))
     }
 
     @Test("An empty page with a cursor is followed")
@@ -85,7 +87,7 @@ struct PageMachineTests {
     }
 
     @Test(
-        "By offset: the items so far, until the total, a short page, or an empty one",
+        "By offset: the items so far, until the total, a short page, or an empty page",
         arguments: [
             // items and total of each page; the last one is the end
             (PageSize(2, parameter: "limit"), [(2, nil), (2, nil), (1, nil)], ["2", "4"]),
@@ -110,7 +112,7 @@ struct PageMachineTests {
     }
 
     @Test(
-        "By number: until so many pages are there, a short page, or an empty one",
+        "By number: until the total of pages, a short page, or an empty page",
         arguments: [
             (1, PageSize(2), [(2, nil), (2, nil), (1, nil)], ["2", "3"]),
             (0, PageSize(), [(2, nil), (1, nil), (0, nil)], ["1", "2"]),
@@ -130,7 +132,7 @@ struct PageMachineTests {
         #expect(urls.count == pages.count - 1)
     }
 
-    @Test("By the last item's key: until no more follow, a short page, or an empty one")
+    @Test("By the last item's key: until no more pages follow, a short page, or an empty page")
     func lastKey() throws {
         var sized = machine(.lastKey(CursorRule(".id", parameter: "after"), PageSize(2, parameter: "limit")))
         #expect(sized.first.source.url == Self.url + "&limit=2")
@@ -155,7 +157,7 @@ struct PageMachineTests {
 
     // MARK: Ends
 
-    @Test("So many pages as are wanted are a set, and it is not truncated")
+    @Test("The requested number of pages is a set that is not truncated")
     func load() throws {
         var machine = machine(.link, load: .first(2))
         #expect(url(try machine.loaded(links("/2"))) != nil)
@@ -164,7 +166,7 @@ struct PageMachineTests {
             return
         }
         #expect(bookmark.page == 3 && bookmark.items == 2 && bookmark.url == "https://a.example/3")
-        // The last one is the end, and so is one beyond which nothing can be asked for.
+        // The last page is the end, and so is a page whose next one cannot be requested.
         var last = self.machine(.link, load: .first(1))
         #expect(try last.loaded(Facts(items: 1)) == .end(truncated: false))
         var back = self.machine(.link, load: .first(1))
@@ -176,9 +178,9 @@ struct PageMachineTests {
         #expect(try most.loaded(links("/2")) == .end(truncated: false))
     }
 
-    // MARK: Going on
+    // MARK: Continuing
 
-    /// Where a machine rests after these pages.
+    /// The bookmark of a machine after these pages.
     private func rest(_ machine: inout PageMachine, _ facts: Facts...) throws -> PageBookmark {
         for facts in facts.dropLast() { _ = try machine.loaded(facts) }
         guard case .rest(let bookmark) = try machine.loaded(try #require(facts.last)) else {
@@ -195,7 +197,7 @@ struct PageMachineTests {
         ) { ScriptedURLs.resolve($0, against: $1) }
     }
 
-    @Test("From a bookmark it goes on by one page, with what it counted and where it was, as if it had never rested")
+    @Test("A set continues from a bookmark by one page, with its counts and URLs, as if it had not stopped")
     func goesOn() throws {
         let rule = NextRule.offset(parameter: "from", PageSize(2))
         var machine = machine(rule, load: .first(1))
@@ -208,13 +210,13 @@ struct PageMachineTests {
         #expect(second.page == 3 && second.url == Self.url + "&from=4" && second.seen.count == 2)
         var last = goingOn(rule, from: second)
         #expect(try last.loaded(Facts(items: 1)) == .end(truncated: false))
-        // It was to have more, and the limit forbids them.
+        // The set has more pages, and the limit forbids them.
         var limited = goingOn(rule, from: second, max: 3)
         #expect(try limited.loaded(Facts(items: 2)) == .end(truncated: true))
     }
 
     @Test(
-        "What was led elsewhere goes on without the source's header fields, and a page seen before the rest is the end")
+        "A set that continues at another origin has no header fields of the source, and an earlier page is its end")
     func goesOnElsewhere() throws {
         var machine = machine(.link, load: .first(1), sameOrigin: false)
         let bookmark = try rest(&machine, links("https://b.example/2"))
@@ -230,7 +232,7 @@ struct PageMachineTests {
         #expect(try home.loaded(links(Self.url)) == .end(truncated: false))
     }
 
-    @Test("A set that was resting and is gone begins anew, once, and has as many pages as it would have had")
+    @Test("A continued set whose page is gone begins again, once, and has as many pages as it would have had")
     func restartsAfterRest() throws {
         var machine = machine(.link, load: .first(1))
         var on = goingOn(.link, from: try rest(&machine, links("/2")))
@@ -243,7 +245,7 @@ struct PageMachineTests {
     }
 
     @Test(
-        "With a token the changes are asked for, on all pages; one that the origin forgot (410) is, and all is loaded")
+        "With a token all pages request changes; if the origin has forgotten the token (410), everything is loaded")
     func token() throws {
         func machine() -> PageMachine {
             PageMachine(
@@ -271,7 +273,7 @@ struct PageMachineTests {
         #expect(later.first.source.url == Self.url)
     }
 
-    @Test("A bookmark is text that is read as what it was; other text is none")
+    @Test("A bookmark's text is parsed to the same bookmark; other text is invalid")
     func bookmarkText() {
         let bookmark = PageBookmark(
             page: 3, items: 40, url: "https://a.example/?c=ü b", host: "a.example", isAtHome: true,
@@ -298,7 +300,7 @@ struct PageMachineTests {
         #expect(try other.loaded(Facts(items: 1)) == .end(truncated: false))
     }
 
-    @Test("A page that leads back to one before it is a failure that names both, and by what")
+    @Test("A page that leads back to an earlier page is a failure that names both pages and the rule")
     func loops() throws {
         var byLink = machine(.link)
         #expect(url(try byLink.loaded(links("/2"))) != nil)
@@ -306,7 +308,7 @@ struct PageMachineTests {
         let toSecond = failure { () throws(RunFailure) in try byLink.loaded(links("/2")) }
         #expect(
             toSecond?.message
-                == "page 3 leads back to page 2 by its link to the next one: such a set has no end, and nothing of it is "
+                == "page 3 leads back to page 2 by its link to the next one: the set has no end and is not "
                 + "kept")
         var itself = machine(.url(".next"))
         let toFirst = failure { () throws(RunFailure) in try itself.loaded(Facts(items: 1, next: Self.url)) }
@@ -320,14 +322,14 @@ struct PageMachineTests {
         #expect(again?.message.hasPrefix("page 2 leads back to page 2 by 'c', '\(shown)'…: ") == true)
     }
 
-    @Test("A URL that is too long is a failure; the longest is none")
+    @Test("A URL that is too long is a failure; the longest allowed URL is not")
     func longURL() throws {
         let room = URLTemplate.maximumLength - (Self.url + "&c=").utf8.count
         var machine = machine(.cursor(CursorRule(".c", parameter: "c")))
         let most = String(repeating: "x", count: room)
         #expect(url(try machine.loaded(Facts(items: 1, next: most)))?.utf8.count == URLTemplate.maximumLength)
         let failure = failure { () throws(RunFailure) in try machine.loaded(Facts(items: 1, next: most + "y")) }
-        #expect(failure?.message == "page 2 names a next page by more than the 8000 bytes that a URL may have")
+        #expect(failure?.message == "page 2 names a next page whose URL is longer than 8000 bytes")
     }
 
     // MARK: Other origins
@@ -343,15 +345,16 @@ struct PageMachineTests {
         }
     }
 
-    @Test("A link that is none of HTTP is refused")
+    @Test("A link that is not an HTTP URL is refused")
     func noHTTP() {
         var machine = machine(.url(".next"), sameOrigin: false)
         let failure = failure { () throws(RunFailure) in try machine.loaded(Facts(items: 1, next: "file:///etc/passwd"))
         }
-        #expect(failure?.message == "page 1 names a next page that is no http or https URL")
+        #expect(failure?.message == "page 1 names a next page that is not an http or https URL")
     }
 
-    @Test("Where other origins are allowed they get no header of the source, nor does its own one after them")
+    @Test(
+        "Where other origins are allowed, they get no header of the source, and neither does its own origin after them")
     func withheldHeaders() throws {
         var machine = machine(.link, sameOrigin: false)
         guard case .load(let second) = try machine.loaded(links("/2")),
@@ -369,7 +372,7 @@ struct PageMachineTests {
         #expect(failure?.message.contains("unencrypted") == true)
     }
 
-    @Test("After a redirect to another origin, that one's links are its own, and get no header of the source")
+    @Test("After a redirect to another origin, relative links are at that origin, and get no header of the source")
     func redirected() throws {
         var machine = machine(.link)
         guard case .load(let second) = try machine.loaded(links("/2", location: "https://b.example/1")) else {
@@ -396,7 +399,8 @@ struct PageMachineTests {
         #expect(machine.failed(Self.gone) == .fail)
     }
 
-    @Test("A later page is tried again so often, with growing waits at random; a page that came counts anew")
+    @Test(
+        "A later page is retried a limited number of times, with growing random waits; a loaded page resets the count")
     func retries() throws {
         var machine = machine(.link)
         #expect(url(try machine.loaded(links("/2"))) != nil)
@@ -410,7 +414,7 @@ struct PageMachineTests {
         #expect(machine.failed(RunFailure(.transient, "503")) == .fail)
     }
 
-    @Test("A page is waited for no longer than a minute, however slowly whole runs are tried again")
+    @Test("A page is awaited for at most a minute, however slowly whole runs are retried")
     func pauses() throws {
         var machine = machine(.link, retry: RetryPolicy(from: .seconds(86400), to: .seconds(86400)))
         #expect(url(try machine.loaded(links("/2"))) != nil)
@@ -424,7 +428,7 @@ struct PageMachineTests {
         }
     }
 
-    @Test("A Retry-After is waited for within the run if it is short; a longer one fails it")
+    @Test("A short Retry-After is awaited within the run; a longer one fails the run")
     func retryAfter() throws {
         var machine = machine(.link)
         #expect(url(try machine.loaded(links("/2"))) != nil)
@@ -434,7 +438,7 @@ struct PageMachineTests {
     }
 
     @Test(
-        "What another attempt would not change fails the run",
+        "A failure that a retry cannot change fails the run",
         arguments: [RunFailure.Kind.refused, .content, .local, .certificateDate, .deadline])
     func hopeless(kind: RunFailure.Kind) throws {
         var machine = machine(.link)
@@ -442,7 +446,7 @@ struct PageMachineTests {
         #expect(machine.failed(RunFailure(kind, "no")) == .fail)
     }
 
-    @Test("A page that is gone (410) has the set begin anew, once; what was seen before is forgotten")
+    @Test("If a page is gone (410), the set begins again, once; earlier URLs are dropped")
     func restart() throws {
         var machine = machine(.offset(parameter: "from", PageSize(2)), max: 3)
         let first = machine.first
@@ -456,7 +460,7 @@ struct PageMachineTests {
         #expect(try machine.loaded(Facts(items: 2)) == .end(truncated: true))
     }
 
-    @Test("The status by which an origin answers for a page after the last is the end of a counted set only")
+    @Test("The status for a page after the last one ends only a counted set")
     func pastEnd() throws {
         let refused = RunFailure(.refused, "no such page", status: 400)
         var counted = machine(.page(parameter: "page", first: 1, PageSize(1, pastEnd: 400)))

@@ -3,12 +3,12 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Pages: what goes along with a URL that a page names")
+@Suite("Pages: the request for a URL that a page names")
 struct PageOriginTests {
     private typealias Facts = PageMachine.Facts
 
     private static let post = HTTPSource.Method.post(body: "{}", contentType: "application/json")
-    /// With all that a request can have.
+    /// With everything that a request can have.
     private let source = HTTPSource(
         url: "https://a.example/1", headers: [.bearer("token")], host: "a.example", method: Self.post,
         unixSocket: "/run/api.sock", clientCertificate: .init(certificate: "own"),
@@ -29,7 +29,7 @@ struct PageOriginTests {
         return request.source
     }
 
-    @Test("within the origin it is the source's request, by GET: through its socket, with its proofs")
+    @Test("within the origin it is the source's request, by GET: through its socket, with its certificates")
     func home() throws {
         var expected = source
         expected.url = "https://a.example/2"
@@ -38,7 +38,7 @@ struct PageOriginTests {
         #expect(try second(.url(".next"), source, by: Facts(items: 1, next: "/2")) == expected)
     }
 
-    @Test("a URL that is the source's own but for a parameter is asked as the source is")
+    @Test("a URL that only changes a parameter has the source's whole request")
     func parameter() throws {
         var expected = source
         expected.url = "https://a.example/1?c=x"
@@ -46,7 +46,7 @@ struct PageOriginTests {
         #expect(try second(rule, source, by: Facts(items: 1, next: "x")) == expected)
     }
 
-    @Test("elsewhere there is nothing but the URL")
+    @Test("at another origin the request has nothing but the URL")
     func away() throws {
         var source = source
         source.unixSocket = nil
@@ -55,18 +55,18 @@ struct PageOriginTests {
             try second(.url(".next"), source, by: facts) == HTTPSource(url: "https://b.example/2", host: "b.example"))
     }
 
-    @Test("who is asked through a socket leads to no other origin, whatever is allowed")
+    @Test("a source that is fetched through a socket leads to no other origin, whatever is allowed")
     func socket() {
         var machine = machine(.url(".next"), source)
         #expect(
             throws: RunFailure(
                 .content,
-                "page 1 is asked for through a socket and names a next page at https://b.example, another origin; "
+                "page 1 is fetched through a socket and names a next page at https://b.example, another origin; "
                     + "not followed")
         ) { try machine.loaded(Facts(items: 1, next: "https://b.example/2")) }
     }
 
-    @Test("a set that rests goes on with what it would have had")
+    @Test("a continued set has the requests that it would have had")
     func rest() throws {
         for next in [NextRule.url(".next"), .cursor(CursorRule(".c", parameter: "c"))] {
             let facts = Facts(items: 1, next: "/2")

@@ -5,7 +5,7 @@ import Testing
 @Suite("A parameter of a URL's query")
 struct QueryParameterTests {
     @Test(
-        "It takes the place of the one before it, or the last one; the others stay as they are",
+        "It replaces an earlier parameter of the same name, or is appended; other parameters stay unchanged",
         arguments: [
             ("http://a/x", "p", "1", "http://a/x?p=1"),
             ("http://a/x?", "p", "1", "http://a/x?p=1"),
@@ -14,7 +14,7 @@ struct QueryParameterTests {
             ("http://a/x?b=1&p&c=1&p=9", "p", "2", "http://a/x?b=1&p=2&c=1"),
             ("http://a/x?pp=1&P=2", "p", "3", "http://a/x?pp=1&P=2&p=3"),
             ("http://a/x?a=?p=1", "p", "3", "http://a/x?a=?p=1&p=3"),
-            // Whoever wrote it percent-encoded meant the same.
+            // A percent-encoded name is the same name.
             ("http://a/x?page%5Bno%5d=1", "page[no]", "2", "http://a/x?page%5Bno%5D=2"),
             ("http://a/x?%24skip=1&a%2=b", "$skip", "2", "http://a/x?%24skip=2&a%2=b"),
         ])
@@ -22,7 +22,7 @@ struct QueryParameterTests {
         #expect(QueryParameter.setting(name, to: value, in: url) == expected)
     }
 
-    @Test("No value leaves its place")
+    @Test("A value cannot change the structure")
     func encoded() {
         #expect(
             QueryParameter.setting("p", to: "a b&c=d#e/../?\n%é", in: "http://a")

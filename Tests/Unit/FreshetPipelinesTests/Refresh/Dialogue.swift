@@ -2,14 +2,14 @@ import Testing
 
 @testable import FreshetPipelines
 
-/// A talk with a refresh machine: what is said to it at which second, and what it does.
+/// Drives a refresh machine: inputs at given seconds, and the machine's actions.
 ///
-/// Slots are granted at once unless `grantsSlots` is false. Times are seconds since the beginning, with fractions.
+/// Slots are granted immediately unless `grantsSlots` is false. Times are seconds since the beginning, with fractions.
 final class Dialogue {
     typealias Event = RefreshMachine.Event
 
-    /// What the machine does, without slots and reports.
-    enum Permission: Equatable {
+    /// The machine's actions, without slots and reports.
+    enum Output: Equatable {
         case starts(UInt64, [String])
         case cancels(UInt64)
         case answers(UInt64, RunOutcome)
@@ -21,11 +21,11 @@ final class Dialogue {
         case putsBack
     }
 
-    /// Something done, and when.
+    /// An action, and when it happened.
     struct Moment: Equatable, CustomStringConvertible {
         var at: Double
-        var deed: Permission
-        var description: String { "\(at): \(deed)" }
+        var output: Output
+        var description: String { "\(at): \(output)" }
     }
 
     private(set) var machine: RefreshMachine
@@ -33,7 +33,7 @@ final class Dialogue {
     private(set) var slotRequests: [UInt64] = []
     private(set) var slotReleases: [UInt64] = []
     private(set) var events: [EngineEvent] = []
-    private(set) var wishes: [ProofRequest?] = []
+    private(set) var proofRequests: [ProofRequest?] = []
     private(set) var orders: [RunOrder] = []
     private(set) var summaries: [RunSummary] = []
     private var wakeInstant: ContinuousClock.Instant?
@@ -79,29 +79,29 @@ final class Dialogue {
         _ = at(0)
     }
 
-    /// Says something at a second, without letting the timers before it ring.
-    func at(_ seconds: Double, _ events: Event...) -> [Permission] {
+    /// Passes an event at a second, without firing earlier timers.
+    func at(_ seconds: Double, _ events: Event...) -> [Output] {
         at(Self.instant(seconds), events)
     }
 
-    private func at(_ instant: ContinuousClock.Instant, _ events: [Event]) -> [Permission] {
+    private func at(_ instant: ContinuousClock.Instant, _ events: [Event]) -> [Output] {
         self.instant = instant
         return perform(machine.handle(events, now: instant))
     }
 
-    /// When the machine asks to be woken.
+    /// When the machine's timer is due.
     var wake: Double? { wakeInstant.map(Self.seconds) }
     var now: Double { Self.seconds(instant) }
 
-    /// Lets the machine's timer ring whenever it asks for that, up to a second, which is included.
+    /// Fires the machine's timer whenever it is due, up to and including a second.
     func pass(until end: Double) -> [Moment] {
         var moments: [Moment] = []
         let end = Self.instant(end)
         while let wake = wakeInstant, wake <= end {
-            let deeds = at(max(instant, wake), [.timer])
-            moments += deeds.map { Moment(at: now, deed: $0) }
-            if wakeInstant == wake, deeds.isEmpty {
-                Issue.record("the machine asks to be woken at \(Self.seconds(wake)) over and over")
+            let outputs = at(max(instant, wake), [.timer])
+            moments += outputs.map { Moment(at: now, output: $0) }
+            if wakeInstant == wake, outputs.isEmpty {
+                Issue.record("the machine sets its timer to \(Self.seconds(wake)) endlessly")
                 break
             }
         }
@@ -109,9 +109,9 @@ final class Dialogue {
         return moments
     }
 
-    private func perform(_ actions: [RefreshMachine.Action]) -> [Permission] {
-        var deeds: [Permission] = []
-        // Granted after all else is done, as the engine does: what is said last holds.
+    private func perform(_ actions: [RefreshMachine.Action]) -> [Output] {
+        var outputs: [Output] = []
+        // Granted after everything else, as the engine does: the last state counts.
         var granted: [UInt64] = []
         for action in actions {
             switch action {
@@ -119,31 +119,31 @@ final class Dialogue {
                 slotRequests.append(slot)
                 if grantsSlots { granted.append(slot) }
             case .releaseSlot(let slot): slotReleases.append(slot)
-            case .prove(let wish):
-                wishes.append(wish)
-                deeds.append(.seeksProof(epoch: wish?.epoch))
+            case .prove(let proofRequest):
+                proofRequests.append(proofRequest)
+                outputs.append(.seeksProof(epoch: proofRequest?.epoch))
             case .start(let order):
                 orders.append(order)
-                deeds.append(.starts(order.run, order.causes.map(\.signal)))
-            case .cancel(let run): deeds.append(.cancels(run))
-            case .withdraw: deeds.append(.withdraws)
-            case .putBack: deeds.append(.putsBack)
+                outputs.append(.starts(order.run, order.causes.map(\.signal)))
+            case .cancel(let run): outputs.append(.cancels(run))
+            case .withdraw: outputs.append(.withdraws)
+            case .putBack: outputs.append(.putsBack)
             case .wake(let instant): wakeInstant = instant
-            case .answer(let request, .ended(let summary)): deeds.append(.answers(request, summary.outcome))
-            case .answer(let request, .refused(let refusal)): deeds.append(.refuses(request, refusal))
-            case .answer(let request, .stopped): deeds.append(.stops(request))
-            case .rememberRetryAfter(let instant): deeds.append(.remembersRetryAfter(instant.map(Self.seconds)))
-            case .rememberRequests: break  // seen by what the meter says
+            case .answer(let request, .ended(let summary)): outputs.append(.answers(request, summary.outcome))
+            case .answer(let request, .refused(let rejection)): outputs.append(.refuses(request, rejection))
+            case .answer(let request, .stopped): outputs.append(.stops(request))
+            case .rememberRetryAfter(let instant): outputs.append(.remembersRetryAfter(instant.map(Self.seconds)))
+            case .rememberRequests: break  // visible in the meter
             case .report(let event):
                 events.append(event)
                 if case .runEnded(let summary, _) = event { summaries.append(summary) }
             }
         }
-        for slot in granted { deeds += grant(slot) }
-        return deeds
+        for slot in granted { outputs += grant(slot) }
+        return outputs
     }
 
-    private func grant(_ slot: UInt64) -> [Permission] {
+    private func grant(_ slot: UInt64) -> [Output] {
         perform(machine.handle(.slotGranted(slot), now: instant))
     }
 
@@ -154,9 +154,9 @@ final class Dialogue {
 }
 
 extension Dialogue.Event {
-    /// Signals heard at a second, each once.
-    static func hears(_ signals: String..., at seconds: Double) -> Self {
-        .heard(signals.map { RunCause($0, first: Dialogue.instant(seconds)) })
+    /// Signals received at a second, one firing each.
+    static func receives(_ signals: String..., at seconds: Double) -> Self {
+        .received(signals.map { RunCause($0, first: Dialogue.instant(seconds)) })
     }
 
     static func succeeds(_ run: UInt64) -> Self {

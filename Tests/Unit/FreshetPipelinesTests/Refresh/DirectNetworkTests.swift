@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("An origin known by name, without a route to elsewhere")
+@Suite("An origin known by name, without a route to the target")
 struct DirectNetworkTests {
     private let policy = RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(1)))
 
@@ -14,69 +14,69 @@ struct DirectNetworkTests {
         return .ended(run: run, .failed(failure))
     }
 
-    @Test("is looked for once, and then after each change of the directly connected networks")
+    @Test("is tried once, and then after each change of the directly connected networks")
     func once() {
-        let talk = offline()
-        #expect(talk.at(0, .hears("start", at: 0)) == [])
-        #expect(talk.waitsFor == Wait(.network))
-        #expect(talk.at(1, .directNetworks(1)) == [.starts(1, ["start"])])
-        #expect(talk.orders[0].reason == .routingSaysNo)
-        #expect(talk.at(2, fails(1, isRouted: false)) == [])
-        #expect(talk.waitsFor == Wait(.network))
-        #expect(talk.at(3, .directNetworks(1)) == [])
-        #expect(talk.pass(until: 1_000) == [])
-        #expect(talk.at(1_000, .directNetworks(nil)) == [])
-        #expect(talk.at(1_001, .directNetworks(2)) == [.starts(2, ["start"])])
-        #expect(talk.summaries.allSatisfy { !$0.counts })
+        let dialogue = offline()
+        #expect(dialogue.at(0, .receives("start", at: 0)) == [])
+        #expect(dialogue.waitsFor == Wait(.network))
+        #expect(dialogue.at(1, .directNetworks(1)) == [.starts(1, ["start"])])
+        #expect(dialogue.orders[0].reason == .noRoute)
+        #expect(dialogue.at(2, fails(1, isRouted: false)) == [])
+        #expect(dialogue.waitsFor == Wait(.network))
+        #expect(dialogue.at(3, .directNetworks(1)) == [])
+        #expect(dialogue.pass(until: 1_000) == [])
+        #expect(dialogue.at(1_000, .directNetworks(nil)) == [])
+        #expect(dialogue.at(1_001, .directNetworks(2)) == [.starts(2, ["start"])])
+        #expect(dialogue.summaries.allSatisfy { !$0.counts })
     }
 
-    @Test("is looked for at most every five seconds, however often the networks change")
+    @Test("is tried at most every five seconds, however often the networks change")
     func gap() {
-        let talk = offline()
-        _ = talk.at(0, .hears("start", at: 0))
-        #expect(talk.at(0, .directNetworks(1)) == [.starts(1, ["start"])])
-        _ = talk.at(1, fails(1, isRouted: false))
-        for revision: UInt64 in 2...20 { #expect(talk.at(1, .directNetworks(revision)) == []) }
-        #expect(talk.pass(until: 60) == [.init(at: 5, deed: .starts(2, ["start"]))])
+        let dialogue = offline()
+        _ = dialogue.at(0, .receives("start", at: 0))
+        #expect(dialogue.at(0, .directNetworks(1)) == [.starts(1, ["start"])])
+        _ = dialogue.at(1, fails(1, isRouted: false))
+        for revision: UInt64 in 2...20 { #expect(dialogue.at(1, .directNetworks(revision)) == []) }
+        #expect(dialogue.pass(until: 60) == [.init(at: 5, output: .starts(2, ["start"]))])
     }
 
-    @Test("that was found is asked like any other, until the networks change")
+    @Test("that was found is fetched like any other, until the networks change")
     func found() {
-        let talk = offline()
-        _ = talk.at(0, .directNetworks(1), .hears("start", at: 0))
-        _ = talk.at(1, .succeeds(1))
-        #expect(talk.activity == .loaded)
-        #expect(talk.at(10, .hears("file", at: 10)) == [.starts(2, ["file"])])
-        #expect(talk.orders[1].reason == .signals)
-        _ = talk.at(11, .succeeds(2))
-        _ = talk.at(12, .directNetworks(nil))
-        #expect(talk.at(20, .hears("file", at: 20)) == [])
-        #expect(talk.waitsFor == Wait(.network))
+        let dialogue = offline()
+        _ = dialogue.at(0, .directNetworks(1), .receives("start", at: 0))
+        _ = dialogue.at(1, .succeeds(1))
+        #expect(dialogue.activity == .loaded)
+        #expect(dialogue.at(10, .receives("file", at: 10)) == [.starts(2, ["file"])])
+        #expect(dialogue.orders[1].reason == .signals)
+        _ = dialogue.at(11, .succeeds(2))
+        _ = dialogue.at(12, .directNetworks(nil))
+        #expect(dialogue.at(20, .receives("file", at: 20)) == [])
+        #expect(dialogue.waitsFor == Wait(.network))
     }
 
-    @Test("with a route to its address has failed when it cannot be reached, and is tried again")
+    @Test("with a route to its address has failed when it cannot be reached, and is retried")
     func routed() {
-        let talk = offline()
-        _ = talk.at(0, .directNetworks(1), .hears("start", at: 0))
-        _ = talk.at(1, fails(1, isRouted: true))
-        #expect(talk.summaries.last?.counts == true)
-        #expect(talk.pass(until: 10).map(\.deed) == [.starts(2, ["start"])])
+        let dialogue = offline()
+        _ = dialogue.at(0, .directNetworks(1), .receives("start", at: 0))
+        _ = dialogue.at(1, fails(1, isRouted: true))
+        #expect(dialogue.summaries.last?.counts == true)
+        #expect(dialogue.pass(until: 10).map(\.output) == [.starts(2, ["start"])])
     }
 
-    @Test("is not looked for with a route to elsewhere")
+    @Test("is not tried while there is a route to the target")
     func elsewhere() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .directNetworks(1))
-        _ = talk.at(0, .hears("start", at: 0))
-        #expect(talk.orders.map(\.reason) == [.signals])
-        #expect(talk.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .directNetworks(1))
+        _ = dialogue.at(0, .receives("start", at: 0))
+        #expect(dialogue.orders.map(\.reason) == [.signals])
+        #expect(dialogue.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
     }
 
-    @Test("is cancelled and asked anew when a route to elsewhere appears meanwhile")
+    @Test("is cancelled and fetched again when a route to the target appears meanwhile")
     func regained() {
-        let talk = offline()
-        _ = talk.at(0, .directNetworks(1), .hears("start", at: 0))
-        #expect(talk.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.cancels(1)])
-        #expect(talk.at(1, .ended(run: 1, .cancelled)).contains(.starts(2, ["start"])))
+        let dialogue = offline()
+        _ = dialogue.at(0, .directNetworks(1), .receives("start", at: 0))
+        #expect(dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.cancels(1)])
+        #expect(dialogue.at(1, .ended(run: 1, .cancelled)).contains(.starts(2, ["start"])))
     }
 }

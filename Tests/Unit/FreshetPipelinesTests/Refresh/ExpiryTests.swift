@@ -5,7 +5,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("What the origin says of the data's freshness")
+@Suite("Freshness stated by the origin")
 struct HonourOriginTests {
     private let policy = RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .seconds(60), honoursOrigin: true)
 
@@ -13,69 +13,69 @@ struct HonourOriginTests {
         .ended(run: run, .succeeded(changed: true, generation: run, expires: expires.map(Dialogue.instant)))
     }
 
-    @Test("lengthens fresh-for for the surroundings, and holds back neither demands nor the clock")
+    @Test("it lengthens fresh-for for environment signals, and delays neither requests nor planned checks")
     func lengthens() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("start", at: 0))
-        _ = talk.at(1, succeeds(1, expires: 10_000))
-        #expect(talk.at(900, .hears("network", at: 900)) == [])
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("start", at: 0))
+        _ = dialogue.at(1, succeeds(1, expires: 10_000))
+        #expect(dialogue.at(900, .receives("network", at: 900)) == [])
         #expect(
-            talk.events.last
-                == .suppressed(
+            dialogue.events.last
+                == .skipped(
                     [RunCause("network", first: Dialogue.instant(900))], freshUntil: Dialogue.instant(10_000)))
-        #expect(talk.at(1000, .hears("reload", at: 1000)) == [.starts(2, ["reload"])])
-        _ = talk.at(1001, succeeds(2, expires: 10_000))
-        #expect(talk.pass(until: 4602) == [.init(at: 4601, deed: .starts(3, ["timer"]))])
+        #expect(dialogue.at(1000, .receives("reload", at: 1000)) == [.starts(2, ["reload"])])
+        _ = dialogue.at(1001, succeeds(2, expires: 10_000))
+        #expect(dialogue.pass(until: 4602) == [.init(at: 4601, output: .starts(3, ["timer"]))])
     }
 
-    @Test("never shortens it, and counts only if it is to be heard")
+    @Test("it never shortens fresh-for, and counts only if it is configured")
     func neverShortens() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("start", at: 0))
-        _ = talk.at(1, succeeds(1, expires: 1))
-        #expect(talk.at(50, .hears("network", at: 50)) == [])
-        #expect(talk.freshness == .fresh)
-        #expect(talk.at(70, .hears("network", at: 70)) == [.starts(2, ["network"])])
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("start", at: 0))
+        _ = dialogue.at(1, succeeds(1, expires: 1))
+        #expect(dialogue.at(50, .receives("network", at: 50)) == [])
+        #expect(dialogue.freshness == .fresh)
+        #expect(dialogue.at(70, .receives("network", at: 70)) == [.starts(2, ["network"])])
         var deaf = policy
         deaf.honoursOrigin = false
         let other = Dialogue(deaf)
-        _ = other.at(0, .hears("start", at: 0))
+        _ = other.at(0, .receives("start", at: 0))
         _ = other.at(1, succeeds(1, expires: 10_000))
-        #expect(other.at(70, .hears("network", at: 70)) == [.starts(2, ["network"])])
+        #expect(other.at(70, .receives("network", at: 70)) == [.starts(2, ["network"])])
     }
 
-    @Test("past it the copy is stale, before it fresh; another check's word takes its place, no word too")
+    @Test("the copy is fresh before it and stale after it; another check replaces it, also by no statement")
     func stale() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(1, succeeds(1, expires: 500))
-        _ = talk.at(499, .timer)
-        #expect(talk.freshness == .fresh)
-        _ = talk.at(500, .timer)
-        #expect(talk.freshness == .stale)
-        _ = talk.at(600, .hears("file", at: 600))
-        _ = talk.at(601, succeeds(2, expires: nil))
-        _ = talk.at(2000, .timer)
-        #expect(talk.freshness == .fresh)
-        // It fails within the time that the origin gave: the copy is as good as it was.
-        _ = talk.at(2100, .hears("file", at: 2100))
-        _ = talk.at(2101, succeeds(3, expires: 9000))
-        _ = talk.at(2200, .hears("file", at: 2200))
-        _ = talk.at(2201, .fails(4, .transient))
-        #expect(talk.freshness == .fresh)
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, succeeds(1, expires: 500))
+        _ = dialogue.at(499, .timer)
+        #expect(dialogue.freshness == .fresh)
+        _ = dialogue.at(500, .timer)
+        #expect(dialogue.freshness == .stale)
+        _ = dialogue.at(600, .receives("file", at: 600))
+        _ = dialogue.at(601, succeeds(2, expires: nil))
+        _ = dialogue.at(2000, .timer)
+        #expect(dialogue.freshness == .fresh)
+        // A check fails within the time that the origin stated: the copy stays fresh.
+        _ = dialogue.at(2100, .receives("file", at: 2100))
+        _ = dialogue.at(2101, succeeds(3, expires: 9000))
+        _ = dialogue.at(2200, .receives("file", at: 2200))
+        _ = dialogue.at(2201, .fails(4, .transient))
+        #expect(dialogue.freshness == .fresh)
     }
 
-    @Test("of another source it says nothing")
+    @Test("it says nothing about another source")
     func otherSource() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(1, succeeds(1, expires: 5000))
-        _ = talk.at(
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, succeeds(1, expires: 5000))
+        _ = dialogue.at(
             10, .reconfigured(RefreshSettings(policy: policy, needsNetwork: true), sameProduct: false))
-        #expect(talk.freshness == .stale)
+        #expect(dialogue.freshness == .stale)
     }
 
-    @Test("is remembered across a restart, at most for a week, and not believed without the check's time")
+    @Test("it is stored across a restart, at most for a week, and ignored without the time of the check")
     func memory() {
         let now = Dialogue.beginning
         func memory(_ expires: Int64?, lastCheck: Int64? = 1_000_000_000) -> ContinuousClock.Instant? {
@@ -89,12 +89,13 @@ struct HonourOriginTests {
         #expect(memory(.max) == now.advanced(by: DataExpiry.longest))
         #expect(memory(nil) == nil)
         #expect(memory(1_030_000_000, lastCheck: nil) == nil)
-        // The clock was set back by an hour since.
+        // The clock was set back by an hour since then.
         #expect(memory(1_030_000_000, lastCheck: 4_600_000_000) == nil)
     }
 
     @Test(
-        "a pipeline at work: kept with the copy, renewed by a 304, gone with what nobody says, heeded after a restart")
+        "it is kept with the copy, renewed by a 304, gone without a statement, honoured after a restart"
+    )
     func stage() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .seconds(60), honoursOrigin: true))
         stage.origin.answers(
@@ -121,7 +122,7 @@ struct HonourOriginTests {
         #expect(stage.status.originExpires == nil)
     }
 
-    @Test("nothing is kept of it where it is not to be heard, and no more than a week where it is")
+    @Test("it is not kept if it is not configured, and otherwise for at most a week")
     func limits() throws {
         let deaf = try Stage(RefreshPolicy(freshFor: .zero))
         deaf.origin.answers(.fresh(.seconds(1000), .content("data")))
@@ -150,8 +151,8 @@ struct MaxAgeTests {
             maxAge: maxAge.map { .seconds($0) })
     }
 
-    private func news(_ talk: Dialogue) -> [EngineEvent] {
-        talk.events.filter {
+    private func events(_ dialogue: Dialogue) -> [EngineEvent] {
+        dialogue.events.filter {
             switch $0 {
             case .expired, .expiredNoMore: true
             default: false
@@ -159,63 +160,63 @@ struct MaxAgeTests {
         }
     }
 
-    private func talk(maxAge: Double?, lastCheck: Double? = nil, retry: RetryPolicy = RetryPolicy()) -> Dialogue {
+    private func dialogue(maxAge: Double?, lastCheck: Double? = nil, retry: RetryPolicy = RetryPolicy()) -> Dialogue {
         Dialogue(
             RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .zero, retry: retry), lastCheck: lastCheck,
             maxAge: maxAge)
     }
 
-    @Test("has expired, which is told once, and once more when it is fresh again")
+    @Test("it has expired, which is reported once, and reported again when it is fresh again")
     func expires() {
-        let talk = talk(maxAge: 5000, retry: RetryPolicy(from: .seconds(3600), to: .seconds(3600)))
-        // Never checked, it was overdue at the start.
-        _ = talk.at(10, .succeeds(1))
-        #expect(talk.pass(until: 3610).map(\.deed) == [.starts(2, ["timer"])])
-        _ = talk.at(3611, .fails(2, .refused))
-        #expect(news(talk) == [])
-        #expect(talk.wake == 5010, "nothing else is due before")
-        _ = talk.at(5010, .timer)
-        #expect(talk.freshness == .expired)
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(10))])
-        _ = talk.at(6000, .timer)
-        _ = talk.at(6001, .hears("reload", at: 6001))
-        #expect(talk.freshness == .expired)
-        _ = talk.at(6002, .succeeds(3))
-        #expect(talk.freshness == .fresh)
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(10)), .expiredNoMore])
+        let dialogue = dialogue(maxAge: 5000, retry: RetryPolicy(from: .seconds(3600), to: .seconds(3600)))
+        // It was never checked, so it was overdue at the start.
+        _ = dialogue.at(10, .succeeds(1))
+        #expect(dialogue.pass(until: 3610).map(\.output) == [.starts(2, ["timer"])])
+        _ = dialogue.at(3611, .fails(2, .refused))
+        #expect(events(dialogue) == [])
+        #expect(dialogue.wake == 5010, "nothing else is due before")
+        _ = dialogue.at(5010, .timer)
+        #expect(dialogue.freshness == .expired)
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(10))])
+        _ = dialogue.at(6000, .timer)
+        _ = dialogue.at(6001, .receives("reload", at: 6001))
+        #expect(dialogue.freshness == .expired)
+        _ = dialogue.at(6002, .succeeds(3))
+        #expect(dialogue.freshness == .fresh)
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(10)), .expiredNoMore])
     }
 
-    @Test("at a start it is told at once, and a longer max-age takes it back")
+    @Test("at a start the expiry is reported immediately, and a longer max-age ends it")
     func start() {
-        let talk = talk(maxAge: 100, lastCheck: -101)
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(-101))])
-        _ = talk.at(1, .reconfigured(settings(1000), sameProduct: true))
-        #expect(news(talk).last == .expiredNoMore)
-        #expect(talk.freshness != .expired)
-        _ = talk.at(2, .reconfigured(settings(nil), sameProduct: true))
-        _ = talk.at(50_000, .timer)
-        #expect(news(talk).count == 2)
+        let dialogue = dialogue(maxAge: 100, lastCheck: -101)
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-101))])
+        _ = dialogue.at(1, .reconfigured(settings(1000), sameProduct: true))
+        #expect(events(dialogue).last == .expiredNoMore)
+        #expect(dialogue.freshness != .expired)
+        _ = dialogue.at(2, .reconfigured(settings(nil), sameProduct: true))
+        _ = dialogue.at(50_000, .timer)
+        #expect(events(dialogue).count == 2)
     }
 
-    @Test("what is configured anew does not make the copy younger")
+    @Test("a new configuration does not make the copy younger")
     func otherSource() {
-        let talk = talk(maxAge: 1000, lastCheck: -500)
-        _ = talk.at(10, .reconfigured(settings(1000), sameProduct: false))
-        #expect(talk.freshness == .stale)
-        _ = talk.at(500, .timer)
-        #expect(talk.freshness == .expired)
+        let dialogue = dialogue(maxAge: 1000, lastCheck: -500)
+        _ = dialogue.at(10, .reconfigured(settings(1000), sameProduct: false))
+        #expect(dialogue.freshness == .stale)
+        _ = dialogue.at(500, .timer)
+        #expect(dialogue.freshness == .expired)
     }
 
     @Test("a pipeline without a copy has nothing that could expire")
     func nothing() {
-        let talk = talk(maxAge: 10)
-        _ = talk.at(1000, .timer)
-        #expect(talk.freshness == nil)
-        #expect(news(talk) == [])
+        let dialogue = dialogue(maxAge: 10)
+        _ = dialogue.at(1000, .timer)
+        #expect(dialogue.freshness == nil)
+        #expect(events(dialogue) == [])
     }
 
     @Test(
-        "an age that is not known counts from when the copy came; a clock that was set back makes it no younger than new"
+        "an unknown age counts from the commit of the copy; a clock that was set back makes it no younger than now"
     )
     func memory() {
         func confirmed(_ lastCheck: Int64?, committed: Int64? = 700_000_000) -> ContinuousClock.Instant? {
@@ -223,7 +224,7 @@ struct MaxAgeTests {
                 generation: committed.map {
                     CurrentGeneration(number: 1, size: 1, digest: "", committedAt: $0, path: "f")
                 }, lastCheck: lastCheck)
-            state.isOfAnother = true
+            state.isOfOtherConfiguration = true
             let memory = StoredRefreshState(
                 state, now: Dialogue.beginning, wallNow: 1_000_000_000, tolerance: .seconds(60))
             #expect(memory.lastCheck == nil)
@@ -235,16 +236,16 @@ struct MaxAgeTests {
         #expect(confirmed(nil, committed: nil) == nil)
     }
 
-    @Test("a clock that is set shows the true age of what was checked before the start")
+    @Test("a clock that is set shows the true age of a copy that was checked before the start")
     func clockStep() {
-        let talk = talk(maxAge: 1000, lastCheck: -10)
+        let dialogue = dialogue(maxAge: 1000, lastCheck: -10)
         let memory = StoredRefreshState(
             lastCheck: Dialogue.instant(-5000), confirmed: Dialogue.instant(-5000), hasGeneration: true)
-        _ = talk.at(1, .clockStepped(memory))
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(-5000))])
+        _ = dialogue.at(1, .clockStepped(memory))
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-5000))])
     }
 
-    @Test("another max-age alone makes the same copy, and is no reason to fetch")
+    @Test("another max-age alone makes the same copy, and is not a reason to fetch")
     func sameProduct() throws {
         var one = Stage.definition(RefreshPolicy())
         var other = one

@@ -6,20 +6,20 @@ import Testing
 struct FailureTests {
     let policy = RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(300)))
 
-    /// Lets a pipeline fail so often in a row, and returns how long it waited each time.
+    /// Lets a pipeline fail this number of times in a row, and returns its waits.
     private func waits(_ kind: RunFailure.Kind, times: Int, seed: UInt64) throws -> [Double] {
-        let talk = Dialogue(policy, seed: seed)
-        _ = talk.at(0, .hears("file", at: 0))
+        let dialogue = Dialogue(policy, seed: seed)
+        _ = dialogue.at(0, .receives("file", at: 0))
         var waits: [Double] = []
-        // The storm that the first signal began is over by then.
+        // The burst of the first signal is over by then.
         var now = 5.0
         for run in 1...UInt64(times) {
-            _ = talk.at(now, .fails(run, kind))
-            let next = try #require(talk.nextRun)
+            _ = dialogue.at(now, .fails(run, kind))
+            let next = try #require(dialogue.nextRun)
             #expect(next.reason == .retry)
             waits.append(Dialogue.seconds(next.at) - now)
             now = Dialogue.seconds(next.at) + 0.001
-            #expect(talk.pass(until: now).map(\.deed) == [.starts(run + 1, ["file"])])
+            #expect(dialogue.pass(until: now).map(\.output) == [.starts(run + 1, ["file"])])
         }
         return waits
     }
@@ -66,7 +66,7 @@ struct FailureTests {
             for _ in 0..<100 {
                 let policy = RefreshPolicy(every: every.map { .seconds($0) })
                 let wait = Backoff.delay(after: index + 1, .refused, policy: policy, jitter: &jitter)
-                // The random part: a quarter of the wait, or the back-off's own wait.
+                // The random part: a quarter of the wait, or the backoff's own wait.
                 let most = min(max(least / 4, 1 << index), 300)
                 #expect((.seconds(least)...(.seconds(least + most))).contains(wait))
             }
@@ -74,7 +74,7 @@ struct FailureTests {
     }
 
     @Test(
-        "what many were told at once is spread: over a quarter of it, or the back-off's own wait, at most retry.to",
+        "a wait that many clients get is spread: over a quarter of it, or the backoff's wait, at most retry.to",
         arguments: [(100, 1, 25), (1, 1, 1), (1, 5, 16), (100, 9, 256), (100, 99, 300), (86_400, 1, 300), (0, 1, 1)])
     func spread(_ wait: Int, _ failures: Int, _ part: Int) {
         var jitter = Jitter(seed: 3)
@@ -89,174 +89,174 @@ struct FailureTests {
                 == .seconds(9))
     }
 
-    @Test("the timer does not go faster than the back-off")
+    @Test("the timer is not faster than the backoff")
     func timerWaits() {
-        let talk = Dialogue(
+        let dialogue = Dialogue(
             RefreshPolicy(every: .seconds(60), freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)),
             lastCheck: 0)
-        #expect(talk.pass(until: 60) == [.init(at: 60, deed: .starts(1, ["timer"]))])
-        _ = talk.at(61, .fails(1, .refused))
-        #expect(talk.pass(until: 120) == [])
-        #expect(talk.pass(until: 150) == [.init(at: 121, deed: .starts(2, ["timer"]))])
-        _ = talk.at(150, .succeeds(2))
-        #expect(talk.pass(until: 210) == [.init(at: 210, deed: .starts(3, ["timer"]))])
+        #expect(dialogue.pass(until: 60) == [.init(at: 60, output: .starts(1, ["timer"]))])
+        _ = dialogue.at(61, .fails(1, .refused))
+        #expect(dialogue.pass(until: 120) == [])
+        #expect(dialogue.pass(until: 150) == [.init(at: 121, output: .starts(2, ["timer"]))])
+        _ = dialogue.at(150, .succeeds(2))
+        #expect(dialogue.pass(until: 210) == [.init(at: 210, output: .starts(3, ["timer"]))])
     }
 
-    @Test("never faster than min-interval")
+    @Test("retries are never faster than min-interval")
     func minInterval() throws {
-        let talk = Dialogue(RefreshPolicy(minInterval: .seconds(50), freshFor: .zero))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(3, .fails(1, .transient))
-        #expect(try #require(talk.nextRun).at == Dialogue.instant(50))
-        #expect(talk.pass(until: 60) == [.init(at: 50, deed: .starts(2, ["file"]))])
+        let dialogue = Dialogue(RefreshPolicy(minInterval: .seconds(50), freshFor: .zero))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(3, .fails(1, .transient))
+        #expect(try #require(dialogue.nextRun).at == Dialogue.instant(50))
+        #expect(dialogue.pass(until: 60) == [.init(at: 50, output: .starts(2, ["file"]))])
     }
 
-    @Test("the surroundings cut the wait after a failure to connect")
+    @Test("environment signals end the wait after a failure to connect")
     func cutConnection() {
-        let talk = Dialogue(policy, seed: 3)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(100, .fails(1, .connection))
-        #expect(talk.at(100.001, .hears("foreground", at: 100.001)) == [.starts(2, ["file", "foreground"])])
+        let dialogue = Dialogue(policy, seed: 3)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(100, .fails(1, .connection))
+        #expect(dialogue.at(100.001, .receives("foreground", at: 100.001)) == [.starts(2, ["file", "foreground"])])
     }
 
     @Test(
-        "the surroundings do not cut the wait after another failure",
+        "environment signals do not end the wait after another failure",
         arguments: [RunFailure.Kind.transient, .refused, .content, .local, .deadline])
     func cutNothing(_ kind: RunFailure.Kind) throws {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(300))))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(100, .fails(1, kind))
-        let due = Dialogue.seconds(try #require(talk.nextRun).at)
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(300))))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(100, .fails(1, kind))
+        let due = Dialogue.seconds(try #require(dialogue.nextRun).at)
         try #require(due > 100.1)
-        #expect(talk.at(100.1, .hears("foreground", at: 100.1)) == [])
-        let start = try #require(talk.pass(until: 10000).first)
-        #expect(start == .init(at: due, deed: .starts(2, ["file", "foreground"])))
+        #expect(dialogue.at(100.1, .receives("foreground", at: 100.1)) == [])
+        let start = try #require(dialogue.pass(until: 10000).first)
+        #expect(start == .init(at: due, output: .starts(2, ["file", "foreground"])))
     }
 
     @Test(
-        "a demand cuts every wait",
+        "a request ends every wait",
         arguments: [RunFailure.Kind.connection, .transient, .refused, .content, .local, .deadline])
-    func demandCuts(_ kind: RunFailure.Kind) {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(100, .fails(1, kind))
-        #expect(talk.at(100, .hears("reload", at: 100)) == [.starts(2, ["file", "reload"])])
+    func requestCuts(_ kind: RunFailure.Kind) {
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(100, .fails(1, kind))
+        #expect(dialogue.at(100, .receives("reload", at: 100)) == [.starts(2, ["file", "reload"])])
     }
 
-    @Test("a demand that came while the run was under way cuts its wait")
-    func demandDuring() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(10, .hears("reload", at: 10))
-        #expect(talk.at(11, .fails(1, .refused)) == [.starts(2, ["file", "reload"])])
+    @Test("a request that came during the run ends its wait")
+    func requestDuring() {
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(10, .receives("reload", at: 10))
+        #expect(dialogue.at(11, .fails(1, .refused)) == [.starts(2, ["file", "reload"])])
     }
 
-    @Test("in a storm a failure to connect is not tried again before what was gathered is delivered")
-    func storm() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(0.1, .fails(1, .connection))
-        #expect(talk.pass(until: 0.5) == [])
-        _ = talk.at(0.5, .hears("network", at: 0.5))
-        #expect(talk.pass(until: 1) == [])
-        // The network signal began a grace; the run that failed before is not of it.
-        #expect(talk.pass(until: 100) == [.init(at: 2.5, deed: .starts(2, ["file", "network"]))])
+    @Test("in a burst a failure to connect is not retried before the held signals are delivered")
+    func burst() {
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(0.1, .fails(1, .connection))
+        #expect(dialogue.pass(until: 0.5) == [])
+        _ = dialogue.at(0.5, .receives("network", at: 0.5))
+        #expect(dialogue.pass(until: 1) == [])
+        // The network signal began a grace period; the run that failed before is not part of it.
+        #expect(dialogue.pass(until: 100) == [.init(at: 2.5, output: .starts(2, ["file", "network"]))])
     }
 
-    @Test("in a storm without further signals it is tried again when it is calm")
-    func stormAlone() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(0.1, .fails(1, .connection))
-        #expect(talk.pass(until: 100) == [.init(at: 2, deed: .starts(2, ["file"]))])
+    @Test("in a burst without further signals it is retried after the quiet period")
+    func burstAlone() {
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(0.1, .fails(1, .connection))
+        #expect(dialogue.pass(until: 100) == [.init(at: 2, output: .starts(2, ["file"]))])
     }
 
-    @Test("in a storm other failures are tried again as ever")
-    func stormOther() throws {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(100))))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(0.1, .fails(1, .transient))
-        let start = try #require(talk.pass(until: 100).first)
+    @Test("in a burst other failures are retried as usual")
+    func burstOther() throws {
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(100))))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(0.1, .fails(1, .transient))
+        let start = try #require(dialogue.pass(until: 100).first)
         #expect(start.at <= 0.2)
     }
 
-    @Test("a retry that came due without a network goes through the storm gate when it is back")
+    @Test("a retry that became due without a network is debounced when the network is back")
     func retryAndFlaps() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(10, .network(Dialogue.offline(since: 10)))
-        _ = talk.at(10, .ended(run: 1, .cancelled))
-        #expect(talk.at(11, .network(Dialogue.online(epoch: 2, since: 11))) == [.starts(2, ["file"])])
-        _ = talk.at(11.1, .fails(2, .transient))
-        _ = talk.at(11.1, .network(Dialogue.offline(epoch: 2, since: 11.1)))
-        #expect(talk.pass(until: 11.2) == [])
-        #expect(talk.at(11.2, .network(Dialogue.online(epoch: 3, since: 11.2))) == [])
-        #expect(talk.pass(until: 100) == [.init(at: 13.2, deed: .starts(3, ["file"]))])
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(10, .network(Dialogue.offline(since: 10)))
+        _ = dialogue.at(10, .ended(run: 1, .cancelled))
+        #expect(dialogue.at(11, .network(Dialogue.online(epoch: 2, since: 11))) == [.starts(2, ["file"])])
+        _ = dialogue.at(11.1, .fails(2, .transient))
+        _ = dialogue.at(11.1, .network(Dialogue.offline(epoch: 2, since: 11.1)))
+        #expect(dialogue.pass(until: 11.2) == [])
+        #expect(dialogue.at(11.2, .network(Dialogue.online(epoch: 3, since: 11.2))) == [])
+        #expect(dialogue.pass(until: 100) == [.init(at: 13.2, output: .starts(3, ["file"]))])
     }
 
     @Test("attempts are counted from the first failure, and a success ends the count")
     func attempts() {
-        let talk = Dialogue(policy)
-        _ = talk.at(10, .hears("file", at: 10))
-        _ = talk.at(20, .fails(1, .content))
-        _ = talk.at(30, .timer)
-        _ = talk.at(40, .fails(2, .local))
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(10, .receives("file", at: 10))
+        _ = dialogue.at(20, .fails(1, .content))
+        _ = dialogue.at(30, .timer)
+        _ = dialogue.at(40, .fails(2, .local))
         #expect(
-            talk.activity == .failed(RunFailure(.local, "it broke"), since: Dialogue.instant(20), attempts: 2))
-        _ = talk.at(50, .timer)
-        _ = talk.at(60, .succeeds(3))
-        #expect(talk.activity == .loaded)
+            dialogue.activity == .failed(RunFailure(.local, "it broke"), since: Dialogue.instant(20), attempts: 2))
+        _ = dialogue.at(50, .timer)
+        _ = dialogue.at(60, .succeeds(3))
+        #expect(dialogue.activity == .loaded)
     }
 
     /// Without the random part.
     private let exact = RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero))
 
-    @Test("Retry-After is remembered, holds for all, and only force passes it")
+    @Test("Retry-After is stored, applies to all runs, and only force ignores it")
     func retryAfter() {
-        let talk = Dialogue(exact)
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.at(10, .fails(1, .transient, retryAfter: .seconds(100))) == [.remembersRetryAfter(110)])
-        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(110), reason: .retry))
-        #expect(talk.at(20, .hears("reload", at: 20)) == [])
-        #expect(talk.waitsFor == Wait(.retryAfter, until: Dialogue.instant(110)))
+        let dialogue = Dialogue(exact)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(10, .fails(1, .transient, retryAfter: .seconds(100))) == [.remembersRetryAfter(110)])
+        #expect(dialogue.nextRun == PlannedRun(at: Dialogue.instant(110), reason: .retry))
+        #expect(dialogue.at(20, .receives("reload", at: 20)) == [])
+        #expect(dialogue.waitsFor == Wait(.retryAfter, until: Dialogue.instant(110)))
         #expect(
-            talk.at(30, .refresh(request: 1, force: false))
+            dialogue.at(30, .refresh(request: 1, force: false))
                 == [.refuses(1, .retryAfter(until: Dialogue.instant(110)))])
-        #expect(talk.at(40, .refresh(request: 2, force: true)) == [.starts(2, ["file", "reload", "operator"])])
-        #expect(talk.at(41, .succeeds(2)) == [.remembersRetryAfter(nil), .answers(2, .changed)])
-        #expect(talk.at(50, .hears("reload", at: 50)) == [.starts(3, ["reload"])])
+        #expect(dialogue.at(40, .refresh(request: 2, force: true)) == [.starts(2, ["file", "reload", "operator"])])
+        #expect(dialogue.at(41, .succeeds(2)) == [.remembersRetryAfter(nil), .answers(2, .changed)])
+        #expect(dialogue.at(50, .receives("reload", at: 50)) == [.starts(3, ["reload"])])
     }
 
     @Test("when Retry-After has passed the run starts by itself")
     func retryAfterPasses() {
-        let talk = Dialogue(exact)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(10, .fails(1, .transient, retryAfter: .seconds(1000)))
-        _ = talk.at(20, .hears("reload", at: 20))
-        #expect(talk.pass(until: 1100) == [.init(at: 1010, deed: .starts(2, ["file", "reload"]))])
+        let dialogue = Dialogue(exact)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(10, .fails(1, .transient, retryAfter: .seconds(1000)))
+        _ = dialogue.at(20, .receives("reload", at: 20))
+        #expect(dialogue.pass(until: 1100) == [.init(at: 1010, output: .starts(2, ["file", "reload"]))])
     }
 
-    @Test("Retry-After is remembered across restarts, and is believed for a week at most")
+    @Test("Retry-After is stored across restarts, for at most a week")
     func retryAfterMemory() {
-        let talk = Dialogue(exact, retryAfter: 50)
-        #expect(talk.at(0, .hears("start", at: 0)) == [])
-        #expect(talk.activity == .waiting(Wait(.retryAfter, until: Dialogue.instant(50))))
-        #expect(talk.pass(until: 60) == [.init(at: 50, deed: .starts(1, ["start"]))])
+        let dialogue = Dialogue(exact, retryAfter: 50)
+        #expect(dialogue.at(0, .receives("start", at: 0)) == [])
+        #expect(dialogue.activity == .waiting(Wait(.retryAfter, until: Dialogue.instant(50))))
+        #expect(dialogue.pass(until: 60) == [.init(at: 50, output: .starts(1, ["start"]))])
         let century = Duration.seconds(100 * 365 * 86400)
         let inAWeek: Double = 60 + 7 * 86400
-        #expect(talk.at(60, .fails(1, .transient, retryAfter: century)) == [.remembersRetryAfter(inAWeek)])
+        #expect(dialogue.at(60, .fails(1, .transient, retryAfter: century)) == [.remembersRetryAfter(inAWeek)])
     }
 
-    @Test("what the origin asked for is a random part longer, and kept as such")
+    @Test("Retry-After is lengthened by a random part, and stored like that")
     func retryAfterSpread() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero))
-        _ = talk.at(0, .hears("file", at: 0))
-        let deeds = talk.at(10, .fails(1, .transient, retryAfter: .seconds(100)))
-        guard case .remembersRetryAfter(let until?)? = deeds.first else {
-            Issue.record("\(deeds)")
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        let outputs = dialogue.at(10, .fails(1, .transient, retryAfter: .seconds(100)))
+        guard case .remembersRetryAfter(let until?)? = outputs.first else {
+            Issue.record("\(outputs)")
             return
         }
         #expect(until > 110 && until <= 135)
-        #expect(talk.pass(until: 200) == [.init(at: until, deed: .starts(2, ["file"]))])
+        #expect(dialogue.pass(until: 200) == [.init(at: until, output: .starts(2, ["file"]))])
     }
 }

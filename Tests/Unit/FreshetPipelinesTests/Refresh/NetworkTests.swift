@@ -8,189 +8,189 @@ struct NetworkTests {
 
     @Test("without a network a pipeline waits, and does not fail")
     func waits() {
-        let talk = Dialogue(policy, network: Dialogue.offline())
-        #expect(talk.activity == .waiting(Wait(.network)))
-        #expect(talk.at(0, .hears("start", at: 0)) == [])
-        #expect(talk.pass(until: 10000) == [])
-        #expect(talk.activity == .waiting(Wait(.network)))
+        let dialogue = Dialogue(policy, network: Dialogue.offline())
+        #expect(dialogue.activity == .waiting(Wait(.network)))
+        #expect(dialogue.at(0, .receives("start", at: 0)) == [])
+        #expect(dialogue.pass(until: 10000) == [])
+        #expect(dialogue.activity == .waiting(Wait(.network)))
     }
 
-    @Test("one that needs no network runs without")
+    @Test("a pipeline that needs no network runs without one")
     func needsNone() {
-        let talk = Dialogue(policy, needsNetwork: false, network: Dialogue.offline())
-        #expect(talk.at(0, .hears("start", at: 0)) == [.starts(1, ["start"])])
+        let dialogue = Dialogue(policy, needsNetwork: false, network: Dialogue.offline())
+        #expect(dialogue.at(0, .receives("start", at: 0)) == [.starts(1, ["start"])])
     }
 
-    @Test("what waited runs at once when the network is there: fact first")
+    @Test("a waiting run starts immediately when the network is reachable: state first")
     func factFirst() {
-        let talk = Dialogue(policy, network: Dialogue.offline())
-        _ = talk.at(0, .hears("start", at: 0))
-        #expect(talk.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start"])])
-        #expect(talk.at(1, .hears("network", at: 1)) == [])
-        #expect(talk.at(1.2, .succeeds(1)) == [])
-        #expect(talk.pass(until: 100) == [])
-        #expect(talk.orders.map(\.epoch) == [2])
+        let dialogue = Dialogue(policy, network: Dialogue.offline())
+        _ = dialogue.at(0, .receives("start", at: 0))
+        #expect(dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start"])])
+        #expect(dialogue.at(1, .receives("network", at: 1)) == [])
+        #expect(dialogue.at(1.2, .succeeds(1)) == [])
+        #expect(dialogue.pass(until: 100) == [])
+        #expect(dialogue.orders.map(\.epoch) == [2])
     }
 
-    @Test("what waited runs at once when the network is there: signal first")
+    @Test("a waiting run starts immediately when the network is reachable: signal first")
     func signalFirst() {
-        let talk = Dialogue(policy, network: Dialogue.offline())
-        _ = talk.at(0, .hears("start", at: 0))
-        #expect(talk.at(1, .hears("network", at: 1)) == [])
-        #expect(talk.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start", "network"])])
-        #expect(talk.at(1.2, .succeeds(1)) == [])
-        #expect(talk.pass(until: 100) == [])
+        let dialogue = Dialogue(policy, network: Dialogue.offline())
+        _ = dialogue.at(0, .receives("start", at: 0))
+        #expect(dialogue.at(1, .receives("network", at: 1)) == [])
+        #expect(dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start", "network"])])
+        #expect(dialogue.at(1.2, .succeeds(1)) == [])
+        #expect(dialogue.pass(until: 100) == [])
     }
 
-    @Test("fact and signal together make one run with both causes")
+    @Test("state and signal together make one run with both causes")
     func together() {
-        let talk = Dialogue(policy, network: Dialogue.offline())
-        _ = talk.at(0, .hears("start", at: 0))
+        let dialogue = Dialogue(policy, network: Dialogue.offline())
+        _ = dialogue.at(0, .receives("start", at: 0))
         let fact = RefreshMachine.Event.network(Dialogue.online(epoch: 2, since: 1))
-        #expect(talk.at(1, fact, .hears("network", at: 1)) == [.starts(1, ["start", "network"])])
+        #expect(dialogue.at(1, fact, .receives("network", at: 1)) == [.starts(1, ["start", "network"])])
     }
 
-    @Test("a pipeline at rest runs once when the network comes back, in both orders", arguments: [true, false])
+    @Test("an idle pipeline runs once when the network comes back, in both orders", arguments: [true, false])
     func rest(_ factFirst: Bool) {
-        let talk = Dialogue(policy, network: Dialogue.offline(), lastCheck: -500)
+        let dialogue = Dialogue(policy, network: Dialogue.offline(), lastCheck: -500)
         let fact = RefreshMachine.Event.network(Dialogue.online(epoch: 2, since: 1))
-        let signal = RefreshMachine.Event.hears("network", at: 1)
-        let deeds = talk.at(1, factFirst ? fact : signal) + talk.at(1.001, factFirst ? signal : fact)
-        #expect(deeds == [.starts(1, ["network"])])
-        _ = talk.at(1.2, .succeeds(1))
-        #expect(talk.pass(until: 100) == [])
+        let signal = RefreshMachine.Event.receives("network", at: 1)
+        let outputs = dialogue.at(1, factFirst ? fact : signal) + dialogue.at(1.001, factFirst ? signal : fact)
+        #expect(outputs == [.starts(1, ["network"])])
+        _ = dialogue.at(1.2, .succeeds(1))
+        #expect(dialogue.pass(until: 100) == [])
     }
 
     @Test("the loss of the path cancels the run; it waits, and runs again when the network is back")
     func lost() throws {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
-        #expect(talk.at(1, .ended(run: 1, .cancelled)) == [])
-        #expect(talk.activity == .waiting(Wait(.network)))
-        #expect(try #require(talk.summaries.last).outcome == .superseded)
-        #expect(talk.at(10, .network(Dialogue.online(epoch: 2, since: 10))) == [.starts(2, ["file"])])
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
+        #expect(dialogue.at(1, .ended(run: 1, .cancelled)) == [])
+        #expect(dialogue.activity == .waiting(Wait(.network)))
+        #expect(try #require(dialogue.summaries.last).outcome == .superseded)
+        #expect(dialogue.at(10, .network(Dialogue.online(epoch: 2, since: 10))) == [.starts(2, ["file"])])
     }
 
-    @Test("another path cancels the run, and another takes its place")
+    @Test("another path cancels the run, and another run replaces it")
     func changed() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.at(10, .network(Dialogue.online("b", epoch: 2, since: 10))) == [.cancels(1)])
-        #expect(talk.at(10, .ended(run: 1, .cancelled)) == [.starts(2, ["file"])])
-        #expect(talk.at(10, .hears("network", at: 10)) == [])
-        #expect(talk.at(11, .succeeds(2)) == [])
-        #expect(talk.pass(until: 100) == [])
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(10, .network(Dialogue.online("b", epoch: 2, since: 10))) == [.cancels(1)])
+        #expect(dialogue.at(10, .ended(run: 1, .cancelled)) == [.starts(2, ["file"])])
+        #expect(dialogue.at(10, .receives("network", at: 10)) == [])
+        #expect(dialogue.at(11, .succeeds(2)) == [])
+        #expect(dialogue.pass(until: 100) == [])
     }
 
-    @Test("in a storm a run whose path changed is gathered, not started again at once")
-    func changedInStorm() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("network", at: 0))
-        #expect(talk.at(1, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(1)])
-        #expect(talk.at(1, .ended(run: 1, .cancelled)) == [])
-        #expect(talk.pass(until: 100) == [.init(at: 3, deed: .starts(2, ["network"]))])
+    @Test("in a burst a run whose path changed is held, not repeated immediately")
+    func changedInBurst() {
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("network", at: 0))
+        #expect(dialogue.at(1, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(1)])
+        #expect(dialogue.at(1, .ended(run: 1, .cancelled)) == [])
+        #expect(dialogue.pass(until: 100) == [.init(at: 3, output: .starts(2, ["network"]))])
     }
 
-    @Test("in a storm the operator's run is started again at once, and so is one behind which something is ready")
+    @Test("in a burst the operator's run is repeated immediately, and so is a run with ready requests")
     func changedButUrgent() {
-        var talk = Dialogue(policy)
-        _ = talk.at(0, .hears("network", at: 0))
-        _ = talk.at(0.1, .succeeds(1))
-        _ = talk.at(0.2, .refresh(request: 1, force: false))
-        #expect(talk.at(1, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(2)])
-        #expect(talk.at(1, .ended(run: 2, .cancelled)) == [.starts(3, ["operator"])])
-        talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(1, .refresh(request: nil, force: false))
-        #expect(talk.at(1, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(1)])
-        #expect(talk.at(1, .ended(run: 1, .cancelled)) == [.starts(2, ["file", "operator"])])
+        var dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("network", at: 0))
+        _ = dialogue.at(0.1, .succeeds(1))
+        _ = dialogue.at(0.2, .refresh(request: 1, force: false))
+        #expect(dialogue.at(1, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(2)])
+        #expect(dialogue.at(1, .ended(run: 2, .cancelled)) == [.starts(3, ["operator"])])
+        dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, .refresh(request: nil, force: false))
+        #expect(dialogue.at(1, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(1)])
+        #expect(dialogue.at(1, .ended(run: 1, .cancelled)) == [.starts(2, ["file", "operator"])])
     }
 
-    @Test("a run that the signal started before the fact came is started again at once, with the new epoch")
+    @Test("a run that the signal started before the state came is repeated immediately, with the new epoch")
     func changedEarly() {
-        let talk = Dialogue(policy)
-        #expect(talk.at(1.001, .hears("network", at: 1)) == [.starts(1, ["network"])])
-        #expect(talk.at(1.002, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(1)])
-        #expect(talk.at(1.003, .ended(run: 1, .cancelled)) == [.starts(2, ["network"])])
-        #expect(talk.orders.map(\.epoch) == [1, 2])
+        let dialogue = Dialogue(policy)
+        #expect(dialogue.at(1.001, .receives("network", at: 1)) == [.starts(1, ["network"])])
+        #expect(dialogue.at(1.002, .network(Dialogue.online("b", epoch: 2, since: 1))) == [.cancels(1)])
+        #expect(dialogue.at(1.003, .ended(run: 1, .cancelled)) == [.starts(2, ["network"])])
+        #expect(dialogue.orders.map(\.epoch) == [1, 2])
     }
 
-    @Test("a run of a pipeline that needs no network is not cancelled by it")
+    @Test("network changes do not cancel a run of a pipeline that needs no network")
     func indifferent() {
-        let talk = Dialogue(policy, needsNetwork: false)
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.at(1, .network(Dialogue.offline(since: 1))) == [])
+        let dialogue = Dialogue(policy, needsNetwork: false)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(1, .network(Dialogue.offline(since: 1))) == [])
     }
 
-    @Test("an overdue check is attempted every 15 minutes although routing says no, and says so")
+    @Test("an overdue check is attempted every 15 minutes without a route, with this reason")
     func attemptsAnyway() throws {
         let policy = RefreshPolicy(every: .seconds(600), freshFor: .zero)
-        let talk = Dialogue(policy, network: Dialogue.offline(), lastCheck: 0)
-        #expect(talk.pass(until: 899) == [])
-        #expect(talk.pass(until: 1000) == [.init(at: 900, deed: .starts(1, ["timer"]))])
-        #expect(try #require(talk.orders.last).reason == .routingSaysNo)
-        _ = talk.at(1001, .fails(1, .connection))
-        #expect(talk.activity == .waiting(Wait(.network, until: Dialogue.instant(1800))))
-        #expect(try #require(talk.summaries.last).counts == false)
-        #expect(talk.pass(until: 1799) == [])
-        #expect(talk.pass(until: 1800) == [.init(at: 1800, deed: .starts(2, ["timer"]))])
-        // Routing was wrong: the plan goes on, and the next is attempted when it is due.
-        _ = talk.at(1801, .succeeds(2))
-        #expect(talk.pass(until: 2750) == [.init(at: 2700, deed: .starts(3, ["timer"]))])
+        let dialogue = Dialogue(policy, network: Dialogue.offline(), lastCheck: 0)
+        #expect(dialogue.pass(until: 899) == [])
+        #expect(dialogue.pass(until: 1000) == [.init(at: 900, output: .starts(1, ["timer"]))])
+        #expect(try #require(dialogue.orders.last).reason == .noRoute)
+        _ = dialogue.at(1001, .fails(1, .connection))
+        #expect(dialogue.activity == .waiting(Wait(.network, until: Dialogue.instant(1800))))
+        #expect(try #require(dialogue.summaries.last).counts == false)
+        #expect(dialogue.pass(until: 1799) == [])
+        #expect(dialogue.pass(until: 1800) == [.init(at: 1800, output: .starts(2, ["timer"]))])
+        // The attempt succeeded: the plan continues, and the next check is attempted when it is due.
+        _ = dialogue.at(1801, .succeeds(2))
+        #expect(dialogue.pass(until: 2750) == [.init(at: 2700, output: .starts(3, ["timer"]))])
     }
 
-    @Test("that attempt, too, keeps min-interval from the run before")
+    @Test("this attempt also respects min-interval after the previous run")
     func attemptsAnywayLater() {
         let policy = RefreshPolicy(
             every: .seconds(600), quiet: .zero, minInterval: .seconds(3000), freshFor: .zero)
-        let talk = Dialogue(policy, lastCheck: -500)
-        #expect(talk.pass(until: 100).map(\.deed) == [.starts(1, ["timer"])])
-        #expect(talk.at(101, .network(Dialogue.offline(since: 101))) == [.cancels(1)])
-        _ = talk.at(102, .ended(run: 1, .cancelled))
-        #expect(talk.pass(until: 3200) == [.init(at: 3100, deed: .starts(2, ["timer"]))])
-        #expect(talk.orders.last?.reason == .routingSaysNo)
+        let dialogue = Dialogue(policy, lastCheck: -500)
+        #expect(dialogue.pass(until: 100).map(\.output) == [.starts(1, ["timer"])])
+        #expect(dialogue.at(101, .network(Dialogue.offline(since: 101))) == [.cancels(1)])
+        _ = dialogue.at(102, .ended(run: 1, .cancelled))
+        #expect(dialogue.pass(until: 3200) == [.init(at: 3100, output: .starts(2, ["timer"]))])
+        #expect(dialogue.orders.last?.reason == .noRoute)
     }
 
-    @Test("in the grace after network a failure to connect is none: 0.25, 0.5, 1, 2, 4, 8 s")
+    @Test("in the grace period after network a failure to connect does not count: 0.25, 0.5, 1, 2, 4, 8 s")
     func grace() throws {
-        let talk = Dialogue(policy, network: Dialogue.offline())
-        _ = talk.at(0, .network(Dialogue.online(epoch: 2, since: 0)), .hears("network", at: 0))
+        let dialogue = Dialogue(policy, network: Dialogue.offline())
+        _ = dialogue.at(0, .network(Dialogue.online(epoch: 2, since: 0)), .receives("network", at: 0))
         var starts: [Double] = []
         for run in 1...UInt64(6) {
-            _ = talk.at(talk.now, .fails(run, .connection))
-            guard case .waiting(let wait) = talk.activity else {
-                Issue.record("\(talk.activity)")
+            _ = dialogue.at(dialogue.now, .fails(run, .connection))
+            guard case .waiting(let wait) = dialogue.activity else {
+                Issue.record("\(dialogue.activity)")
                 return
             }
             #expect(wait.reason == .network)
             let until = try #require(wait.until)
-            starts += talk.pass(until: Dialogue.seconds(until)).map(\.at)
+            starts += dialogue.pass(until: Dialogue.seconds(until)).map(\.at)
         }
         #expect(starts == [0.25, 0.75, 1.75, 3.75, 7.75, 15.75])
-        #expect(talk.orders.last?.reason == .networkSettling)
-        _ = talk.at(31, .fails(7, .connection))
-        guard case .failed(_, _, attempts: 1) = talk.activity else {
-            Issue.record("\(talk.activity)")
+        #expect(dialogue.orders.last?.reason == .networkSettling)
+        _ = dialogue.at(31, .fails(7, .connection))
+        guard case .failed(_, _, attempts: 1) = dialogue.activity else {
+            Issue.record("\(dialogue.activity)")
             return
         }
     }
 
-    @Test("grace holds for failures to connect only, and begins with resume as well")
+    @Test("the grace period is for failures to connect only, and begins with resume too")
     func graceKinds() {
-        let talk = Dialogue(policy)
-        _ = talk.at(100, .hears("resume", at: 100))
-        _ = talk.at(100.1, .fails(1, .connection))
-        #expect(talk.activity == .waiting(Wait(.network, until: Dialogue.instant(100.35))))
-        #expect(talk.pass(until: 101).count == 1)
-        _ = talk.at(101, .fails(2, .transient))
-        guard case .failed(_, _, attempts: 1) = talk.activity else {
-            Issue.record("\(talk.activity)")
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(100, .receives("resume", at: 100))
+        _ = dialogue.at(100.1, .fails(1, .connection))
+        #expect(dialogue.activity == .waiting(Wait(.network, until: Dialogue.instant(100.35))))
+        #expect(dialogue.pass(until: 101).count == 1)
+        _ = dialogue.at(101, .fails(2, .transient))
+        guard case .failed(_, _, attempts: 1) = dialogue.activity else {
+            Issue.record("\(dialogue.activity)")
             return
         }
     }
 
-    @Test("a new network within grace begins it anew, with short waits")
+    @Test("a new network within the grace period begins it again, with short waits")
     func graceAnew() {
         var gate = NetworkGate(Dialogue.online(since: 0), now: Dialogue.instant(0))
         func delay() -> Duration { gate.graceDelay() }
@@ -204,34 +204,34 @@ struct NetworkTests {
         #expect(gate.isGrace(at: Dialogue.instant(49.9)))
     }
 
-    @Test("an attempt that did not connect within grace does not begin min-interval")
+    @Test("an attempt without a connection in the grace period does not begin min-interval")
     func graceMinInterval() {
-        let talk = Dialogue(
+        let dialogue = Dialogue(
             RefreshPolicy(minInterval: .seconds(60), freshFor: .zero), network: Dialogue.online(since: 0))
-        _ = talk.at(0, .hears("start", at: 0))
-        _ = talk.at(0.1, .fails(1, .connection))
-        #expect(talk.pass(until: 1) == [.init(at: 0.35, deed: .starts(2, ["start"]))])
+        _ = dialogue.at(0, .receives("start", at: 0))
+        _ = dialogue.at(0.1, .fails(1, .connection))
+        #expect(dialogue.pass(until: 1) == [.init(at: 0.35, output: .starts(2, ["start"]))])
     }
 
-    @Test("those who wait for a refresh go on waiting through grace and through a lost network")
+    @Test("waiting requests for a refresh stay through the grace period and a lost network")
     func requestsWait() {
-        let talk = Dialogue(policy, network: Dialogue.online(since: 0))
-        _ = talk.at(0, .refresh(request: 1, force: false))
-        #expect(talk.at(0.1, .fails(1, .connection)) == [])
-        #expect(talk.pass(until: 1) == [.init(at: 0.35, deed: .starts(2, ["operator"]))])
-        #expect(talk.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(2)])
-        #expect(talk.at(1, .ended(run: 2, .cancelled)) == [])
-        #expect(talk.at(5, .network(Dialogue.online(epoch: 2, since: 5))) == [.starts(3, ["operator"])])
-        #expect(talk.at(6, .succeeds(3)) == [.answers(1, .changed)])
+        let dialogue = Dialogue(policy, network: Dialogue.online(since: 0))
+        _ = dialogue.at(0, .refresh(request: 1, force: false))
+        #expect(dialogue.at(0.1, .fails(1, .connection)) == [])
+        #expect(dialogue.pass(until: 1) == [.init(at: 0.35, output: .starts(2, ["operator"]))])
+        #expect(dialogue.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(2)])
+        #expect(dialogue.at(1, .ended(run: 2, .cancelled)) == [])
+        #expect(dialogue.at(5, .network(Dialogue.online(epoch: 2, since: 5))) == [.starts(3, ["operator"])])
+        #expect(dialogue.at(6, .succeeds(3)) == [.answers(1, .changed)])
     }
 
-    @Test("force attempts without a network, and its end is told")
+    @Test("force attempts a run without a network, and its end is answered")
     func forced() {
-        let talk = Dialogue(policy, network: Dialogue.offline())
-        #expect(talk.at(1, .refresh(request: 1, force: false)) == [])
-        #expect(talk.at(2, .refresh(request: 2, force: true)) == [.starts(1, ["operator"])])
-        #expect(talk.at(3, .fails(1, .connection)) == [.answers(1, .failed), .answers(2, .failed)])
-        #expect(talk.activity == .waiting(Wait(.network)))
-        #expect(talk.pass(until: 100) == [])
+        let dialogue = Dialogue(policy, network: Dialogue.offline())
+        #expect(dialogue.at(1, .refresh(request: 1, force: false)) == [])
+        #expect(dialogue.at(2, .refresh(request: 2, force: true)) == [.starts(1, ["operator"])])
+        #expect(dialogue.at(3, .fails(1, .connection)) == [.answers(1, .failed), .answers(2, .failed)])
+        #expect(dialogue.activity == .waiting(Wait(.network)))
+        #expect(dialogue.pass(until: 100) == [])
     }
 }

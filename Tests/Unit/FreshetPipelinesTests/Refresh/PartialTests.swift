@@ -2,7 +2,7 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("A run of which not all is new, or for which there is nothing yet")
+@Suite("A partly failed run, or a run without its input")
 struct PartialTests {
     let policy = RefreshPolicy(
         every: .seconds(600), freshFor: .seconds(60), retry: RetryPolicy(from: .seconds(8), to: .seconds(8)))
@@ -14,57 +14,57 @@ struct PartialTests {
                 changed: true, generation: 1, flaw: RunFailure(kind, "1 of 2 branches failed", retryAfter: retryAfter)))
     }
 
-    @Test("it has made a copy, answers who waited, and is tried again like one that failed")
+    @Test("a partly failed run made a copy, answers requests, and is retried like a failed run")
     func partial() throws {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .refresh(request: 1, force: false))
-        #expect(talk.at(1, partly(1, .transient)) == [.answers(1, .changed)])
-        #expect(talk.machine.activity(at: Dialogue.instant(1)) == .loaded)
-        let next = try #require(talk.nextRun)
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .refresh(request: 1, force: false))
+        #expect(dialogue.at(1, partly(1, .transient)) == [.answers(1, .changed)])
+        #expect(dialogue.machine.activity(at: Dialogue.instant(1)) == .loaded)
+        let next = try #require(dialogue.nextRun)
         #expect(next.reason == .retry)
         #expect(Dialogue.seconds(next.at) <= 9)
-        #expect(talk.machine.failing?.isPartial == true)
-        // It was no check by which all would be fresh.
-        #expect(talk.machine.freshness(at: Dialogue.instant(2)) == .stale)
-        #expect(talk.pass(until: 10).map(\.deed) == [.starts(2, ["operator"])])
-        _ = talk.at(10.5, .succeeds(2))
-        #expect(talk.machine.failing == nil)
-        #expect(talk.nextRun?.reason == .timer)
+        #expect(dialogue.machine.failing?.isPartial == true)
+        // It was not a check after which everything is fresh.
+        #expect(dialogue.machine.freshness(at: Dialogue.instant(2)) == .stale)
+        #expect(dialogue.pass(until: 10).map(\.output) == [.starts(2, ["operator"])])
+        _ = dialogue.at(10.5, .succeeds(2))
+        #expect(dialogue.machine.failing == nil)
+        #expect(dialogue.nextRun?.reason == .timer)
     }
 
-    @Test("what the origin refuses of it is not asked for again before the next check, and that is not put off")
+    @Test("branches that the origin refuses are not requested before the next check, which is not delayed")
     func refused() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(1, partly(1, .refused))
-        #expect(talk.pass(until: 601) == [.init(at: 601, deed: .starts(2, ["file"]))])
-        // Without a check that is planned it waits as any refusal does.
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, partly(1, .refused))
+        #expect(dialogue.pass(until: 601) == [.init(at: 601, output: .starts(2, ["file"]))])
+        // Without a planned check it waits like any refusal.
         let other = Dialogue(RefreshPolicy(freshFor: .zero))
-        _ = other.at(0, .hears("file", at: 0))
+        _ = other.at(0, .receives("file", at: 0))
         _ = other.at(1, partly(1, .refused))
         #expect(other.pass(until: 3600) == [])
-        #expect(other.pass(until: 10_000).map(\.deed).prefix(1) == [.starts(2, ["file"])])
+        #expect(other.pass(until: 10_000).map(\.output).prefix(1) == [.starts(2, ["file"])])
     }
 
-    @Test("a branch that cannot connect holds up nothing, though the network is away")
+    @Test("a branch that cannot connect delays nothing, even without a network")
     func offline() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(0.5, .network(Dialogue.offline(epoch: 2, since: 0.5)))
-        _ = talk.at(1, partly(1, .connection))
-        #expect(talk.summaries.last?.outcome == .changed)
-        #expect(talk.machine.activity(at: Dialogue.instant(1)) != .idle)
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(0.5, .network(Dialogue.offline(epoch: 2, since: 0.5)))
+        _ = dialogue.at(1, partly(1, .connection))
+        #expect(dialogue.summaries.last?.outcome == .changed)
+        #expect(dialogue.machine.activity(at: Dialogue.instant(1)) != .idle)
     }
 
-    @Test("without what it is made of it fails nothing, answers who asked, and runs when that is there")
+    @Test("without its input a run does not count as failed, answers requests, and runs when the input exists")
     func absent() {
-        let talk = Dialogue(policy, needsNetwork: false)
-        _ = talk.at(0, .refresh(request: 1, force: false))
-        #expect(talk.at(1, .fails(1, .absent)) == [.answers(1, .failed)])
-        #expect(talk.machine.activity(at: Dialogue.instant(1)) == .idle)
-        #expect(talk.machine.failing == nil)
-        #expect(talk.summaries.last?.counts == false)
-        #expect(talk.pass(until: 5000) == [])
-        #expect(talk.at(5000, .hears("pipeline", at: 5000)) == [.starts(2, ["pipeline"])])
+        let dialogue = Dialogue(policy, needsNetwork: false)
+        _ = dialogue.at(0, .refresh(request: 1, force: false))
+        #expect(dialogue.at(1, .fails(1, .absent)) == [.answers(1, .failed)])
+        #expect(dialogue.machine.activity(at: Dialogue.instant(1)) == .idle)
+        #expect(dialogue.machine.failing == nil)
+        #expect(dialogue.summaries.last?.counts == false)
+        #expect(dialogue.pass(until: 5000) == [])
+        #expect(dialogue.at(5000, .receives("pipeline", at: 5000)) == [.starts(2, ["pipeline"])])
     }
 }

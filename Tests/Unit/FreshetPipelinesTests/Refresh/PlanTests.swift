@@ -2,51 +2,51 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("Checks by the clock, the operator, and what can be seen")
+@Suite("Planned checks, the operator, and the visible state")
 struct PlanTests {
     let policy = RefreshPolicy(every: .seconds(900), freshFor: .seconds(60))
 
     @Test("every counts from the last successful check, with this host's delay")
     func every() {
-        let talk = Dialogue(policy, plannedDelay: .seconds(7))
-        _ = talk.at(0, .hears("start", at: 0))
-        _ = talk.at(3, .ended(run: 1, .succeeded(changed: false, generation: 1)))
-        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(910), reason: .timer))
-        #expect(talk.pass(until: 1000) == [.init(at: 910, deed: .starts(2, ["timer"]))])
+        let dialogue = Dialogue(policy, plannedDelay: .seconds(7))
+        _ = dialogue.at(0, .receives("start", at: 0))
+        _ = dialogue.at(3, .ended(run: 1, .succeeded(changed: false, generation: 1)))
+        #expect(dialogue.nextRun == PlannedRun(at: Dialogue.instant(910), reason: .timer))
+        #expect(dialogue.pass(until: 1000) == [.init(at: 910, output: .starts(2, ["timer"]))])
     }
 
-    @Test("a check of another cause moves the next one")
+    @Test("a check for another cause moves the next planned one")
     func moves() {
-        let talk = Dialogue(policy, lastCheck: 0)
-        _ = talk.at(500, .hears("file", at: 500))
-        _ = talk.at(501, .succeeds(1))
-        #expect(talk.wake == 1401)
+        let dialogue = Dialogue(policy, lastCheck: 0)
+        _ = dialogue.at(500, .receives("file", at: 500))
+        _ = dialogue.at(501, .succeeds(1))
+        #expect(dialogue.wake == 1401)
     }
 
-    @Test("it counts across restarts, and overdue leaves the signal start the time to come first")
+    @Test("the plan counts across restarts, and an overdue check lets the signal start come first")
     func restart() {
         #expect(Dialogue(policy, lastCheck: -600).wake == 300)
         let overdue = Dialogue(policy, lastCheck: -5000)
-        #expect(overdue.at(0.1, .hears("start", at: 0.1)) == [.starts(1, ["start"])])
+        #expect(overdue.at(0.1, .receives("start", at: 0.1)) == [.starts(1, ["start"])])
         let silent = Dialogue(policy, lastCheck: -5000)
-        #expect(silent.pass(until: 10) == [.init(at: 2, deed: .starts(1, ["timer"]))])
+        #expect(silent.pass(until: 10) == [.init(at: 2, output: .starts(1, ["timer"]))])
         let splayed = Dialogue(policy, splay: .seconds(100), lastCheck: -5000)
-        #expect(splayed.pass(until: 200) == [.init(at: 102, deed: .starts(1, ["timer"]))])
+        #expect(splayed.pass(until: 200) == [.init(at: 102, output: .starts(1, ["timer"]))])
     }
 
-    @Test("overdue after a long sleep it fires once")
+    @Test("an overdue check after a long sleep fires once")
     func afterSleep() {
-        let talk = Dialogue(policy, lastCheck: 0)
-        #expect(talk.at(9000, .timer, .hears("resume", at: 9000)) == [.starts(1, ["timer", "resume"])])
-        _ = talk.at(9001, .succeeds(1))
-        #expect(talk.wake == 9901)
+        let dialogue = Dialogue(policy, lastCheck: 0)
+        #expect(dialogue.at(9000, .timer, .receives("resume", at: 9000)) == [.starts(1, ["timer", "resume"])])
+        _ = dialogue.at(9001, .succeeds(1))
+        #expect(dialogue.wake == 9901)
     }
 
-    @Test("without every nothing is planned and nothing wakes")
+    @Test("without every no check is planned and no timer is set")
     func never() {
-        let talk = Dialogue(RefreshPolicy(), lastCheck: -5000)
-        #expect(talk.wake == nil)
-        #expect(talk.nextRun == nil)
+        let dialogue = Dialogue(RefreshPolicy(), lastCheck: -5000)
+        #expect(dialogue.wake == nil)
+        #expect(dialogue.nextRun == nil)
     }
 
     @Test("every is prolonged by this pipeline's share of the random delay")
@@ -58,81 +58,82 @@ struct PlanTests {
         #expect(RefreshSettings(definition, share: 0.25).plannedDelay == .seconds(2.5))
     }
 
-    @Test("the operator passes quiet, min-interval, fresh-for and splay")
+    @Test("a request of the operator ignores the quiet period, min-interval, fresh-for and splay")
     func operation() {
-        let talk = Dialogue(
+        let dialogue = Dialogue(
             RefreshPolicy(minInterval: .seconds(60), freshFor: .seconds(60)), splay: .seconds(50), lastCheck: 0)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(0.1, .succeeds(1))
-        #expect(talk.at(0.2, .refresh(request: 1, force: false)) == [.starts(2, ["operator"])])
-        #expect(talk.at(0.3, .ended(run: 2, .succeeded(changed: false, generation: 1))) == [.answers(1, .unchanged)])
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(0.1, .succeeds(1))
+        #expect(dialogue.at(0.2, .refresh(request: 1, force: false)) == [.starts(2, ["operator"])])
+        #expect(
+            dialogue.at(0.3, .ended(run: 2, .succeeded(changed: false, generation: 1))) == [.answers(1, .unchanged)])
     }
 
-    @Test("the operator's signal does what the request does")
+    @Test("the operator's signal acts like the request")
     func operatorSignal() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .seconds(60)), lastCheck: 0)
-        #expect(talk.at(1, .hears("operator", at: 1)) == [.starts(1, ["operator"])])
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .seconds(60)), lastCheck: 0)
+        #expect(dialogue.at(1, .receives("operator", at: 1)) == [.starts(1, ["operator"])])
     }
 
     @Test("a request waits for the first run that starts after it")
     func waitsForNext() {
-        let talk = Dialogue(policy)
-        _ = talk.at(0, .hears("start", at: 0))
-        #expect(talk.at(1, .refresh(request: 1, force: false), .refresh(request: 2, force: false)) == [])
-        #expect(talk.at(2, .succeeds(1)) == [.starts(2, ["operator"])])
-        #expect(talk.at(3, .fails(2, .content)) == [.answers(1, .failed), .answers(2, .failed)])
+        let dialogue = Dialogue(policy)
+        _ = dialogue.at(0, .receives("start", at: 0))
+        #expect(dialogue.at(1, .refresh(request: 1, force: false), .refresh(request: 2, force: false)) == [])
+        #expect(dialogue.at(2, .succeeds(1)) == [.starts(2, ["operator"])])
+        #expect(dialogue.at(3, .fails(2, .content)) == [.answers(1, .failed), .answers(2, .failed)])
     }
 
-    @Test("or for the one that superseded it")
+    @Test("a request waits for the run that superseded the first one")
     func waitsForSuperseding() {
-        let talk = Dialogue(RefreshPolicy(quiet: .zero, whenRunning: .restart))
-        _ = talk.at(0, .refresh(request: 1, force: false))
-        #expect(talk.at(1, .hears("query", at: 1)) == [.cancels(1)])
-        #expect(talk.at(2, .ended(run: 1, .cancelled)) == [.starts(2, ["operator", "query"])])
-        #expect(talk.at(3, .succeeds(2)) == [.answers(1, .changed)])
+        let dialogue = Dialogue(RefreshPolicy(quiet: .zero, whenRunning: .restart))
+        _ = dialogue.at(0, .refresh(request: 1, force: false))
+        #expect(dialogue.at(1, .receives("query", at: 1)) == [.cancels(1)])
+        #expect(dialogue.at(2, .ended(run: 1, .cancelled)) == [.starts(2, ["operator", "query"])])
+        #expect(dialogue.at(3, .succeeds(2)) == [.answers(1, .changed)])
     }
 
-    @Test("idle, loading, loaded, failed")
+    @Test("the states idle, loading, loaded and failed")
     func activities() {
-        let talk = Dialogue(RefreshPolicy())
-        #expect(talk.activity == .idle)
-        _ = talk.at(0, .hears("start", at: 0))
-        #expect(talk.activity == .loading(LoadProgress()))
-        _ = talk.at(1, .succeeds(1))
-        #expect(talk.activity == .loaded)
+        let dialogue = Dialogue(RefreshPolicy())
+        #expect(dialogue.activity == .idle)
+        _ = dialogue.at(0, .receives("start", at: 0))
+        #expect(dialogue.activity == .loading(LoadProgress()))
+        _ = dialogue.at(1, .succeeds(1))
+        #expect(dialogue.activity == .loaded)
         #expect(Dialogue(RefreshPolicy(), lastCheck: -1).activity == .loaded)
     }
 
-    @Test("stale is what is older than fresh-for and overdue, or failed")
+    @Test("a copy is stale if it is older than fresh-for and its check is overdue or failed")
     func freshness() {
-        let talk = Dialogue(policy, lastCheck: 0)
-        _ = talk.at(0)
-        #expect(talk.freshness == .fresh)
-        _ = talk.at(800)
-        #expect(talk.freshness == .fresh)
-        #expect(talk.pass(until: 901).count == 1)
-        #expect(talk.freshness == .stale)
-        _ = talk.at(902, .succeeds(1))
-        #expect(talk.freshness == .fresh)
-        _ = talk.at(1000, .hears("file", at: 1000))
-        _ = talk.at(1001, .fails(2, .content))
-        #expect(talk.freshness == .stale)
+        let dialogue = Dialogue(policy, lastCheck: 0)
+        _ = dialogue.at(0)
+        #expect(dialogue.freshness == .fresh)
+        _ = dialogue.at(800)
+        #expect(dialogue.freshness == .fresh)
+        #expect(dialogue.pass(until: 901).count == 1)
+        #expect(dialogue.freshness == .stale)
+        _ = dialogue.at(902, .succeeds(1))
+        #expect(dialogue.freshness == .fresh)
+        _ = dialogue.at(1000, .receives("file", at: 1000))
+        _ = dialogue.at(1001, .fails(2, .content))
+        #expect(dialogue.freshness == .stale)
         #expect(Dialogue(policy).freshness == nil)
     }
 
-    @Test("waiting is told when it begins and ends, and a state once")
-    func told() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero), network: Dialogue.offline(), lastCheck: -500)
-        _ = talk.at(1, .network(Dialogue.online(epoch: 2, since: 1)))
-        #expect(talk.events == [.waitingEnded(.network), .stateChanged(.loaded)])
-        _ = talk.at(2, .network(Dialogue.offline(epoch: 2, since: 2)))
-        #expect(talk.events.suffix(2) == [.waitingBegan(Wait(.network)), .stateChanged(.waiting(Wait(.network)))])
-        let count = talk.events.count
-        _ = talk.at(3, .network(Dialogue.offline(epoch: 2, since: 3)))
-        #expect(talk.events.count == count)
+    @Test("the beginning and end of a wait are reported, and each state once")
+    func reported() {
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero), network: Dialogue.offline(), lastCheck: -500)
+        _ = dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1)))
+        #expect(dialogue.events == [.waitingEnded(.network), .stateChanged(.loaded)])
+        _ = dialogue.at(2, .network(Dialogue.offline(epoch: 2, since: 2)))
+        #expect(dialogue.events.suffix(2) == [.waitingBegan(Wait(.network)), .stateChanged(.waiting(Wait(.network)))])
+        let count = dialogue.events.count
+        _ = dialogue.at(3, .network(Dialogue.offline(epoch: 2, since: 3)))
+        #expect(dialogue.events.count == count)
     }
 
-    @Test("what was remembered by the wall clock is brought onto boot time")
+    @Test("stored wall-clock times are converted to boot time")
     func memory() {
         let now = Dialogue.instant(0)
         func memory(_ remembered: PersistentState) -> StoredRefreshState {
@@ -153,16 +154,16 @@ struct PlanTests {
         var requests = 0
         var lastCheck: Double?
         for boot in 0..<20 {
-            let talk = Dialogue(
+            let dialogue = Dialogue(
                 policy, network: Dialogue.offline(), lastCheck: lastCheck.map { $0 - Double(boot) })
-            var deeds = talk.at(0.1, .hears("start", at: 0.1))
-            deeds += talk.at(0.3, .network(Dialogue.online(epoch: 2, since: 0.3)), .hears("network", at: 0.3))
-            for case .starts(let run, _) in deeds {
+            var outputs = dialogue.at(0.1, .receives("start", at: 0.1))
+            outputs += dialogue.at(0.3, .network(Dialogue.online(epoch: 2, since: 0.3)), .receives("network", at: 0.3))
+            for case .starts(let run, _) in outputs {
                 requests += 1
-                _ = talk.at(0.4, .succeeds(run))
+                _ = dialogue.at(0.4, .succeeds(run))
                 lastCheck = Double(boot)
             }
-            #expect(talk.pass(until: 1) == [])
+            #expect(dialogue.pass(until: 1) == [])
         }
         #expect(requests == 1)
     }

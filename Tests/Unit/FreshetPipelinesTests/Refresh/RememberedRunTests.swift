@@ -14,7 +14,7 @@ struct RememberedRunTests {
     }
 
     @Test(
-        "has the causes that were written down, whatever is in their names",
+        "has the stored causes, whatever their names contain",
         arguments: [
             [("start", 1)], [("network", 2), ("timer", 1)], [("file /srv/a (2)", 1), ("operator", 31)],
             [("file /srv/a b", 4)], [("file /srv/a(3)", 1)], [],
@@ -23,13 +23,13 @@ struct RememberedRunTests {
         let causes = written.map { RunCause($0.0, count: $0.1, first: now) }
         let expected = written.map { $0.0 == "file /srv/a (2)" ? ("file /srv/a", 2) : $0 }
         let read = [RunCause](summary: causes.summary, at: now)
-        // What looks like a count is taken for one: it is for people to look at.
+        // Text that looks like a count is parsed as one: it is only for people.
         #expect(read.map(\.signal) == expected.map(\.0))
         #expect(read.map(\.count) == expected.map(\.1))
         #expect(read.allSatisfy { $0.first == now && $0.last == now })
     }
 
-    @Test("is as long ago as the wall clock says, but not in the future, and took as long as it did")
+    @Test("started as long ago as the wall clock says, but not in the future, with its duration")
     func times() throws {
         let summary = try #require(
             RunSummary(remembered: record(started: 5_000_000, ended: 5_250_000), now: now, wallNow: 65_000_000))
@@ -40,7 +40,7 @@ struct RememberedRunTests {
         #expect(later?.started == now && later?.duration == .zero)
     }
 
-    @Test("is none if nobody knows what came of it")
+    @Test("is not restored if its outcome is unknown")
     func unknown() {
         let record = record(started: 0, ended: 1, outcome: "postponed")
         #expect(RunSummary(remembered: record, now: now, wallNow: 2) == nil)

@@ -2,208 +2,208 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("While a run is under way")
+@Suite("While a run is in progress")
 struct RunningTests {
     let queue = RefreshPolicy(quiet: .zero, freshFor: .zero)
     let restart = RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero)
 
     @Test("queue: a signal waits for the run's end")
     func queued() {
-        let talk = Dialogue(queue)
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.at(1, .hears("file", at: 1)) == [])
-        #expect(talk.at(2, .succeeds(1)) == [.starts(2, ["file"])])
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(1, .receives("file", at: 1)) == [])
+        #expect(dialogue.at(2, .succeeds(1)) == [.starts(2, ["file"])])
     }
 
-    @Test("restart: a signal cancels the run, and the next starts when it has returned, with the causes of both")
+    @Test("restart: a signal cancels the run, and the next one starts when it has ended, with the causes of both")
     func restarted() throws {
-        let talk = Dialogue(restart)
-        _ = talk.at(0, .hears("query", at: 0))
-        #expect(talk.at(1, .hears("file", at: 1)) == [.cancels(1)])
-        #expect(talk.at(1.5, .hears("file", at: 1.5)) == [], "it is cancelled once")
-        #expect(talk.at(2, .ended(run: 1, .cancelled)) == [.starts(2, ["query", "file"])])
-        #expect(try #require(talk.summaries.last).outcome == .superseded)
+        let dialogue = Dialogue(restart)
+        _ = dialogue.at(0, .receives("query", at: 0))
+        #expect(dialogue.at(1, .receives("file", at: 1)) == [.cancels(1)])
+        #expect(dialogue.at(1.5, .receives("file", at: 1.5)) == [], "it is cancelled once")
+        #expect(dialogue.at(2, .ended(run: 1, .cancelled)) == [.starts(2, ["query", "file"])])
+        #expect(try #require(dialogue.summaries.last).outcome == .superseded)
     }
 
-    @Test("restart: after two superseded runs in a row the third is left to finish, then it may happen again")
+    @Test("restart: after two superseded runs in a row the third may finish, then runs are superseded again")
     func third() {
-        let talk = Dialogue(restart)
-        _ = talk.at(0, .hears("query", at: 0))
-        #expect(talk.at(1, .hears("query", at: 1)) == [.cancels(1)])
-        #expect(talk.at(1, .ended(run: 1, .cancelled)) == [.starts(2, ["query"])])
-        #expect(talk.at(2, .hears("query", at: 2)) == [.cancels(2)])
-        #expect(talk.at(2, .ended(run: 2, .cancelled)) == [.starts(3, ["query"])])
-        #expect(talk.at(3, .hears("query", at: 3)) == [])
-        #expect(talk.at(4, .succeeds(3)) == [.starts(4, ["query"])])
-        #expect(talk.at(5, .hears("query", at: 5)) == [.cancels(4)])
+        let dialogue = Dialogue(restart)
+        _ = dialogue.at(0, .receives("query", at: 0))
+        #expect(dialogue.at(1, .receives("query", at: 1)) == [.cancels(1)])
+        #expect(dialogue.at(1, .ended(run: 1, .cancelled)) == [.starts(2, ["query"])])
+        #expect(dialogue.at(2, .receives("query", at: 2)) == [.cancels(2)])
+        #expect(dialogue.at(2, .ended(run: 2, .cancelled)) == [.starts(3, ["query"])])
+        #expect(dialogue.at(3, .receives("query", at: 3)) == [])
+        #expect(dialogue.at(4, .succeeds(3)) == [.starts(4, ["query"])])
+        #expect(dialogue.at(5, .receives("query", at: 5)) == [.cancels(4)])
     }
 
     @Test("a run that succeeded although it was being cancelled counts")
     func successWins() throws {
-        let talk = Dialogue(restart)
-        _ = talk.at(0, .hears("query", at: 0))
-        _ = talk.at(1, .hears("query", at: 1))
-        #expect(talk.at(2, .succeeds(1)) == [.starts(2, ["query"])])
-        #expect(try #require(talk.summaries.last).outcome == .changed)
+        let dialogue = Dialogue(restart)
+        _ = dialogue.at(0, .receives("query", at: 0))
+        _ = dialogue.at(1, .receives("query", at: 1))
+        #expect(dialogue.at(2, .succeeds(1)) == [.starts(2, ["query"])])
+        #expect(try #require(dialogue.summaries.last).outcome == .changed)
     }
 
-    @Test("another configuration that makes another product cancels the run and starts one of its own")
+    @Test("a configuration with another product cancels the run and starts a new one")
     func reconfigured() {
-        let talk = Dialogue(queue)
-        _ = talk.at(0, .hears("file", at: 0))
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .receives("file", at: 0))
         let settings = RefreshSettings(policy: queue, needsNetwork: true)
-        #expect(talk.at(1, .reconfigured(settings, sameProduct: false)) == [.cancels(1)])
-        // Even if it had succeeded, it was of the old configuration.
-        #expect(talk.at(2, .succeeds(1)) == [.starts(2, ["file"])])
+        #expect(dialogue.at(1, .reconfigured(settings, sameProduct: false)) == [.cancels(1)])
+        // Even a success would belong to the old configuration.
+        #expect(dialogue.at(2, .succeeds(1)) == [.starts(2, ["file"])])
     }
 
-    @Test("a run that was cancelled already and commits all the same is none of another configuration")
+    @Test("a cancelled run that commits nevertheless does not count for another configuration")
     func reconfiguredAfterCancel() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero))
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
         let settings = RefreshSettings(policy: RefreshPolicy(freshFor: .zero), needsNetwork: false)
-        #expect(talk.at(2, .reconfigured(settings, sameProduct: false)) == [])
-        #expect(talk.at(3, .succeeds(1)) == [.starts(2, ["file"])])
-        #expect(talk.summaries.map(\.outcome) == [.superseded])
+        #expect(dialogue.at(2, .reconfigured(settings, sameProduct: false)) == [])
+        #expect(dialogue.at(3, .succeeds(1)) == [.starts(2, ["file"])])
+        #expect(dialogue.summaries.map(\.outcome) == [.superseded])
     }
 
-    @Test("another configuration of the same product leaves run and back-off alone")
+    @Test("a configuration with the same product does not change the run and the backoff")
     func reconfiguredPolicy() {
-        let talk = Dialogue(queue)
-        _ = talk.at(0, .hears("file", at: 0))
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .receives("file", at: 0))
         let settings = RefreshSettings(policy: RefreshPolicy(every: .seconds(100), quiet: .zero), needsNetwork: true)
-        #expect(talk.at(1, .reconfigured(settings, sameProduct: true)) == [])
-        _ = talk.at(2, .succeeds(1))
-        #expect(talk.wake == 102)
+        #expect(dialogue.at(1, .reconfigured(settings, sameProduct: true)) == [])
+        _ = dialogue.at(2, .succeeds(1))
+        #expect(dialogue.wake == 102)
     }
 
     @Test("a reconfiguration together with the signal reload costs one run")
     func reconfiguredAndReload() {
-        let talk = Dialogue(RefreshPolicy(every: .seconds(600)), lastCheck: -1)
+        let dialogue = Dialogue(RefreshPolicy(every: .seconds(600)), lastCheck: -1)
         let settings = RefreshSettings(policy: RefreshPolicy(every: .seconds(600)), needsNetwork: true)
-        #expect(talk.at(1, .reconfigured(settings, sameProduct: false)) == [])
-        #expect(talk.at(1.1, .hears("reload", at: 1.1)) == [.starts(1, ["reload"])])
-        _ = talk.at(1.2, .succeeds(1))
-        #expect(talk.pass(until: 100) == [])
+        #expect(dialogue.at(1, .reconfigured(settings, sameProduct: false)) == [])
+        #expect(dialogue.at(1.1, .receives("reload", at: 1.1)) == [.starts(1, ["reload"])])
+        _ = dialogue.at(1.2, .succeeds(1))
+        #expect(dialogue.pass(until: 100) == [])
     }
 
-    @Test("a changed source without any signal is checked by the clock, since nothing is known of it")
+    @Test("a changed source without a signal is checked by the clock, since its state is unknown")
     func reconfiguredAlone() {
-        let talk = Dialogue(RefreshPolicy(every: .seconds(600)), lastCheck: -1)
+        let dialogue = Dialogue(RefreshPolicy(every: .seconds(600)), lastCheck: -1)
         let settings = RefreshSettings(policy: RefreshPolicy(every: .seconds(600)), needsNetwork: true)
-        _ = talk.at(1, .reconfigured(settings, sameProduct: false))
-        #expect(talk.pass(until: 100) == [.init(at: 3, deed: .starts(1, ["timer"]))])
+        _ = dialogue.at(1, .reconfigured(settings, sameProduct: false))
+        #expect(dialogue.pass(until: 100) == [.init(at: 3, output: .starts(1, ["timer"]))])
     }
 
-    @Test("a reconfiguration during a back-off tries anew, from the first attempt")
+    @Test("a reconfiguration during a backoff tries again, from the first attempt")
     func reconfiguredFailing() {
-        let talk = Dialogue(queue)
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(1, .fails(1, .refused))
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, .fails(1, .refused))
         let settings = RefreshSettings(policy: queue, needsNetwork: true)
-        #expect(talk.at(10, .reconfigured(settings, sameProduct: false)) == [.starts(2, ["file"])])
+        #expect(dialogue.at(10, .reconfigured(settings, sameProduct: false)) == [.starts(2, ["file"])])
     }
 
     @Test("the deadline cancels the run, and that is a failure")
     func deadline() throws {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .seconds(10)))
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.pass(until: 20) == [.init(at: 10, deed: .cancels(1))])
-        _ = talk.at(20, .ended(run: 1, .cancelled))
-        let summary = try #require(talk.summaries.last)
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .seconds(10)))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.pass(until: 20) == [.init(at: 10, output: .cancels(1))])
+        _ = dialogue.at(20, .ended(run: 1, .cancelled))
+        let summary = try #require(dialogue.summaries.last)
         #expect(summary.outcome == .failed)
         #expect(summary.failure?.kind == .deadline)
-        guard case .failed(_, _, attempts: 1) = talk.activity else {
-            Issue.record("\(talk.activity)")
+        guard case .failed(_, _, attempts: 1) = dialogue.activity else {
+            Issue.record("\(dialogue.activity)")
             return
         }
     }
 
-    @Test("while all that a run asks waits for others, its deadline does not come nearer")
+    @Test("while all requests of a run wait for other runs, its deadline is paused")
     func stalled() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .seconds(10)))
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.wake == 10)
-        _ = talk.at(4, .stalled(run: 1, true))
-        #expect(talk.wake == nil)
-        #expect(talk.at(50, .stalled(run: 1, true)) == [], "told twice it counts from the first time")
-        _ = talk.at(100, .stalled(run: 1, false))
-        #expect(talk.wake == 106)
-        #expect(talk.at(101, .stalled(run: 1, false), .stalled(run: 7, true)) == [])
-        // It comes late, and so did the deadline: what counts is what was so.
-        _ = talk.at(105, .stalled(run: 1, true))
-        #expect(talk.pass(until: 200) == [])
-        _ = talk.at(200, .stalled(run: 1, false))
-        #expect(talk.pass(until: 300) == [.init(at: 201, deed: .cancels(1))])
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .seconds(10)))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.wake == 10)
+        _ = dialogue.at(4, .stalled(run: 1, true))
+        #expect(dialogue.wake == nil)
+        #expect(dialogue.at(50, .stalled(run: 1, true)) == [], "a second report does not restart the stall")
+        _ = dialogue.at(100, .stalled(run: 1, false))
+        #expect(dialogue.wake == 106)
+        #expect(dialogue.at(101, .stalled(run: 1, false), .stalled(run: 7, true)) == [])
+        // The event comes late, and so did the deadline: the state at the time counts.
+        _ = dialogue.at(105, .stalled(run: 1, true))
+        #expect(dialogue.pass(until: 200) == [])
+        _ = dialogue.at(200, .stalled(run: 1, false))
+        #expect(dialogue.pass(until: 300) == [.init(at: 201, output: .cancels(1))])
     }
 
-    @Test("without a deadline a run that waits for others has none when it goes on")
+    @Test("without a deadline a run that waits for others has none when it continues")
     func stalledWithoutDeadline() {
-        let talk = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .zero))
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(4, .stalled(run: 1, true))
-        _ = talk.at(9, .stalled(run: 1, false))
-        #expect(talk.wake == nil)
-        #expect(talk.at(10, .succeeds(1)) == [])
+        let dialogue = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .zero))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(4, .stalled(run: 1, true))
+        _ = dialogue.at(9, .stalled(run: 1, false))
+        #expect(dialogue.wake == nil)
+        #expect(dialogue.at(10, .succeeds(1)) == [])
     }
 
-    @Test("runs are numbered on from the remembered number")
+    @Test("runs are numbered from the stored number on")
     func numbers() {
         var machine = RefreshMachine(
             RefreshSettings(policy: queue, needsNetwork: false), network: Dialogue.offline(),
             memory: StoredRefreshState(lastRun: 41), jitter: Jitter(seed: 1), now: Dialogue.instant(0))
-        _ = machine.handle(.hears("file", at: 0), now: Dialogue.instant(0))
+        _ = machine.handle(.receives("file", at: 0), now: Dialogue.instant(0))
         let actions = machine.handle(.slotGranted(1), now: Dialogue.instant(0))
         #expect(actions.contains { if case .start(let order) = $0 { order.run == 42 } else { false } })
     }
 
-    @Test("while no slot is free the pipeline waits for it, and the run takes along what comes meanwhile")
+    @Test("while no slot is free the pipeline waits, and the run takes the signals that come meanwhile")
     func slot() {
-        let talk = Dialogue(queue)
-        talk.grantsSlots = false
-        _ = talk.at(0, .hears("file", at: 0))
-        #expect(talk.slotRequests == [1])
-        #expect(talk.activity == .waiting(Wait(.slot)))
-        _ = talk.at(1, .hears("reload", at: 1))
-        #expect(talk.slotRequests == [1])
-        #expect(talk.at(2, .slotGranted(1)) == [.starts(1, ["file", "reload"])])
-        #expect(talk.at(3, .succeeds(1)) == [])
-        #expect(talk.slotReleases == [1])
+        let dialogue = Dialogue(queue)
+        dialogue.grantsSlots = false
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.slotRequests == [1])
+        #expect(dialogue.activity == .waiting(Wait(.slot)))
+        _ = dialogue.at(1, .receives("reload", at: 1))
+        #expect(dialogue.slotRequests == [1])
+        #expect(dialogue.at(2, .slotGranted(1)) == [.starts(1, ["file", "reload"])])
+        #expect(dialogue.at(3, .succeeds(1)) == [])
+        #expect(dialogue.slotReleases == [1])
     }
 
-    @Test("a slot that comes when the network has gone is given back, and asked for again when it is there")
+    @Test("a slot that is granted after the network was lost is released, and requested again with the network")
     func slotWithoutNetwork() {
-        let talk = Dialogue(queue)
-        talk.grantsSlots = false
-        _ = talk.at(0, .hears("file", at: 0))
-        _ = talk.at(1, .network(Dialogue.offline(since: 1)))
-        #expect(talk.at(2, .slotGranted(1)) == [])
-        #expect(talk.slotReleases == [1])
-        #expect(talk.waitsFor?.reason == .network)
-        _ = talk.at(3, .network(Dialogue.online(epoch: 2, since: 3)))
-        #expect(talk.slotRequests == [1, 2])
+        let dialogue = Dialogue(queue)
+        dialogue.grantsSlots = false
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, .network(Dialogue.offline(since: 1)))
+        #expect(dialogue.at(2, .slotGranted(1)) == [])
+        #expect(dialogue.slotReleases == [1])
+        #expect(dialogue.waitsFor?.reason == .network)
+        _ = dialogue.at(3, .network(Dialogue.online(epoch: 2, since: 3)))
+        #expect(dialogue.slotRequests == [1, 2])
     }
 
-    @Test("held: nothing starts and requests are refused; released, what was heard runs")
+    @Test("held: no run starts and requests are refused; released: the received signals run")
     func held() {
-        let talk = Dialogue(queue)
-        _ = talk.at(0, .held(true))
-        #expect(talk.activity == .held)
-        #expect(talk.at(1, .hears("file", at: 1)) == [])
-        #expect(talk.at(2, .refresh(request: 5, force: true)) == [.refuses(5, .held)])
-        #expect(talk.at(3, .held(false)) == [.starts(1, ["file"])])
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .held(true))
+        #expect(dialogue.activity == .held)
+        #expect(dialogue.at(1, .receives("file", at: 1)) == [])
+        #expect(dialogue.at(2, .refresh(request: 5, force: true)) == [.refuses(5, .held)])
+        #expect(dialogue.at(3, .held(false)) == [.starts(1, ["file"])])
     }
 
-    @Test("stopped: the run is cancelled, those who wait are told, and nothing starts any more")
+    @Test("stopped: the run is cancelled, waiting requests are answered, and no run starts any more")
     func stopped() throws {
-        let talk = Dialogue(queue)
-        _ = talk.at(0, .refresh(request: 1, force: false))
-        _ = talk.at(1, .refresh(request: 2, force: false))
-        #expect(talk.at(2, .stopped) == [.stops(2), .cancels(1)])
-        #expect(talk.at(3, .ended(run: 1, .cancelled)) == [.stops(1)])
-        #expect(try #require(talk.summaries.last).outcome == .cancelled)
-        #expect(talk.at(4, .hears("file", at: 4), .refresh(request: 3, force: true)) == [.stops(3)])
-        #expect(talk.wake == nil)
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .refresh(request: 1, force: false))
+        _ = dialogue.at(1, .refresh(request: 2, force: false))
+        #expect(dialogue.at(2, .stopped) == [.stops(2), .cancels(1)])
+        #expect(dialogue.at(3, .ended(run: 1, .cancelled)) == [.stops(1)])
+        #expect(try #require(dialogue.summaries.last).outcome == .cancelled)
+        #expect(dialogue.at(4, .receives("file", at: 4), .refresh(request: 3, force: true)) == [.stops(3)])
+        #expect(dialogue.wake == nil)
     }
 }

@@ -2,30 +2,30 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("A run that is left to finish, since two before it were superseded")
+@Suite("A run that may finish, since two runs before it were superseded")
 struct SparedTests {
     /// The third run, started on the path `c` at 2 s.
     private func third() -> Dialogue {
-        let talk = Dialogue()
-        _ = talk.at(0, .refresh(request: nil, force: false))
-        _ = talk.at(1, .network(Dialogue.online("b", epoch: 2, since: 1)))
-        #expect(talk.at(1, .ended(run: 1, .cancelled)) == [.starts(2, ["operator"])])
-        _ = talk.at(2, .network(Dialogue.online("c", epoch: 3, since: 2)))
-        #expect(talk.at(2, .ended(run: 2, .cancelled)) == [.starts(3, ["operator"])])
-        return talk
+        let dialogue = Dialogue()
+        _ = dialogue.at(0, .refresh(request: nil, force: false))
+        _ = dialogue.at(1, .network(Dialogue.online("b", epoch: 2, since: 1)))
+        #expect(dialogue.at(1, .ended(run: 1, .cancelled)) == [.starts(2, ["operator"])])
+        _ = dialogue.at(2, .network(Dialogue.online("c", epoch: 3, since: 2)))
+        #expect(dialogue.at(2, .ended(run: 2, .cancelled)) == [.starts(3, ["operator"])])
+        return dialogue
     }
 
-    @Test("goes on when the path changes, and when it comes back")
+    @Test("continues when the path changes, and when it comes back")
     func path() {
-        let talk = third()
-        #expect(talk.at(3, .network(Dialogue.online("d", epoch: 4, since: 3))) == [])
-        #expect(talk.at(4, .network(Dialogue.online("c", epoch: 5, since: 4))) == [])
-        #expect(talk.at(5, .network(Dialogue.online("d", epoch: 6, since: 5))) == [])
-        #expect(talk.at(6, .succeeds(3)) == [])
-        #expect(talk.summaries.map(\.outcome) == [.superseded, .superseded, .changed])
+        let dialogue = third()
+        #expect(dialogue.at(3, .network(Dialogue.online("d", epoch: 4, since: 3))) == [])
+        #expect(dialogue.at(4, .network(Dialogue.online("c", epoch: 5, since: 4))) == [])
+        #expect(dialogue.at(5, .network(Dialogue.online("d", epoch: 6, since: 5))) == [])
+        #expect(dialogue.at(6, .succeeds(3)) == [])
+        #expect(dialogue.summaries.map(\.outcome) == [.superseded, .superseded, .changed])
     }
 
-    @Test("ends all the same when the network is gone, and when the machine slept")
+    @Test("ends nevertheless when the network is lost, and when the machine slept")
     func gone() {
         let lost = third()
         _ = lost.at(3, .network(Dialogue.online("d", epoch: 4, since: 3)))
@@ -38,10 +38,10 @@ struct SparedTests {
 
     @Test("firings of the operator's signal that come together are counted")
     func operation() throws {
-        let talk = Dialogue()
+        let dialogue = Dialogue()
         let first = Dialogue.instant(1)
         let cause = RunCause(SignalName.operation, count: 20, first: first, last: Dialogue.instant(2))
-        #expect(talk.at(2, .heard([cause])) == [.starts(1, ["operator"])])
-        #expect(try #require(talk.orders.last).causes == [cause])
+        #expect(dialogue.at(2, .received([cause])) == [.starts(1, ["operator"])])
+        #expect(try #require(dialogue.orders.last).causes == [cause])
     }
 }

@@ -5,9 +5,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("What the refresh machine says of a copy that is to be withdrawn")
+@Suite("The refresh machine and a copy that is to be withdrawn")
 struct WithdrawalDialogueTests {
-    private func talk(
+    private func dialogue(
         maxAge: Double? = 100, withdraws: Bool = true, lastCheck: Double? = -50, copy: CopyState? = CopyState(number: 1)
     ) -> Dialogue {
         Dialogue(
@@ -21,9 +21,9 @@ struct WithdrawalDialogueTests {
             maxAge: maxAge.map { .seconds($0) }, withdraws: withdraws)
     }
 
-    /// What was told of the copy.
-    private func news(_ talk: Dialogue) -> [EngineEvent] {
-        talk.events.filter {
+    /// The reported states of the copy.
+    private func events(_ dialogue: Dialogue) -> [EngineEvent] {
+        dialogue.events.filter {
             switch $0 {
             case .expired, .expiredNoMore, .withdrawn, .returned: true
             default: false
@@ -33,237 +33,239 @@ struct WithdrawalDialogueTests {
 
     private let gone = CopyState(number: 1, isWithdrawn: true)
 
-    @Test("It is, once, at the instant at which it has expired; and that alone is told")
+    @Test("It is withdrawn once, at the instant at which it expires, and only the withdrawal is reported")
     func expires() {
-        let talk = talk()
-        #expect(talk.pass(until: 49.9) == [])
-        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
-        #expect(news(talk) == [])
-        #expect(talk.at(61, .copy(gone), .copySettled(.done)) == [])
-        #expect(news(talk) == [.withdrawn(checked: Dialogue.instant(-50))])
-        #expect(talk.freshness == .expired)
-        #expect(talk.pass(until: 3000) == [])
-        #expect(news(talk).count == 1)
+        let dialogue = dialogue()
+        #expect(dialogue.pass(until: 49.9) == [])
+        #expect(dialogue.pass(until: 60).map(\.output) == [.withdraws])
+        #expect(events(dialogue) == [])
+        #expect(dialogue.at(61, .copy(gone), .copySettled(.done)) == [])
+        #expect(events(dialogue) == [.withdrawn(checked: Dialogue.instant(-50))])
+        #expect(dialogue.freshness == .expired)
+        #expect(dialogue.pass(until: 3000) == [])
+        #expect(events(dialogue).count == 1)
     }
 
-    @Test("Of one that was not whole there is nothing to put back, and the next copy is told as its return")
+    @Test("A damaged copy is not published again, and the next copy is reported as its return")
     func damaged() {
-        let talk = talk()
-        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
-        #expect(talk.at(61, .copyLost, .copySettled(.left)) == [])
-        #expect(talk.pass(until: 3000) == [])
-        // Whoever keeps it tells that.
-        #expect(news(talk) == [])
-        #expect(talk.at(3001, .hears("reload", at: 3001)) == [.starts(1, ["reload"])])
+        let dialogue = dialogue()
+        #expect(dialogue.pass(until: 60).map(\.output) == [.withdraws])
+        #expect(dialogue.at(61, .copyLost, .copySettled(.left)) == [])
+        #expect(dialogue.pass(until: 3000) == [])
+        // The store reports that.
+        #expect(events(dialogue) == [])
+        #expect(dialogue.at(3001, .receives("reload", at: 3001)) == [.starts(1, ["reload"])])
         #expect(
-            talk.at(3002, .copy(CopyState(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
-        #expect(news(talk) == [.returned(isSame: true, causes: talk.orders.first?.causes)])
-        #expect(talk.pass(until: 3110).map(\.deed) == [.withdraws])
+            dialogue.at(3002, .copy(CopyState(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1)))
+                == [])
+        #expect(events(dialogue) == [.returned(isSame: true, causes: dialogue.orders.first?.causes)])
+        #expect(dialogue.pass(until: 3110).map(\.output) == [.withdraws])
     }
 
-    @Test("After one that was lost, a copy that the operator rolls back to stays for max-age from then, and no longer")
+    @Test("After a lost copy, a copy of a rollback stays for max-age from then, and no longer")
     func rolledBackAfterLoss() {
-        let talk = talk()
-        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
-        #expect(talk.at(61, .copyLost, .copySettled(.left)) == [])
-        #expect(talk.at(70, .copy(CopyState(number: 0, written: Dialogue.instant(70)))) == [])
-        #expect(talk.pass(until: 169.9) == [])
-        #expect(talk.pass(until: 180).map(\.deed) == [.withdraws])
+        let dialogue = dialogue()
+        #expect(dialogue.pass(until: 60).map(\.output) == [.withdraws])
+        #expect(dialogue.at(61, .copyLost, .copySettled(.left)) == [])
+        #expect(dialogue.at(70, .copy(CopyState(number: 0, written: Dialogue.instant(70)))) == [])
+        #expect(dialogue.pass(until: 169.9) == [])
+        #expect(dialogue.pass(until: 180).map(\.output) == [.withdraws])
     }
 
-    @Test("One that is lost is not said to be no longer past its max-age, after an attempt that failed said that it is")
+    @Test("A lost copy is not reported as unexpired after a failed attempt that reported its expiry")
     func lostAfterFailure() {
-        let talk = talk()
-        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
-        _ = talk.at(61, .copySettled(.failed))
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(-50))])
-        #expect(talk.pass(until: 130).map(\.deed) == [.withdraws])
-        #expect(talk.at(131, .copyLost, .copySettled(.left)) == [])
-        #expect(talk.pass(until: 3000) == [])
-        #expect(news(talk).count == 1)
+        let dialogue = dialogue()
+        #expect(dialogue.pass(until: 60).map(\.output) == [.withdraws])
+        _ = dialogue.at(61, .copySettled(.failed))
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-50))])
+        #expect(dialogue.pass(until: 130).map(\.output) == [.withdraws])
+        #expect(dialogue.at(131, .copyLost, .copySettled(.left)) == [])
+        #expect(dialogue.pass(until: 3000) == [])
+        #expect(events(dialogue).count == 1)
     }
 
-    @Test("A check that succeeds has put it back already: its causes are told with it")
+    @Test("A successful check has published it again already: its causes are reported with it")
     func returns() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.at(1, .hears("reload", at: 1)) == [.starts(1, ["reload"])])
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        #expect(dialogue.at(1, .receives("reload", at: 1)) == [.starts(1, ["reload"])])
         #expect(
-            talk.at(2, .copy(CopyState(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
-        let causes = talk.orders.first?.causes
+            dialogue.at(2, .copy(CopyState(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == []
+        )
+        let causes = dialogue.orders.first?.causes
         #expect(causes?.map(\.signal) == ["reload"])
-        #expect(news(talk) == [.returned(isSame: true, causes: causes)])
-        #expect(talk.freshness == .fresh)
-        #expect(talk.pass(until: 103).map(\.deed) == [.withdraws])
+        #expect(events(dialogue) == [.returned(isSame: true, causes: causes)])
+        #expect(dialogue.freshness == .fresh)
+        #expect(dialogue.pass(until: 103).map(\.output) == [.withdraws])
     }
 
-    @Test("A check that brought something new makes it another one, of which that is told")
+    @Test("A check with new content makes another copy, which is reported")
     func replaced() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        _ = talk.at(1, .hears("reload", at: 1))
-        #expect(talk.at(2, .copy(CopyState(number: 2)), .succeeds(1)) == [])
-        #expect(news(talk) == [.returned(isSame: false, causes: talk.orders.first?.causes)])
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        _ = dialogue.at(1, .receives("reload", at: 1))
+        #expect(dialogue.at(2, .copy(CopyState(number: 2)), .succeeds(1)) == [])
+        #expect(events(dialogue) == [.returned(isSame: false, causes: dialogue.orders.first?.causes)])
     }
 
-    @Test("What a run has put there is left until it is known how the run ended")
+    @Test("A copy that a run published stays until the end of the run is known")
     func concluding() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        _ = talk.at(1, .hears("reload", at: 1))
-        // It has been put back, and something else happens before that run is known to have ended.
-        #expect(talk.at(2, .copy(CopyState(number: 1))) == [.withdraws])
-        #expect(talk.at(2.1, .copySettled(.left)) == [])
-        #expect(talk.at(3, .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
-        #expect(talk.pass(until: 100) == [])
-        #expect(!news(talk).contains { if case .expired = $0 { true } else { false } })
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        _ = dialogue.at(1, .receives("reload", at: 1))
+        // It was published again, and another event comes before the end of that run is known.
+        #expect(dialogue.at(2, .copy(CopyState(number: 1))) == [.withdraws])
+        #expect(dialogue.at(2.1, .copySettled(.left)) == [])
+        #expect(dialogue.at(3, .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
+        #expect(dialogue.pass(until: 100) == [])
+        #expect(!events(dialogue).contains { if case .expired = $0 { true } else { false } })
     }
 
-    @Test("At the start it is known what is withdrawn: nothing is told of that, and nothing done")
+    @Test("At the start the withdrawal is known: nothing is reported, and nothing done")
     func start() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.pass(until: 1000) == [])
-        #expect(news(talk) == [])
-        #expect(talk.freshness == .expired)
-        let away = self.talk(lastCheck: -200)
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        #expect(dialogue.pass(until: 1000) == [])
+        #expect(events(dialogue) == [])
+        #expect(dialogue.freshness == .expired)
+        let away = self.dialogue(lastCheck: -200)
         #expect(away.at(1) == [])
-        #expect(away.machine.withdrawal?.asked == true)
+        #expect(away.machine.withdrawal?.requested == true)
     }
 
-    @Test("A pinned copy is not, and is when it is unpinned")
+    @Test("A pinned copy is not withdrawn; it is when it is unpinned")
     func pinned() {
-        let talk = talk(copy: CopyState(number: 1, isPinned: true))
-        #expect(talk.pass(until: 1000) == [])
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(-50))])
-        #expect(talk.at(1001, .copy(CopyState(number: 1))) == [.withdraws])
-        #expect(talk.at(1002, .copy(gone), .copySettled(.done)) == [])
-        #expect(news(talk).dropFirst() == [.withdrawn(checked: Dialogue.instant(-50))])
+        let dialogue = dialogue(copy: CopyState(number: 1, isPinned: true))
+        #expect(dialogue.pass(until: 1000) == [])
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-50))])
+        #expect(dialogue.at(1001, .copy(CopyState(number: 1))) == [.withdraws])
+        #expect(dialogue.at(1002, .copy(gone), .copySettled(.done)) == [])
+        #expect(events(dialogue).dropFirst() == [.withdrawn(checked: Dialogue.instant(-50))])
     }
 
-    @Test("What the operator has put there stays for max-age from then, and is told to have expired")
+    @Test("A copy that the operator published stays for max-age from then, and is reported as expired")
     func chosen() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.at(10, .copy(CopyState(number: 1, written: Dialogue.instant(10)))) == [])
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        #expect(dialogue.at(10, .copy(CopyState(number: 1, written: Dialogue.instant(10)))) == [])
         #expect(
-            news(talk) == [.returned(isSame: true, causes: nil), .expired(checked: Dialogue.instant(-200))])
-        #expect(talk.pass(until: 109.9) == [])
-        #expect(talk.pass(until: 111).map(\.deed) == [.withdraws])
+            events(dialogue) == [.returned(isSame: true, causes: nil), .expired(checked: Dialogue.instant(-200))])
+        #expect(dialogue.pass(until: 109.9) == [])
+        #expect(dialogue.pass(until: 111).map(\.output) == [.withdraws])
     }
 
-    @Test("What a run has found again of which a part failed stays for max-age from then")
+    @Test("A copy that a partly failed run confirmed stays for max-age from then")
     func partial() {
-        let talk = talk()
-        _ = talk.at(40, .hears("reload", at: 40))
+        let dialogue = dialogue()
+        _ = dialogue.at(40, .receives("reload", at: 40))
         let flaw = RunFailure(.connection, "a branch")
-        _ = talk.at(41, .ended(run: 1, .succeeded(changed: false, generation: 1, flaw: flaw)))
-        #expect(!talk.pass(until: 140.9).map(\.deed).contains(.withdraws))
-        #expect(talk.pass(until: 141).map(\.deed).contains(.withdraws))
+        _ = dialogue.at(41, .ended(run: 1, .succeeded(changed: false, generation: 1, flaw: flaw)))
+        #expect(!dialogue.pass(until: 140.9).map(\.output).contains(.withdraws))
+        #expect(dialogue.pass(until: 141).map(\.output).contains(.withdraws))
     }
 
-    @Test("A clock that was wrong when its file was looked at keeps it for no longer")
+    @Test("A wrong clock at the time of the file's write does not make it stay longer")
     func clock() {
-        let talk = talk(lastCheck: 0, copy: CopyState(number: 1, written: Dialogue.instant(0)))
+        let dialogue = dialogue(lastCheck: 0, copy: CopyState(number: 1, written: Dialogue.instant(0)))
         let right = Dialogue.instant(-1000)
         let memory = StoredRefreshState(
             lastCheck: right, confirmed: right, hasGeneration: true, copy: CopyState(number: 1, written: right))
-        #expect(talk.at(1, .clockStepped(memory)).contains(.withdraws))
+        #expect(dialogue.at(1, .clockStepped(memory)).contains(.withdraws))
     }
 
-    @Test("What a check refused is not asked for by each signal for that")
+    @Test("Rejected content is not fetched for each signal because of that")
     func refused() {
-        let talk = Dialogue(
+        let dialogue = Dialogue(
             RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .seconds(600)), lastCheck: -200, maxAge: 100,
             withdraws: true, copy: gone)
-        #expect(talk.at(1, .hears("resume", at: 1)) == [.starts(1, ["resume"])])
+        #expect(dialogue.at(1, .receives("resume", at: 1)) == [.starts(1, ["resume"])])
         var failure = RunFailure(.content, "a portal")
-        failure.refusal = .lasting
-        _ = talk.at(2, .ended(run: 1, .failed(failure)))
-        #expect(talk.at(10, .hears("resume", at: 10)) == [])
-        #expect(talk.at(11, .hears("reload", at: 11)) == [.starts(2, ["reload"])])
+        failure.rejection = .lasting
+        _ = dialogue.at(2, .ended(run: 1, .failed(failure)))
+        #expect(dialogue.at(10, .receives("resume", at: 10)) == [])
+        #expect(dialogue.at(11, .receives("reload", at: 11)) == [.starts(2, ["reload"])])
     }
 
-    @Test("A reload that wants it no more, or makes max-age longer, puts it back; one that wants it takes it away")
+    @Test("A reload without withdrawal, or with a longer max-age, publishes it again; one with withdrawal withdraws it")
     func reconfigured() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.at(1, .reconfigured(settings(100, withdraws: false), sameProduct: true)) == [.putsBack])
-        #expect(talk.at(2, .copy(CopyState(number: 1)), .copySettled(.done)) == [])
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        #expect(dialogue.at(1, .reconfigured(settings(100, withdraws: false), sameProduct: true)) == [.putsBack])
+        #expect(dialogue.at(2, .copy(CopyState(number: 1)), .copySettled(.done)) == [])
         #expect(
-            news(talk) == [.returned(isSame: true, causes: nil), .expired(checked: Dialogue.instant(-200))])
-        #expect(talk.at(3, .reconfigured(settings(100), sameProduct: true)) == [.withdraws])
-        #expect(talk.at(4, .copy(gone), .copySettled(.done)) == [])
-        #expect(talk.at(5, .reconfigured(settings(1000), sameProduct: true)) == [.putsBack])
-        #expect(talk.at(6, .copy(CopyState(number: 1)), .copySettled(.done)) == [])
-        #expect(talk.pass(until: 799) == [])
-        #expect(talk.pass(until: 801).map(\.deed) == [.withdraws])
+            events(dialogue) == [.returned(isSame: true, causes: nil), .expired(checked: Dialogue.instant(-200))])
+        #expect(dialogue.at(3, .reconfigured(settings(100), sameProduct: true)) == [.withdraws])
+        #expect(dialogue.at(4, .copy(gone), .copySettled(.done)) == [])
+        #expect(dialogue.at(5, .reconfigured(settings(1000), sameProduct: true)) == [.putsBack])
+        #expect(dialogue.at(6, .copy(CopyState(number: 1)), .copySettled(.done)) == [])
+        #expect(dialogue.pass(until: 799) == [])
+        #expect(dialogue.pass(until: 801).map(\.output) == [.withdraws])
     }
 
-    @Test("One that cannot be taken away is told to be offered still, and tried again a minute later")
+    @Test("A copy that cannot be withdrawn is reported as still published, and retried a minute later")
     func fails() {
-        let talk = talk()
-        #expect(talk.pass(until: 50).map(\.deed) == [.withdraws])
-        #expect(talk.at(51, .copySettled(.failed)) == [])
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(-50))])
-        #expect(talk.pass(until: 110) == [])
-        #expect(talk.pass(until: 111).map(\.deed) == [.withdraws])
-        #expect(talk.at(112, .copySettled(.failed)) == [])
-        #expect(news(talk).count == 1)
-        #expect(talk.pass(until: 172).map(\.deed) == [.withdraws])
-        #expect(talk.at(173, .copy(gone), .copySettled(.done)) == [])
-        #expect(news(talk).dropFirst() == [.withdrawn(checked: Dialogue.instant(-50))])
+        let dialogue = dialogue()
+        #expect(dialogue.pass(until: 50).map(\.output) == [.withdraws])
+        #expect(dialogue.at(51, .copySettled(.failed)) == [])
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-50))])
+        #expect(dialogue.pass(until: 110) == [])
+        #expect(dialogue.pass(until: 111).map(\.output) == [.withdraws])
+        #expect(dialogue.at(112, .copySettled(.failed)) == [])
+        #expect(events(dialogue).count == 1)
+        #expect(dialogue.pass(until: 172).map(\.output) == [.withdraws])
+        #expect(dialogue.at(173, .copy(gone), .copySettled(.done)) == [])
+        #expect(events(dialogue).dropFirst() == [.withdrawn(checked: Dialogue.instant(-50))])
     }
 
-    @Test("What is done and is not so all the same is not asked for over and over")
+    @Test("A change that was made but has no effect is not requested endlessly")
     func contradicted() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.at(1, .reconfigured(settings(1000), sameProduct: true)) == [.putsBack])
-        #expect(talk.at(2, .copySettled(.done)) == [])
-        #expect(talk.pass(until: 61) == [])
-        #expect(talk.pass(until: 62).map(\.deed) == [.putsBack])
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        #expect(dialogue.at(1, .reconfigured(settings(1000), sameProduct: true)) == [.putsBack])
+        #expect(dialogue.at(2, .copySettled(.done)) == [])
+        #expect(dialogue.pass(until: 61) == [])
+        #expect(dialogue.pass(until: 62).map(\.output) == [.putsBack])
     }
 
-    @Test("One that is gone is neither withdrawn nor put back")
+    @Test("A copy that is gone is neither withdrawn nor published again")
     func lost() {
-        let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.at(1, .copy(nil), .lost) == [])
-        #expect(talk.at(2, .reconfigured(settings(1000), sameProduct: true)) == [])
-        #expect(news(talk) == [])
+        let dialogue = dialogue(lastCheck: -200, copy: gone)
+        #expect(dialogue.at(1, .copy(nil), .lost) == [])
+        #expect(dialogue.at(2, .reconfigured(settings(1000), sameProduct: true)) == [])
+        #expect(events(dialogue) == [])
     }
 
-    @Test("While it is withdrawn no signal is left out since the copy is fresh")
+    @Test("While it is withdrawn no signal is skipped because of a fresh copy")
     func fresh() {
-        let talk = Dialogue(
+        let dialogue = Dialogue(
             RefreshPolicy(quiet: .zero, minInterval: .zero, freshFor: .seconds(1000)), lastCheck: -50, maxAge: 10,
             withdraws: true, copy: gone)
-        #expect(talk.at(1, .hears("network", at: 1)) == [.starts(1, ["network"])])
+        #expect(dialogue.at(1, .receives("network", at: 1)) == [.starts(1, ["network"])])
     }
 
-    @Test("After sleep it is noticed at once")
+    @Test("After a sleep the expiry is noticed immediately")
     func woke() {
-        let talk = talk()
-        #expect(talk.at(10_000, .woke).contains(.withdraws))
+        let dialogue = dialogue()
+        #expect(dialogue.at(10_000, .woke).contains(.withdraws))
     }
 
-    @Test("Nothing of it is asked of a pipeline that withdraws nothing")
+    @Test("A pipeline without withdrawal needs no state of the copy")
     func none() {
-        let talk = talk(withdraws: false)
-        #expect(talk.pass(until: 1000) == [])
-        #expect(talk.machine.withdrawal == nil)
-        #expect(news(talk) == [.expired(checked: Dialogue.instant(-50))])
+        let dialogue = dialogue(withdraws: false)
+        #expect(dialogue.pass(until: 1000) == [])
+        #expect(dialogue.machine.withdrawal == nil)
+        #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-50))])
     }
 }
 
-@Suite("A copy that is to be withdrawn, whatever comes in whatever order")
+@Suite("A copy that is to be withdrawn, with any order of events")
 struct WithdrawalCourseTests {
-    /// Somebody who keeps a copy, and does what the machine asks for, sooner or later.
+    /// A store that keeps a copy, and performs the machine's requests, sooner or later.
     private final class Keeper {
-        let talk: Dialogue
+        let dialogue: Dialogue
         var dice: Jitter
         var copy = CopyState(number: 1)
         var running: UInt64?
-        var asked: Dialogue.Permission?
+        var requested: Dialogue.Output?
         var now = 0.0
         var settings: (maxAge: Double, withdraws: Bool) = (100, true)
 
         init(seed: UInt64) {
             dice = Jitter(seed: seed)
-            talk = Dialogue(
+            dialogue = Dialogue(
                 RefreshPolicy(quiet: .zero, minInterval: .zero, freshFor: .zero), lastCheck: -1, maxAge: 100,
                 withdraws: true, copy: copy, seed: seed)
         }
@@ -272,18 +274,18 @@ struct WithdrawalCourseTests {
             min(sides - 1, Int(dice.duration(upTo: .seconds(sides)).components.seconds))
         }
 
-        func tell(_ events: Dialogue.Event...) {
-            for event in events { take(talk.at(now, event)) }
-            take(talk.pass(until: now).map(\.deed))
+        func notify(_ events: Dialogue.Event...) {
+            for event in events { take(dialogue.at(now, event)) }
+            take(dialogue.pass(until: now).map(\.output))
         }
 
-        func take(_ deeds: [Dialogue.Permission]) {
-            for deed in deeds {
-                switch deed {
+        func take(_ outputs: [Dialogue.Output]) {
+            for output in outputs {
+                switch output {
                 case .withdraws, .putsBack:
-                    #expect(asked == nil, "one thing at a time")
-                    if deed == .withdraws { #expect(!copy.isPinned && settings.withdraws) }
-                    asked = deed
+                    #expect(requested == nil, "one thing at a time")
+                    if output == .withdraws { #expect(!copy.isPinned && settings.withdraws) }
+                    requested = output
                 case .starts(let run, _): running = run
                 default: break
                 }
@@ -291,16 +293,16 @@ struct WithdrawalCourseTests {
         }
 
         func settle() {
-            guard let deed = asked else { return }
-            asked = nil
+            guard let output = requested else { return }
+            requested = nil
             switch roll(5) {
-            case 0: tell(.copySettled(.failed))
-            case 1: tell(.copySettled(.left))
+            case 0: notify(.copySettled(.failed))
+            case 1: notify(.copySettled(.left))
             default:
-                // Pinned meanwhile, it is left.
-                guard deed == .putsBack || !copy.isPinned else { return tell(.copySettled(.left)) }
-                copy.isWithdrawn = deed == .withdraws
-                tell(.copy(copy), .copySettled(.done))
+                // It was pinned meanwhile, so it is left as it is.
+                guard output == .putsBack || !copy.isPinned else { return notify(.copySettled(.left)) }
+                copy.isWithdrawn = output == .withdraws
+                notify(.copy(copy), .copySettled(.done))
             }
         }
 
@@ -308,64 +310,66 @@ struct WithdrawalCourseTests {
             switch roll(9) {
             case 0, 1, 2:
                 now += Double(roll(60)) + 0.5
-                take(talk.pass(until: now).map(\.deed))
+                take(dialogue.pass(until: now).map(\.output))
             case 3:
                 settings = ([50, 100, 400][roll(3)], roll(3) > 0)
                 let policy = RefreshPolicy(quiet: .zero, minInterval: .zero, freshFor: .zero)
-                tell(
+                notify(
                     .reconfigured(
                         RefreshSettings(
                             policy: policy, needsNetwork: true, maxAge: .seconds(settings.maxAge),
                             withdraws: settings.withdraws), sameProduct: true))
             case 4:
-                // What is withdrawn cannot be pinned.
+                // A withdrawn copy cannot be pinned.
                 guard !copy.isWithdrawn || copy.isPinned else { return }
                 copy.isPinned.toggle()
-                tell(.copy(copy))
-            case 5: tell(.hears("reload", at: now))
+                notify(.copy(copy))
+            case 5: notify(.receives("reload", at: now))
             case 6:
                 guard let run = running else { return }
                 running = nil
-                if roll(2) == 0 { return tell(.fails(run, .connection)) }
+                if roll(2) == 0 { return notify(.fails(run, .connection)) }
                 copy.isWithdrawn = false
                 if roll(2) == 0 { copy.number += 1 }
-                tell(.copy(copy), .ended(run: run, .succeeded(changed: false, generation: copy.number)))
+                notify(.copy(copy), .ended(run: run, .succeeded(changed: false, generation: copy.number)))
             default: settle()
             }
         }
 
-        /// When nothing happens any more, it is as it is to be.
-        func checkCalm() {
-            for _ in 0..<20 where asked != nil || talk.machine.withdrawal?.retry != nil {
+        /// When no more events come, its state is the required one.
+        func checkQuiet() {
+            for _ in 0..<20 where requested != nil || dialogue.machine.withdrawal?.retry != nil {
                 settle()
                 now += 61
-                take(talk.pass(until: now).map(\.deed))
+                take(dialogue.pass(until: now).map(\.output))
             }
-            let isDue = talk.machine.withdrawsAt.map { Dialogue.instant(now) >= $0 } ?? false
+            let isDue = dialogue.machine.withdrawsAt.map { Dialogue.instant(now) >= $0 } ?? false
             #expect(copy.isWithdrawn == isDue)
             #expect(!(copy.isWithdrawn && copy.isPinned))
         }
     }
 
-    @Test("becomes what its age, the configuration and the operator want, one thing at a time", arguments: 0..<60)
+    @Test(
+        "gets the state that its age, the configuration and the operator require, one change at a time",
+        arguments: 0..<60)
     func anyCourse(seed: UInt64) {
-        let keeper = Keeper(seed: seed)
-        for _ in 0..<200 { keeper.step() }
-        keeper.checkCalm()
-        // What was told is what was so, in turn.
-        var isTold = false
-        for event in keeper.talk.events {
+        let bodyStore = Keeper(seed: seed)
+        for _ in 0..<200 { bodyStore.step() }
+        bodyStore.checkQuiet()
+        // The reports match the states, in order.
+        var isNotified = false
+        for event in bodyStore.dialogue.events {
             switch event {
             case .withdrawn:
-                #expect(!isTold)
-                isTold = true
+                #expect(!isNotified)
+                isNotified = true
             case .returned:
-                #expect(isTold)
-                isTold = false
+                #expect(isNotified)
+                isNotified = false
             default: break
             }
         }
-        #expect(isTold == keeper.copy.isWithdrawn)
+        #expect(isNotified == bodyStore.copy.isWithdrawn)
     }
 }
 
@@ -378,7 +382,7 @@ struct WithdrawalRunnerTests {
         return definition
     }
 
-    @Test("offers nothing, asks conditionally, and offers the same generation again after a 304")
+    @Test("publishes nothing, sends conditional requests, and publishes the same generation again after a 304")
     func returns() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data", tag: "\"1\""), .fails(RunFailure(.refused, "gone")), .notModified)
@@ -403,7 +407,7 @@ struct WithdrawalRunnerTests {
             })
     }
 
-    @Test("offers what was fetched anew, whether it is the same or not")
+    @Test("publishes newly fetched content, whether it is the same or not")
     func fetched() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data"), .content("data"), .content("other"))
@@ -419,7 +423,7 @@ struct WithdrawalRunnerTests {
         #expect(stage.store.state.withLock { $0.withdrawals } == [.withdrawn, .withdrawn])
     }
 
-    @Test("goes on after a restart as it was, and back by another configuration")
+    @Test("stays withdrawn after a restart, and is published again by another configuration")
     func restarts() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data"))
@@ -440,7 +444,7 @@ struct WithdrawalRunnerTests {
         #expect(stage.status.generation?.number == 1)
     }
 
-    @Test("is what it was while that cannot be done")
+    @Test("stays as it was while the change fails")
     func fails() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data", tag: "\"1\""), .notModified, .content("data"))
@@ -452,7 +456,7 @@ struct WithdrawalRunnerTests {
         stage.store.state.withLock { $0.isReadOnly = false }
         try stage.advance(60)
         #expect(stage.status.generation == nil)
-        // What cannot be put back is not fetched for that.
+        // A copy that cannot be published again is not fetched for that.
         stage.store.state.withLock { $0.isReadOnly = true }
         try stage.fire("reload")
         #expect(stage.origin.times.count == 2)
@@ -463,7 +467,7 @@ struct WithdrawalRunnerTests {
         #expect(stage.status.generation?.number == 1)
     }
 
-    @Test("shows readers nothing that is not whole yet, and hears when it is pinned or chosen")
+    @Test("publishes no partial results, and receives pins and rollbacks")
     func operators() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data"))
@@ -471,25 +475,25 @@ struct WithdrawalRunnerTests {
         try stage.fire("start")
         var pinned = try #require(stage.status.generation)
         pinned.pinnedSince = 1
-        pinned.turn = 10
-        stage.runner.offers(pinned)
+        pinned.revision = 10
+        stage.runner.publishes(pinned)
         stage.store.state.withLock { $0.remembered.generation = pinned }
         try stage.advance(150)
         #expect(stage.status.generation?.number == 1)
         #expect(stage.status.freshness == .expired)
         pinned.release()
-        pinned.turn = 11
+        pinned.revision = 11
         stage.store.state.withLock { $0.remembered.generation = pinned }
-        stage.runner.offers(pinned)
+        stage.runner.publishes(pinned)
         try stage.executor.runUntilIdle()
         #expect(stage.status.generation == nil)
         // A rollback.
         var chosen = try #require(stage.status.withdrawn)
         chosen.withdrawnSince = nil
         chosen.writtenAt = stage.clock.wallNow
-        chosen.turn += 1
+        chosen.revision += 1
         stage.store.state.withLock { $0.remembered.generation = chosen }
-        stage.runner.offers(chosen)
+        stage.runner.publishes(chosen)
         try stage.advance(99)
         #expect(stage.status.generation?.number == 1)
         try stage.advance(1)

@@ -5,9 +5,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Contents whose sum or signature lies beside them")
+@Suite("Contents with a checksum or signature beside them")
 struct ContentVerificationTests {
-    /// What one request asked for.
+    /// The properties of one request.
     private struct Question: Equatable {
         var url: String
         var headers: [String]
@@ -39,7 +39,7 @@ struct ContentVerificationTests {
             name: "test", source: .http(source), transform: transform, refresh: policy, check: rules,
             cache: CacheRules(file: "data"), parameters: parameters)
         return try Stage(
-            definition, helpers: CheckHelpers(prover: ScriptedProver(keys: keys), inspector: inspector))
+            definition, helpers: CheckHelpers(verifier: ScriptedVerifier(keys: keys), inspector: inspector))
     }
 
     private func run(_ stage: Stage, _ answers: ScriptedOrigin.Answer...) throws {
@@ -56,12 +56,12 @@ struct ContentVerificationTests {
     }
 
     private static func sums(_ text: String, as name: String = "data") -> ScriptedOrigin.Answer {
-        .content("\(ScriptedProver.sum(of: text))  \(name)\n")
+        .content("\(ScriptedVerifier.sum(of: text))  \(name)\n")
     }
 
-    // MARK: Sums
+    // MARK: Checksums
 
-    @Test("With its sum in the list it becomes the copy; what did not change is asked for alone")
+    @Test("Content with its checksum in the list becomes the copy; an unchanged answer needs one request")
     func sum() throws {
         let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
         try run(stage, .content("one", tag: "v1"), Self.sums("one"), .version("one", tag: "v1"))
@@ -76,7 +76,7 @@ struct ContentVerificationTests {
             ])
     }
 
-    @Test("With another sum it is refused: kept aside, told, and tried again soon; the origin mends it")
+    @Test("Content with another checksum is rejected: kept, reported, and retried soon; the origin repairs it")
     func otherSum() throws {
         let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
         try run(stage, .content("one"), Self.sums("one"))
@@ -84,17 +84,18 @@ struct ContentVerificationTests {
         try stage.advance(60)
         try stage.fire("reload")
         #expect(stage.store.text == "one")
-        let refused = try #require(stage.status.refused)
+        let refused = try #require(stage.status.rejected)
         #expect(refused.digest == "two")
-        #expect(refused.reason.hasPrefix("check.sha256: the content has the sum \(ScriptedProver.sum(of: "two"))"))
-        #expect(refused.reason.hasSuffix("if the origin is just replacing its files, that mends itself"))
+        #expect(
+            refused.reason.hasPrefix("check.sha256: the content has the checksum \(ScriptedVerifier.sum(of: "two"))"))
+        #expect(refused.reason.hasSuffix("if the origin is replacing its files, the next attempt succeeds"))
         #expect(stage.status.next?.reason == .retry)
         try stage.advance(2)
         #expect(stage.store.text == "two" && stage.status.failing == nil)
         #expect(stage.outcomes == [.changed, .failed, .changed])
     }
 
-    @Test("What it is called in the list may be configured; what is not in the list is refused")
+    @Test("Its name in the list may be configured; content without an entry in the list is rejected")
     func names() throws {
         let named = try stage { $0.sha256 = ChecksumRule(list: Self.list, name: "pool/x.gz") }
         try run(named, .content("one"), Self.sums("one", as: "pool/x.gz"))
@@ -102,33 +103,33 @@ struct ContentVerificationTests {
         let absent = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
         try run(absent, .content("one"), Self.sums("one", as: "other"))
         #expect(
-            absent.status.refused?.reason
-                == "check.sha256: the list has no sum of 'data'; 'name' says what it is called there")
+            absent.status.rejected?.reason
+                == "check.sha256: the list has no checksum for 'data'; set 'name' to the file's name in the list")
     }
 
-    @Test("A list that cannot be had is a failure of its origin, and refuses nothing")
+    @Test("A list that cannot be fetched is a failure of its origin, and does not reject the content")
     func noList() throws {
         let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
         try run(stage, .long("one"), .fails(RunFailure(.transient, "503", retryAfter: .seconds(60))))
-        #expect(stage.outcomes == [.failed] && stage.status.refused == nil)
+        #expect(stage.outcomes == [.failed] && stage.status.rejected == nil)
         let failure = try #require(stage.status.failing).failure
         #expect(failure.kind == .transient && failure.message == "check.sha256: 503")
         #expect(failure.retryAfter == .seconds(60))
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
     }
 
-    @Test("Another origin is asked without header fields and credentials")
+    @Test("Another origin gets no header fields and credentials")
     func otherOrigin() throws {
         let stage = try stage {
             $0.sha256 = ChecksumRule(list: HTTPSource(url: "https://sums.example/data.sha256", host: "sums.example"))
         }
-        try run(stage, .content("one"), .content(ScriptedProver.sum(of: "one")))
+        try run(stage, .content("one"), .content(ScriptedVerifier.sum(of: "one")))
         #expect(stage.store.text == "one")
         #expect(questions(stage).last == Question("https://sums.example/data.sha256"))
     }
 
     @Test(
-        "The sum is that of the answer, before a program made something else of it; what is refused is kept as the copy"
+        "The checksum is that of the answer, before a program changes it; rejected content is kept like the copy"
     )
     func beforeTransform() throws {
         let stage = try stage({ $0.sha256 = ChecksumRule(list: Self.list) }, transform: "upper")
@@ -137,18 +138,18 @@ struct ContentVerificationTests {
         stage.origin.answers(.content("two"), Self.sums("TWO"))
         try stage.advance(60)
         try stage.fire("reload")
-        #expect(stage.store.text == "ONE" && stage.status.refused?.digest == "TWO")
+        #expect(stage.store.text == "ONE" && stage.status.rejected?.digest == "TWO")
     }
 
-    @Test("A refused answer that no program can read says why it was refused")
+    @Test("A rejected answer that no program can read has the reason of the rejection")
     func unreadable() throws {
         let stage = try stage({ $0.sha256 = ChecksumRule(list: Self.list) }, transform: "none")
         try run(stage, .content("one"), Self.sums("two"))
         #expect(stage.status.failing?.failure.message.hasPrefix("check.sha256: ") == true)
-        #expect(stage.status.refused == nil)
+        #expect(stage.status.rejected == nil)
     }
 
-    @Test("A long answer has the sum that was made on its way to the disk")
+    @Test("A long answer has the checksum that was computed on its way to the disk")
     func long() throws {
         let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
         try run(stage, .long("one"), Self.sums("one"))
@@ -156,7 +157,7 @@ struct ContentVerificationTests {
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
     }
 
-    @Test("The list is a request of the run, and counts; a budget that is used up by then does not waste the content")
+    @Test("The list is a counted request of the run; an exhausted budget does not waste the content")
     func budget() throws {
         let stage = try stage(
             { $0.sha256 = ChecksumRule(list: Self.list) }, budget: RequestBudget(1, per: .hour))
@@ -165,7 +166,7 @@ struct ContentVerificationTests {
         #expect(stage.origin.asked.count == 2 && stage.status.budget?.used == 2)
     }
 
-    @Test("A run that is ended while it asks for the list leaves nothing")
+    @Test("A run that is ended while it fetches the list leaves nothing")
     func ended() throws {
         let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
         try run(stage, .long("one"), .hangs())
@@ -175,7 +176,7 @@ struct ContentVerificationTests {
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
     }
 
-    @Test("Parameters have places in its URL, and with another value nothing is taken for unchanged")
+    @Test("Its URL may have parameters, and another value makes another binding")
     func parameters() throws {
         let list = HTTPSource(url: "https://example.com/{version}/SUMS", host: "example.com")
         let stage = try stage(
@@ -193,9 +194,9 @@ struct ContentVerificationTests {
     private func signature(
         of text: String, by key: MinisignKey, kind: MinisignSignature.Kind = .digest, comment: String = "file:data"
     ) -> (ScriptedOrigin.Answer) {
-        let message = kind == .digest ? ScriptedProver.digest(of: text) : Array(text.utf8)
-        let signature = ScriptedProver.signature(of: message, by: key.ed25519)
-        let global = ScriptedProver.signature(of: signature + Array(comment.utf8), by: key.ed25519)
+        let message = kind == .digest ? ScriptedVerifier.digest(of: text) : Array(text.utf8)
+        let signature = ScriptedVerifier.signature(of: message, by: key.ed25519)
+        let global = ScriptedVerifier.signature(of: signature + Array(comment.utf8), by: key.ed25519)
         return .content(
             """
             untrusted comment: a
@@ -215,7 +216,7 @@ struct ContentVerificationTests {
     }
 
     @Test(
-        "Signed by the key, of either kind, it becomes the copy, and the publisher's words are told",
+        "Content signed by the key, in either kind, becomes the copy, and the trusted comment is reported",
         arguments: [true, false])
     func signed(isLong: Bool) throws {
         let key = try #require(Self.key)
@@ -228,47 +229,47 @@ struct ContentVerificationTests {
             #expect(stage.status.generation?.comment == "file:data")
             try stage.restart()
             #expect(stage.status.generation?.comment == "file:data")
-            // Of another content nothing is known.
-            stage.runner.offers(CurrentGeneration(number: 2, size: 3, digest: "two", committedAt: 0, path: "data"))
+            // For other content no comment is known.
+            stage.runner.publishes(CurrentGeneration(number: 2, size: 3, digest: "two", committedAt: 0, path: "data"))
             #expect(stage.status.generation?.comment == nil)
         }
     }
 
-    @Test("Another content, another key, another comment and what is no signature are refused")
+    @Test("Another content, another key, another comment and an invalid signature file are rejected")
     func notSigned() throws {
         let key = try #require(Self.key)
         let other = try MinisignKey("RWQAAAAAAAAAAHmlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3")
         let comment = signature(of: "one", by: key).text.replacing("file:data", with: "file:DATA")
         let cases: [(ScriptedOrigin.Answer, String)] = [
-            (signature(of: "two", by: key), "the signature is not that of this content"),
+            (signature(of: "two", by: key), "the signature does not match this content"),
             (
                 signature(of: "one", by: other),
                 "the signature was made with the key 0000000000000000, and E7620F1842B4E81F is trusted"
             ),
-            (.content(comment), "the trusted comment is not the one that was signed"),
-            (.content("<html>"), "what lies beside the content is no signature of minisign"),
+            (.content(comment), "the trusted comment does not match its signature"),
+            (.content("<html>"), "the signature file is not a signature of minisign"),
         ]
         for (answer, words) in cases {
             let stage = try stage { $0.minisign = SignatureRule(.key(key)) }
             try run(stage, .content("one"), answer)
             #expect(stage.store.text == nil)
-            #expect(stage.status.refused?.reason.hasPrefix("check.minisign: \(words)") == true, "\(words)")
+            #expect(stage.status.rejected?.reason.hasPrefix("check.minisign: \(words)") == true, "\(words)")
             #expect(!stage.events.contains { if case .signed = $0 { true } else { false } })
         }
     }
 
-    @Test("The digest of what was signed is none of what was signed, whatever kind its signature says it has")
+    @Test("The digest of a signed content is not accepted as signed content, whatever kind the signature states")
     func digest() throws {
         let key = try #require(Self.key)
-        // By its length alone it could be one.
+        // By its length alone it could be a digest.
         let digest = String(repeating: "d", count: 64)
         let stage = try stage { $0.minisign = SignatureRule(.key(key)) }
         try run(stage, .content(digest), signature(of: digest, by: key, kind: .whole))
         #expect(stage.store.text == nil)
-        #expect(stage.status.refused?.reason.contains("of the old kind") == true)
+        #expect(stage.status.rejected?.reason.contains("of the old kind") == true)
     }
 
-    @Test("The key may be a file's; one that cannot be read refuses nothing")
+    @Test("The key may be in a file; an unreadable file does not reject the content")
     func keyFile() throws {
         let key = try #require(Self.key)
         let rule = SignatureRule(.file("/etc/key.pub"))
@@ -277,10 +278,10 @@ struct ContentVerificationTests {
         #expect(stage.store.text == "one")
         let none = try self.stage { $0.minisign = rule }
         try run(none, .content("one"), signature(of: "one", by: key))
-        #expect(none.status.refused == nil && none.status.failing?.failure.kind == .local)
+        #expect(none.status.rejected == nil && none.status.failing?.failure.kind == .local)
     }
 
-    @Test("Sum and signature both have to be right")
+    @Test("Checksum and signature must both be right")
     func both() throws {
         let key = try #require(Self.key)
         let stage = try stage {
@@ -288,7 +289,7 @@ struct ContentVerificationTests {
             $0.minisign = SignatureRule(.key(key))
         }
         try run(stage, .content("one"), Self.sums("one"), signature(of: "two", by: key))
-        #expect(stage.status.refused?.reason.hasPrefix("check.minisign: ") == true)
+        #expect(stage.status.rejected?.reason.hasPrefix("check.minisign: ") == true)
         stage.origin.answers(.content("one"), Self.sums("one"), signature(of: "one", by: key))
         try stage.advance(60)
         try stage.fire("reload")
@@ -297,7 +298,7 @@ struct ContentVerificationTests {
 
     // MARK: Programs
 
-    @Test("A program sees what would become the copy, after all else; what it does not accept is refused")
+    @Test("A program inspects the content after all other checks; content that it does not accept is rejected")
     func program() throws {
         let inspector = ScriptedInspector()
         let stage = try stage(
@@ -311,26 +312,26 @@ struct ContentVerificationTests {
         stage.origin.answers(.content("two"))
         try stage.advance(60)
         try stage.fire("reload")
-        #expect(stage.store.text == "ONE" && stage.status.refused?.digest == "TWO")
-        // What another check refuses it does not see.
+        #expect(stage.store.text == "ONE" && stage.status.rejected?.digest == "TWO")
+        // It does not get content that another check rejects.
         stage.origin.answers(.content("x"))
         try stage.advance(60)
         try stage.fire("reload")
         #expect(Set(inspector.state.withLock { $0.looked }) == ["test /check x: ONE", "test /check x: TWO"])
     }
 
-    @Test("A program that could not say refuses nothing, and lets nothing pass")
+    @Test("A program that fails does not reject the content, and does not accept it")
     func programFails() throws {
         let inspector = ScriptedInspector()
         inspector.state.withLock { $0.failure = RunFailure(.local, "not run") }
         let stage = try stage({ $0.exec = InspectionRule(["/check"]) }, inspector: inspector)
         try run(stage, .long("one"))
-        #expect(stage.store.text == nil && stage.status.refused == nil)
+        #expect(stage.store.text == nil && stage.status.rejected == nil)
         #expect(stage.status.failing?.failure.message == "check.exec: not run")
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
     }
 
-    @Test("Where nobody can make a check, nothing passes it")
+    @Test("Without a helper for a check, no content passes it")
     func nobody() throws {
         for check: (inout CheckRules) -> Void in [
             { $0.sha256 = ChecksumRule(list: Self.list) }, { $0.exec = InspectionRule(["/check"]) },
@@ -339,13 +340,13 @@ struct ContentVerificationTests {
             check(&rules)
             let stage = try Stage(check: rules)
             try run(stage, .content("one"))
-            #expect(stage.store.text == nil && stage.status.refused == nil)
+            #expect(stage.store.text == nil && stage.status.rejected == nil)
         }
     }
 }
 
 extension ScriptedOrigin.Answer {
-    /// Of one that has a content.
+    /// For a call with content.
     fileprivate var text: String {
         if case .content(let text, _, _) = self { text } else { "" }
     }

@@ -5,7 +5,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Dry runs: a run whose snapshot goes to whoever asked")
+@Suite("Dry runs: the caller gets the snapshot")
 struct DryRunTests {
     private let executor = SerialTestExecutor()
     private let clock: ScriptedClock
@@ -39,7 +39,7 @@ struct DryRunTests {
     }
 
     @Test(
-        "what would be committed comes back, with its type and the number of requests; nothing is asked conditionally")
+        "the result has the snapshot, its type and the number of requests; all requests are unconditional")
     func outcome() throws {
         origin.answers(.version("data", type: "text/plain", tag: "\"1\""))
         let outcome = try run(Stage.definition(RefreshPolicy())).get()
@@ -49,7 +49,7 @@ struct DryRunTests {
         #expect(origin.asked.map(\.validators) == [nil])
     }
 
-    @Test("what a program makes is JSON, whatever the answer was")
+    @Test("the output of a program is JSON, whatever the answer was")
     func transformed() throws {
         origin.answers(.content("data", type: "text/plain"))
         let outcome = try run(Stage.definition(RefreshPolicy(), transform: "upper")).get()
@@ -57,7 +57,7 @@ struct DryRunTests {
         #expect(outcome.mediaType == "application/json")
     }
 
-    @Test("a check that refuses, and an origin that does, fail it as they fail any run; there is no second attempt")
+    @Test("a rejecting check, and a refusing origin, fail it like any run; there is no second attempt")
     func failures() throws {
         origin.answers(.content("data"))
         let refused = try run(Stage.definition(RefreshPolicy(), check: CheckRules(jq: "false")))

@@ -4,7 +4,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Formats: where a content is a text")
+@Suite("Formats: contents as text")
 struct FormatTests {
     private func copy(_ format: ContentFormat, transform: String?, _ answer: String) throws -> String? {
         var definition = Stage.definition(RefreshPolicy(freshFor: .zero), transform: transform)
@@ -16,7 +16,7 @@ struct FormatTests {
         return stage.store.text
     }
 
-    @Test("a program is given a text as a JSON string; without a program the answer stays as it is")
+    @Test("a program gets a text as a JSON string; without a program the answer stays unchanged")
     func source() throws {
         #expect(try copy(.text, transform: "upper", "names") == "\"NAMES\"")
         #expect(try copy(.json, transform: "upper", "names") == "NAMES")

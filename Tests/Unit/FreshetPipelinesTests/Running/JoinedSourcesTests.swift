@@ -7,11 +7,11 @@ import WorldTestSupport
 
 @Suite("Joined sources: copies that are replaced while they are read")
 struct JoinedSourcesTests {
-    /// Copies of other pipelines, and an origin; when a URL is asked, a copy may be replaced.
+    /// Copies of other pipelines, and an origin; a request for a URL may replace a copy.
     private final class Shelf: Fetching {
         struct State {
             var copies: [String: (text: String, version: Int)]
-            /// What replaces a copy when a URL is asked the next time.
+            /// The copies that are replaced at the next request for a URL.
             var replacements: [String: [(copy: String, text: String)]] = [:]
             var refused: Set<String> = []
             var asked: [String] = []
@@ -84,17 +84,17 @@ struct JoinedSourcesTests {
     private func url(_ word: String) -> String { "https://example.com/\(word)" }
     private func times(_ name: String) -> Int { shelf.asked.count { $0 == name } }
 
-    @Test("a copy that is replaced meanwhile is read again, and no URL is asked twice")
+    @Test("a copy that is replaced meanwhile is read again, and no URL is fetched twice")
     func replaced() async throws {
         shelf.state.withLock { $0.replacements[url("z")] = [("list", #"["z","b","a"]"#)] }
         #expect(try await value(of: members) == #"{"words":["z","b","a"],"other":1}"#)
         #expect(["a", "z", "b"].map { times(url($0)) } == [1, 1, 1])
-        // Read, found replaced, read again, found as it was.
+        // Read, found replaced, read again, found unchanged.
         #expect(times("list") == 4)
         #expect(progress.loaded.branches == 3 && progress.loaded.endedBranches == 3)
     }
 
-    @Test("of a branch that is not in the list any more when that is read again nothing is kept")
+    @Test("a branch that is missing in the list of the second read is not kept")
     func vanished() async throws {
         shelf.state.withLock { $0.replacements[url("z")] = [("list", #"["z","b"]"#)] }
         let run = run(members)
@@ -104,7 +104,7 @@ struct JoinedSourcesTests {
         #expect(Set(ends) == ["/5:words", "/5:words/1:z", "/5:words/1:b", "/5:other"])
     }
 
-    @Test("one copy alone needs no second reading; one that branches read counts as two")
+    @Test("one copy alone needs no second read; a copy that branches read counts as two")
     func readings() {
         let copy = StageDefinition(.copy(of: "other", file: "other"))
         let request = StageDefinition(.http(HTTPSource(url: "https://a.example/", host: "a.example")))
@@ -114,20 +114,20 @@ struct JoinedSourcesTests {
         #expect(StageDefinition(.joined([JoinedSource("a", copy), JoinedSource("b", each)])).copyReadings == 3)
     }
 
-    @Test("a copy that every branch reads is of one moment, too")
+    @Test("a copy that every branch reads is consistent too")
     func copyInBranches() async throws {
         let each = EachDefinition(as: "word", concurrency: 1, StageDefinition(.copy(of: "other", file: "other")))
         let words = StageDefinition(.http(HTTPSource(url: url("words"), host: "example.com")), each: each)
         shelf.state.withLock { state in
             state.copies[url("words")] = (#"["a","b"]"#, 1)
-            // Found as it is by the first branch, and as another one by the second.
+            // The first branch finds it unchanged, the second one replaced.
             state.replacements["other"] = [("other", "1"), ("other", "2")]
         }
         #expect(try await value(of: [JoinedSource("words", words)]) == #"{"words":[2,2]}"#)
         #expect(times(url("words")) == 1)
     }
 
-    @Test("a branch that fails is asked once, and counted once")
+    @Test("a failing branch is fetched once, and counted once")
     func failing() async throws {
         shelf.state.withLock { state in
             state.refused = [url("z")]
@@ -141,17 +141,17 @@ struct JoinedSourcesTests {
         #expect(progress.loaded.branches == 3 && progress.loaded.endedBranches == 3)
     }
 
-    @Test("copies that change with each reading are given up, and the failure says so")
+    @Test("a read of copies that change with each read is given up, and the failure says so")
     func restless() async throws {
-        // Another one each time that it is looked at, so that it matters to nobody which copy is read first.
+        // It changes at each read, so that the order of the reads does not matter.
         shelf.state.withLock { $0.replacements["other"] = (1...10).map { (copy: "other", text: "\($0)") } }
         await #expect(throws: FetchError.self) { try await value(of: members) }
         #expect(times(url("a")) == 1)
-        // Five readings, after each of which it was another one.
+        // Five reads, and after each of them it had changed.
         #expect(times("other") == 10)
     }
 
-    @Test("what a joined source within another one has read is of the same moment")
+    @Test("the copies of a nested joined source are consistent with the outer ones")
     func nested() async throws {
         let inner = JoinedSource("inner", StageDefinition(.joined(members)))
         let third = JoinedSource("third", StageDefinition(.http(HTTPSource(url: url("c"), host: "example.com"))))

@@ -5,7 +5,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Answers that are kept aside while they come")
+@Suite("Answers that are stored while they are received")
 struct LongBodyTests {
     private func run(_ stage: Stage, _ answer: ScriptedOrigin.Answer) throws {
         stage.origin.answers(answer)
@@ -21,7 +21,7 @@ struct LongBodyTests {
         #expect(stage.store.text == "one")
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
         #expect(stage.status.generation?.size == 3)
-        // And are asked for conditionally afterwards.
+        // The next request for them is conditional.
         stage.origin.answers(.version("one", tag: "v1"))
         try stage.advance(3600)
         try stage.fire("reload")
@@ -29,7 +29,7 @@ struct LongBodyTests {
         #expect(stage.outcomes == [.changed, .unchanged])
     }
 
-    @Test("are wanted in memory where a program has to see them")
+    @Test("must be in memory if a program reads them")
     func inMemory() throws {
         for stage in [try Stage(transform: "upper"), try Stage(check: CheckRules(jq: "true"))] {
             try run(stage, .long("[1]"))
@@ -47,14 +47,14 @@ struct LongBodyTests {
         return (stage, budget, try #require(others))
     }
 
-    @Test("wait on disk for memory where a program has to see them; then they are gone")
+    @Test("wait on disk for memory if a program reads them; then they are removed")
     func memory() throws {
         let (stage, budget, others) = try limited()
         try run(stage, .long("one"))
         #expect(stage.status.waitsFor == Wait(.memory, detail: "10 of 64 MiB (memory.max)"))
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [false])
-        #expect(stage.slots.counts == (0, 0), "others may ask meanwhile")
-        // The time that it waits is not counted.
+        #expect(stage.slots.counts == (0, 0), "others may make requests meanwhile")
+        // The time of the wait is not counted.
         try stage.advance(7200)
         #expect(stage.outcomes == [])
         others.release()
@@ -65,7 +65,7 @@ struct LongBodyTests {
         #expect(budget.counts == (0, 0))
     }
 
-    @Test("are gone when the run is cancelled while they wait for memory")
+    @Test("are removed when the run is cancelled while they wait for memory")
     func cancelledInMemory() throws {
         let (stage, budget, others) = try limited()
         try run(stage, .long("one"))
@@ -77,14 +77,14 @@ struct LongBodyTests {
         #expect(budget.counts == (0, 0))
     }
 
-    @Test("are gone when a check refuses them, or the store does")
+    @Test("are removed when a check or the store rejects them")
     func refused() throws {
         let small = try Stage(check: CheckRules(minBytes: 4))
         try run(small, .long("one"))
         let type = try Stage(check: CheckRules(types: ["text/plain"]))
         try run(type, .long("one", type: "text/html"))
         let full = try Stage()
-        full.store.state.withLock { $0.refusesCommits = true }
+        full.store.state.withLock { $0.failsCommits = true }
         try run(full, .long("one"))
         for stage in [small, type, full] {
             #expect(stage.outcomes == [.failed])
@@ -93,7 +93,7 @@ struct LongBodyTests {
         }
     }
 
-    @Test("are gone when the run is cancelled before they are committed")
+    @Test("are removed when the run is cancelled before they are committed")
     func cancelled() throws {
         let stage = try Stage()
         stage.origin.answers(.stubborn(.seconds(5), .long("one")))

@@ -4,10 +4,11 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("One budget of memory for all pipelines")
+@Suite("The memory budget of all pipelines")
 struct MemoryBudgetTests {
     @Test(
-        "random courses: never more than the limit, in the order of asking, and all are served in the end", .hangLimit)
+        "random courses: the limit is never exceeded, the order is kept, and all reservations are granted in the end",
+        .hangLimit)
     func courses() {
         for seed in 0..<200 {
             var chance = SplitMix(UInt64(seed))
@@ -23,7 +24,7 @@ struct MemoryBudgetTests {
                 }
                 let sum = held.values.reduce(0, +)
                 #expect(machine.taken == sum && sum <= 1_000)
-                // Whoever waits is kept by others that hold something.
+                // A waiting reservation waits for others that are granted.
                 #expect(asked.isEmpty || !held.isEmpty)
             }
             for _ in 0..<300 {
@@ -34,7 +35,7 @@ struct MemoryBudgetTests {
                     asked[ticket] = bytes
                     serve(isGranted ? [ticket] : [])
                 case 2:
-                    // One that waits is cancelled.
+                    // A waiting reservation is cancelled.
                     guard let ticket = asked.keys.sorted().first(where: { _ in chance.next() % 3 == 0 }) else {
                         continue
                     }
@@ -55,7 +56,7 @@ struct MemoryBudgetTests {
         }
     }
 
-    @Test("after the limit was lowered, a reservation that is larger than it is granted alone")
+    @Test("after the limit was lowered, a reservation above it is granted alone")
     func lowered() {
         var machine = MemoryBudgetMachine(limit: 1_000)
         let first = machine.request(600)
@@ -66,7 +67,7 @@ struct MemoryBudgetTests {
         #expect(!machine.request(1).isGranted)
     }
 
-    @Test("a limit that was raised is given at once")
+    @Test("a raised limit is granted immediately")
     func raised() {
         var machine = MemoryBudgetMachine(limit: 100)
         _ = machine.request(80)
@@ -74,7 +75,7 @@ struct MemoryBudgetTests {
         #expect(machine.change(limit: 200) == [second.ticket])
     }
 
-    @Test("one that is cancelled while it waits holds up nobody and keeps nothing", .hangLimit)
+    @Test("a reservation that is cancelled while it waits delays no other and keeps nothing", .hangLimit)
     func cancelled() async throws {
         let budget = MemoryBudget(limit: 64 << 20)
         let first = try await budget.reserve(for: 1 << 20, .all)
@@ -97,7 +98,7 @@ struct MemoryBudgetTests {
         #expect(budget.counts.taken == 0)
     }
 
-    @Test("one that is dropped is released")
+    @Test("a dropped reservation is released")
     func dropped() async throws {
         let budget = MemoryBudget(limit: 64 << 20)
         do {
@@ -107,7 +108,7 @@ struct MemoryBudgetTests {
         #expect(budget.counts.taken == 0)
     }
 
-    @Test("a share holds the answer, an output of its size and a helper, and never passes the limit")
+    @Test("a share holds the answer, an output of its size and a helper, and never exceeds the limit")
     func shares() throws {
         let mebibyte: UInt64 = 1 << 20
         let usual = try #require(MemoryShare(for: 57 * mebibyte, .usual, of: 480 * mebibyte))
@@ -127,7 +128,7 @@ struct MemoryBudgetTests {
         }
     }
 
-    @Test("an answer that can never fit fails at once, and the failure names sizes and remedies")
+    @Test("an answer that can never fit fails immediately, and the failure names sizes and remedies")
     func tooLarge() async throws {
         let budget = MemoryBudget(limit: 64 << 20)
         let failure = await #expect(throws: FetchError.self) { try await budget.reserve(for: 60 << 20, .usual) }
@@ -140,7 +141,7 @@ struct MemoryBudgetTests {
     }
 }
 
-/// Random numbers by a seed.
+/// Random numbers from a seed.
 private struct SplitMix {
     private var state: UInt64
     init(_ seed: UInt64) { state = seed }

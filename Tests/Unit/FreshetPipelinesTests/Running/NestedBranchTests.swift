@@ -6,9 +6,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Branches within branches: where their URLs lead, and what they fall back on", .hangLimit)
+@Suite("Nested branches: the targets of their URLs, and their fallbacks", .hangLimit)
 struct NestedBranchTests {
-    /// Origins that answer with texts, and note who asked for them.
+    /// Origins that answer with texts, and record the requests.
     private final class Web: Fetching {
         struct State {
             var answers: [String: String]
@@ -61,7 +61,7 @@ struct NestedBranchTests {
 
     private static let chosen = "https://b.example/chosen"
 
-    /// The outer list, of one origin, names a URL at the origin of the inner one, which is asked with a secret.
+    /// The outer list, from one origin, names a URL at the origin of the inner one, which needs a secret.
     private func secretive(outer: Bool, inner: Bool) -> StageDefinition {
         stage(
             "https://a.example/list",
@@ -91,16 +91,16 @@ struct NestedBranchTests {
         #expect(web.requests(for: Self.chosen) == [])
     }
 
-    @Test("where an outer item may lead anywhere, it leads there without what is for the inner list's origin")
+    @Test("an outer item that may lead anywhere gets nothing that is for the inner list's origin")
     func outerAnywhere() async throws {
         let web = web()
         #expect(try await value(of: secretive(outer: false, inner: true), web) == "[[1]]")
         #expect(web.requests(for: Self.chosen) == [HTTPSource(url: Self.chosen, host: "b.example")])
     }
 
-    // MARK: Falling back
+    // MARK: Fallbacks
 
-    @Test("a branch whose item has no value any more shows what is in the list that it had")
+    @Test("a branch whose item has no value any more shows the items of its earlier list")
     func noValue() async throws {
         let stage = stage(
             "https://a.example/lists",
@@ -121,7 +121,7 @@ struct NestedBranchTests {
         #expect(try await value(of: stage, web) == "[[3],[2]]")
     }
 
-    @Test("a list from before is of no origin if another one is asked for it now")
+    @Test("an earlier list has no origin if the request has another origin now")
     func otherOrigin() async throws {
         let stage = stage(
             "https://a.example/lists",
@@ -134,7 +134,7 @@ struct NestedBranchTests {
             "https://a.example/good": #"["https://a.example/leaf"]"#, "https://a.example/leaf": "2",
         ])
         #expect(try await value(of: stage, web) == "[null,[2]]")
-        // The list is to come from the very origin now, which has none: what is there of it is still another one's word.
+        // The list is to come from this origin now, which has not sent one: the earlier list is from another origin.
         web.state.withLock { state in
             state.answers["https://a.example/lists"] = #"["k=https://b.example/list","m=https://a.example/good"]"#
         }

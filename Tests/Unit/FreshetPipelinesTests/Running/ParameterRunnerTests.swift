@@ -4,7 +4,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("A pipeline with parameters at work")
+@Suite("A running pipeline with parameters")
 struct ParameterRunnerTests {
     private static func definition(
         url: String = "https://example.com/?l={language}&q={query}",
@@ -22,7 +22,7 @@ struct ParameterRunnerTests {
         stage.origin.asked.map { if case .http(let source) = $0.source { source.url } else { "" } }
     }
 
-    @Test("a run fills the URL with one set of values: defaults first, then what was set")
+    @Test("a run fills the URL with one set of values: defaults first, then the set values")
     func filled() throws {
         let stage = try Stage(Self.definition())
         try stage.start()
@@ -39,7 +39,7 @@ struct ParameterRunnerTests {
         #expect(stage.origin.asked.count == 2)
     }
 
-    @Test("a copy of other values is never asked to be confirmed, and that of the same is")
+    @Test("a copy of other values is never confirmed by a conditional request, and one of the same values is")
     func conditional() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data", tag: "\"1\""))
@@ -51,7 +51,7 @@ struct ParameterRunnerTests {
         #expect(stage.origin.asked.map { $0.validators?.entityTag } == [nil, nil, "\"1\""])
     }
 
-    @Test("a run with other values under way is superseded, and its answer never becomes the copy")
+    @Test("a run with other values in progress is superseded, and its answer never becomes the copy")
     func superseded() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.hangs(), .content("german"))
@@ -65,7 +65,7 @@ struct ParameterRunnerTests {
         #expect(stage.origin.open == 0)
     }
 
-    @Test("a refused change changes nothing, and nothing is remembered")
+    @Test("a refused change changes nothing, and nothing is stored")
     func refused() throws {
         let stage = try Stage(Self.definition())
         try stage.start()
@@ -76,7 +76,7 @@ struct ParameterRunnerTests {
         #expect(stage.store.rememberedNow.parameters == [:])
     }
 
-    @Test("what was set lasts across a restart, with its copy; unset, all are the defaults again")
+    @Test("set values survive a restart, with their copy; after unsetting, all have the defaults again")
     func restart() throws {
         let stage = try Stage(Self.definition())
         stage.origin.answers(.content("data", tag: "\"1\""))
@@ -97,7 +97,7 @@ struct ParameterRunnerTests {
     }
 
     @Test(
-        "after a reload what does not hold any more is dropped, told and forgotten; the rest stays, and so does its run"
+        "after a reload invalid values are dropped, reported and removed; the others stay, and so does the run"
     )
     func reloaded() throws {
         let stage = try Stage(Self.definition())
@@ -105,7 +105,7 @@ struct ParameterRunnerTests {
         try stage.set(["language": "de", "query": "jazz"])
         try stage.advance(1)
         let asked = stage.origin.asked.count
-        // Of the same effect: nothing of what goes on is disturbed.
+        // The change has no effect on the product: the run in progress is not disturbed.
         var same = Self.definition()
         same.parameters[0].rule = .choices(["de", "en"])
         stage.runner.reconfigure(same)
@@ -123,7 +123,7 @@ struct ParameterRunnerTests {
         #expect(urls(stage).last == "https://example.com/?l=en")
     }
 
-    @Test("what does not hold any more after a restart is told and forgotten, too")
+    @Test("values that are invalid after a restart are reported and removed too")
     func restartedWithOther() throws {
         let stage = try Stage(Self.definition())
         try stage.start()
@@ -136,7 +136,7 @@ struct ParameterRunnerTests {
         #expect(stage.store.rememberedNow.parameters == ["query": "jazz"])
     }
 
-    @Test("a source that cannot be filled fails its run with a sentence, and asks nobody")
+    @Test("a source that cannot be filled fails its run with a message, and makes no request")
     func unfilled() throws {
         let stage = try Stage(Self.definition(parameters: [ParameterDefinition("language", default: "en")]))
         try stage.start()
@@ -145,6 +145,6 @@ struct ParameterRunnerTests {
         #expect(stage.origin.asked.isEmpty)
         #expect(
             stage.status.failing?.failure.message
-                == "the source's URL needs a value for 'query', and there is none")
+                == "the source's URL has no value for '{query}'")
     }
 }

@@ -6,12 +6,12 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Runs whose requests take places", .hangLimit)
+@Suite("Runs whose requests need permits", .hangLimit)
 struct PlacedRunsTests {
     /// Lists and branches at several origins. A request takes a second.
     private final class Origins: Fetching {
         private struct State {
-            var underWay: [String: Int] = [:]
+            var inProgress: [String: Int] = [:]
             var most: [String: Int] = [:]
             var hanging: Set<String> = []
             var asked: [String] = []
@@ -22,7 +22,7 @@ struct PlacedRunsTests {
 
         init(_ clock: ScriptedClock) { self.clock = clock }
 
-        /// The most requests that were under way at once.
+        /// The most concurrent requests.
         var most: [String: Int] { state.withLock { $0.most } }
         var asked: [String] { state.withLock { $0.asked } }
         func hang(_ url: String) { _ = state.withLock { $0.hanging.insert(url) } }
@@ -34,12 +34,12 @@ struct PlacedRunsTests {
             request.asked()
             let hangs = state.withLock { state in
                 state.asked.append(source.url)
-                let count = state.underWay[origin, default: 0] + 1
-                state.underWay[origin] = count
+                let count = state.inProgress[origin, default: 0] + 1
+                state.inProgress[origin] = count
                 state.most[origin] = max(count, state.most[origin] ?? 0)
                 return state.hanging.contains(source.url)
             }
-            defer { state.withLock { $0.underWay[origin, default: 0] -= 1 } }
+            defer { state.withLock { $0.inProgress[origin, default: 0] -= 1 } }
             do { try await clock.manual.sleep(for: .seconds(hangs ? 1_000_000 : 1)) } catch { throw .cancelled }
             let text = source.url.hasSuffix("list") ? #"["a","b","c"]"# : "\"\(source.url.suffix(1))\""
             return .content(FetchedContent(bytes: Array(text.utf8)))
@@ -109,7 +109,7 @@ struct PlacedRunsTests {
 
         static func source(_ url: String) -> HTTPSource { HTTPSource(url: "https://\(url)", host: "example.com") }
 
-        /// Asks for a refresh; the answer is there when it is.
+        /// Requests a refresh; the task returns its answer.
         func refresh(_ name: String) throws {
             let runner = try #require(runners[name])
             _ = Task(executorPreference: executor) { [answers] in
@@ -131,7 +131,8 @@ struct PlacedRunsTests {
     }
 
     @Test(
-        "branches at each other's origin end with one place each, and no origin sees two at once", arguments: [1, 2, 9])
+        "branches at each other's origin end with one permit each, and no origin gets two requests at the same time",
+        arguments: [1, 2, 9])
     func crosswise(total: Int) throws {
         let fleet = try Fleet(RequestLimiter.Limits(total: total, perOrigin: 1))
         try fleet.add("one", list: "a.example", branches: "b.example")
@@ -144,7 +145,7 @@ struct PlacedRunsTests {
         #expect(fleet.slots.counts == (0, 0))
     }
 
-    @Test("branches of one run are counted each, and those beyond the limit wait")
+    @Test("each branch of a run is counted, and branches beyond the limit wait")
     func branches() throws {
         let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 2))
         try fleet.add("one", list: "a.example", branches: "a.example")
@@ -156,7 +157,7 @@ struct PlacedRunsTests {
         #expect(fleet.origins.most == ["https://a.example": 2])
     }
 
-    @Test("sources that are asked together take a place each, and what is read here takes none")
+    @Test("joined sources need a permit each, and local reads need none")
     func joined() throws {
         let fleet = try Fleet(RequestLimiter.Limits(total: 1, perOrigin: 1))
         let members = [
@@ -172,20 +173,20 @@ struct PlacedRunsTests {
         #expect(fleet.slots.counts == (0, 0))
     }
 
-    @Test("the deadline counts no time in which all that a run asks waits for others, which its status says")
+    @Test("the deadline is paused while all requests of a run wait for others, which its status shows")
     func deadline() throws {
         let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 1))
         try fleet.add("one", list: "a.example", branches: "b.example", deadline: .seconds(10))
         guard case .granted(let other) = fleet.slots.request(for: 99, at: HTTPOrigin(of: "https://b.example/"), {})
         else {
-            Issue.record("no place")
+            Issue.record("no permit")
             return
         }
         try fleet.refresh("one")
         try fleet.advance(100)
         #expect(fleet.summary("one") == nil)
         let status = try #require(fleet.status("one"))
-        #expect(status.waitsFor == Wait(.slot, detail: "1 request is under way at https://b.example"))
+        #expect(status.waitsFor == Wait(.slot, detail: "1 request is in progress at https://b.example"))
         guard case .loading = status.activity else {
             Issue.record("\(status.activity)")
             return
@@ -198,7 +199,7 @@ struct PlacedRunsTests {
     }
 
     @Test(
-        "the deadline counts all time in which a request of the run is under way, and what hangs gives its place back")
+        "the deadline counts all time in which a request is in progress, and a hanging request releases its permit")
     func hanging() throws {
         let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 1))
         fleet.origins.hang("https://b.example/a")
@@ -208,7 +209,8 @@ struct PlacedRunsTests {
         try fleet.advance(2)
         try fleet.refresh("two")
         #expect(
-            fleet.status("two")?.waitsFor?.detail == "1 request is under way at https://b.example, 1 other waits longer"
+            fleet.status("two")?.waitsFor?.detail
+                == "1 request is in progress at https://b.example, 1 other waits longer"
         )
         try fleet.advance(8)
         #expect(fleet.summary("one")?.failure?.kind == .deadline)

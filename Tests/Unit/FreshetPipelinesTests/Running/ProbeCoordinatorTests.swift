@@ -5,16 +5,16 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Pipelines behind a portal")
+@Suite("Pipelines behind a captive portal")
 struct ProbeCoordinatorTests {
-    /// What people are told.
-    final class NewsLog: Sendable {
-        private let news = Lock<[ProbeEvent]>([])
-        func add(_ one: ProbeEvent) { news.withLock { $0.append(one) } }
-        var all: [ProbeEvent] { news.withLock { $0 } }
+    /// The log messages.
+    final class EventLogRecorder: Sendable {
+        private let events = Lock<[ProbeEvent]>([])
+        func add(_ one: ProbeEvent) { events.withLock { $0.append(one) } }
+        var all: [ProbeEvent] { events.withLock { $0 } }
     }
 
-    /// What came of asking once, one after the other.
+    /// The results of single requests, in order.
     final class Answers: Sendable {
         private let answers = Lock<[String?]>([])
         func add(_ one: String?) { answers.withLock { $0.append(one) } }
@@ -34,8 +34,8 @@ struct ProbeCoordinatorTests {
         let disk: MemoryDisk
         let engine: PipelineEngine
         let file: SignalSource
-        let news = NewsLog()
-        let told = EventLog()
+        let events = EventLogRecorder()
+        let reported = EventLog()
         private(set) var runners: [PipelineRunner] = []
         private(set) var service: Task<Void, Never>?
         private var network: NetworkState
@@ -54,7 +54,7 @@ struct ProbeCoordinatorTests {
                 fetcher: internet, transformer: ScriptedTransformer(), store: disk, clock: clock,
                 slots: RequestLimiter(RequestLimiter.Limits(total: 64, perOrigin: 64)),
                 prober: hasProber ? internet.portal : nil)
-            engine = PipelineEngine(world) { [news] one in news.add(one) }
+            engine = PipelineEngine(world) { [events] one in events.add(one) }
             for index in 0..<count {
                 let definition = PipelineDefinition(
                     name: "p\(index)",
@@ -64,7 +64,7 @@ struct ProbeCoordinatorTests {
                 runners.append(
                     engine.add(
                         definition, remembered: PersistentState(), signal: file.signal, network: network
-                    ) { [told] in told.add($0) })
+                    ) { [reported] in reported.add($0) })
             }
             service = Task(executorPreference: executor) { [engine] in await engine.run() }
             try executor.runUntilIdle()
@@ -79,7 +79,7 @@ struct ProbeCoordinatorTests {
             try clock.manual.advance(by: .milliseconds(Int64((seconds * 1000).rounded())), draining: executor)
         }
 
-        /// Another path, and so another epoch.
+        /// Another path with another epoch.
         func moves() throws {
             network = NetworkState(reachable: true, epoch: network.epoch + 1, changedAt: clock.now, path: "b")
             for runner in runners { runner.networkChanged(network) }
@@ -92,7 +92,7 @@ struct ProbeCoordinatorTests {
         }
 
         var outcomes: [RunOutcome] {
-            told.all.compactMap { if case .runEnded(let summary, _) = $0 { summary.outcome } else { nil } }
+            reported.all.compactMap { if case .runEnded(let summary, _) = $0 { summary.outcome } else { nil } }
         }
 
         deinit {
@@ -101,7 +101,7 @@ struct ProbeCoordinatorTests {
         }
     }
 
-    @Test("a thousand that one signal wakes are one probe; while it fails none runs, and then all do at once")
+    @Test("one signal for a thousand pipelines makes one probe; while it fails no run starts, and then all do")
     func thousand() throws {
         let stage = try Stage(1000)
         stage.portal.answers(.redirects)
@@ -118,14 +118,14 @@ struct ProbeCoordinatorTests {
         #expect(stage.portal.mostOpen == 1)
         #expect(stage.outcomes == Array(repeating: .changed, count: 1000))
         #expect(stage.runners.allSatisfy { $0.status.activity == .loaded })
-        let said: [ProbeEvent] = [
+        let expected: [ProbeEvent] = [
             .refused(.scripted, NetworkProbe.scriptedRefusal), .proven(.scripted, after: .seconds(31)),
         ]
-        #expect(stage.news.all == said)
+        #expect(stage.events.all == expected)
         #expect(stage.clock.manual.sleeperCount == 0)
     }
 
-    @Test("the operator's request asks at once, and waits for the answer like everything else")
+    @Test("the operator's request makes an attempt immediately, and waits for its result like everything else")
     func operation() throws {
         let stage = try Stage(2)
         stage.portal.answers(.redirects)
@@ -140,7 +140,7 @@ struct ProbeCoordinatorTests {
         #expect(stage.outcomes == [.changed, .changed])
     }
 
-    @Test("another path asks at once in the new epoch, and ends the attempt on the old one")
+    @Test("another path makes an attempt immediately in the new epoch, and ends the attempt on the old path")
     func epochs() throws {
         let stage = try Stage(3)
         stage.portal.answers(.hangs)
@@ -155,7 +155,7 @@ struct ProbeCoordinatorTests {
         #expect(stage.outcomes == [.changed, .changed, .changed])
     }
 
-    @Test("one that says nothing is given up after 10 s, and asked again")
+    @Test("an attempt without an answer ends after 10 s, and is repeated")
     func silent() throws {
         let stage = try Stage()
         stage.portal.answers(.hangs)
@@ -169,7 +169,7 @@ struct ProbeCoordinatorTests {
         #expect(stage.portal.times == [0, 11])
     }
 
-    @Test("a pipeline that is dismissed takes its probe along, and so does the end of the service")
+    @Test("removing a pipeline removes its probe, and so does the end of the service")
     func ends() throws {
         let stage = try Stage(2)
         stage.portal.answers(.hangs)
@@ -189,7 +189,7 @@ struct ProbeCoordinatorTests {
         #expect(other.clock.manual.sleeperCount == 0)
     }
 
-    @Test("who asks once is told the first verdict, and everybody by one request; at the end it is told that")
+    @Test("single requests get the first result, all from one attempt; at the end of the service they get a message")
     func once() throws {
         let stage = try Stage()
         let answers = Answers()
@@ -219,12 +219,12 @@ struct ProbeCoordinatorTests {
         #expect(stage.portal.open == 0)
     }
 
-    @Test("where nobody can ask, a pipeline with a probe waits and says so")
+    @Test("without a prober, a pipeline with a probe waits and shows the reason")
     func nobody() throws {
         let stage = try Stage(hasProber: false)
         try stage.fire()
         try stage.advance(100)
         #expect(stage.outcomes == [])
-        #expect(stage.runners[0].status.waitsFor?.detail?.hasSuffix(": nobody can ask it") == true)
+        #expect(stage.runners[0].status.waitsFor?.detail?.hasSuffix(": probes are not available") == true)
     }
 }

@@ -6,9 +6,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Branches that are published as they come, and how much the copy may lose", .hangLimit)
+@Suite("Branches that are published progressively, and the limit on shrinking", .hangLimit)
 struct ProgressiveShrinkTests {
-    /// Three branches, each with as many letters as the test says, when the test says it.
+    /// Three branches with the number of letters and at the time that the test says.
     private final class Letters: Fetching {
         let counts = CurrentValue<[String: Int]>([:])
 
@@ -28,7 +28,7 @@ struct ProgressiveShrinkTests {
 
     private let clock = ScriptedClock(executor: SerialTestExecutor())
     private let store: MemoryStore
-    /// The sizes that readers were shown on the way.
+    /// The sizes of the published partial results.
     private let shown = CurrentValue<[UInt64]>([])
 
     init() { store = MemoryStore(clock: clock) }
@@ -48,12 +48,12 @@ struct ProgressiveShrinkTests {
             definition: definition, world: world, parameters: ParameterValues(), epoch: 1, progress: RunProgress(),
             seed: 1,
             publication: RunExecutor.Publication(
-                isWanted: { true }, published: { [shown] generation in shown.update { $0.append(generation.size) } }))
+                isAllowed: { true }, published: { [shown] generation in shown.update { $0.append(generation.size) } }))
     }
 
-    /// A run whose branches come in one after the other, with time enough between them to be shown.
+    /// A run whose branches end one after the other, with enough time between them for a publication.
     ///
-    /// - Returns: why it failed; nil: it did not.
+    /// - Returns: why it failed; nil: it did not fail.
     private func run(_ counts: KeyValuePairs<String, Int>, shrink: Int) async throws -> RunFailure? {
         shown.value = []
         let letters = Letters()
@@ -76,22 +76,22 @@ struct ProgressiveShrinkTests {
         return await task.value
     }
 
-    /// The bytes of a list of three texts with so many letters.
+    /// The size of a list of three texts with this number of letters.
     private func size(_ letters: Int...) -> Int { letters.reduce(#"["","",""]"#.utf8.count, +) }
 
-    @Test("step by step it loses no more than at once; what is smaller is not shown before all of it is judged")
+    @Test("several small losses are limited like one; a smaller list is not published before it is complete")
     func shrinks() async throws {
         #expect(try await run(["a": 10, "b": 10, "c": 10], shrink: 50) == nil)
         let before = store.text
         let failure = try await run(["a": 0, "b": 0, "c": 0], shrink: 50)
-        #expect(failure?.message.contains("has 10 bytes after 40: it lost more than check.shrink allows") == true)
+        #expect(failure?.message.contains("10 bytes, was 40 (−75 %); check.shrink allows") == true)
         #expect(store.text == before && shown.value == [])
     }
 
-    @Test("what grows is shown as it comes, and the whole is compared with what was there before the run")
+    @Test("a growing list is published progressively, and the whole is compared with the copy before the run")
     func moves() async throws {
         #expect(try await run(["a": 10, "b": 10, "c": 10], shrink: 10) == nil)
-        // All of it is in another branch now.
+        // All content is in another branch now.
         #expect(try await run(["a": 30, "b": 0, "c": 0], shrink: 10) == nil)
         #expect(shown.value.first == UInt64(size(30, 10, 10)))
         #expect(store.text?.utf8.count == size(30, 0, 0))

@@ -6,9 +6,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Branches that are published as they come", .hangLimit)
+@Suite("Branches that are published progressively", .hangLimit)
 struct ProgressiveTests {
-    /// A list, and an answer for each of its words when the test lets it come.
+    /// A list, and an answer for each of its words when the test releases it.
     private final class Gates: Fetching {
         let open: CurrentValue<Set<String>>
         let down: Set<String>
@@ -35,7 +35,7 @@ struct ProgressiveTests {
         func resolve(_ reference: String, against base: String) -> WebAddress? { nil }
     }
 
-    /// The tasks of timers that were disarmed end when the executor runs, once more after the test.
+    /// The tasks of disarmed timers end when the executor runs, once more after the test.
     private final class Clock: Sendable {
         let scripted = ScriptedClock(executor: SerialTestExecutor())
         deinit { _ = try? scripted.executor.runUntilIdle() }
@@ -45,7 +45,7 @@ struct ProgressiveTests {
     private var clock: ScriptedClock { owner.scripted }
     private let shown = CurrentValue<[String]>([])
 
-    /// - Parameter isShown: whether readers see what is published.
+    /// - Parameter isShown: whether readers see a published list.
     private func run(
         _ gates: Gates, store: MemoryStore, onError: EachDefinition.OnError = .previous, isShown: Bool = true
     ) -> StageEvaluator {
@@ -70,14 +70,14 @@ struct ProgressiveTests {
         return []
     }
 
-    @Test("the first that is in is shown at once, the next after the pause, and the whole is for whoever awaits it")
+    @Test("the first result is published immediately, the next after the pause, and the caller gets the whole")
     func story() async throws {
         let gates = Gates(["b"])
         let run = run(gates, store: MemoryStore(clock: clock))
         async let value = run.value()
         #expect(await lists(atLeast: 1) == [#"[null,"b",null]"#])
         gates.open.update { $0.insert("a") }
-        // The timer of the pause is armed some time after the list was shown.
+        // The timer of the pause is armed some time after the publication.
         while shown.value.count < 2 {
             try clock.manual.advance(by: StageEvaluator.publishingPause, draining: clock.executor)
             await Task.yield()
@@ -89,7 +89,7 @@ struct ProgressiveTests {
     }
 
     @Test(
-        "what a branch delivered before stands in its place, whatever a failing one shows; without it omit is shorter",
+        "an earlier value is shown for a running branch, whatever on-error says; without a value, omit is shorter",
         arguments: EachDefinition.OnError.allCases)
     func placeholders(onError: EachDefinition.OnError) async throws {
         let store = MemoryStore(clock: clock)
@@ -110,7 +110,7 @@ struct ProgressiveTests {
         _ = try await short
     }
 
-    @Test("as long as all that is in has failed, nothing is shown")
+    @Test("while all ended branches have failed, nothing is published")
     func down() async throws {
         let store = MemoryStore(clock: clock)
         let first = run(Gates(["a", "b", "c"]), store: store, onError: .null)
@@ -127,7 +127,7 @@ struct ProgressiveTests {
         #expect(shown.value == [])
     }
 
-    @Test("a run that is cancelled shows nothing more and ends")
+    @Test("a cancelled run publishes nothing more and ends")
     func cancelled() async throws {
         let gates = Gates(["a"])
         let run = run(gates, store: MemoryStore(clock: clock))
@@ -138,13 +138,13 @@ struct ProgressiveTests {
         #expect(shown.value.count == 1)
     }
 
-    @Test("what readers have seen of a run that comes to nothing is what stands in the next one's places")
+    @Test("the published values of a failed run are shown for the next run's branches")
     func remembered() async throws {
         let store = MemoryStore(clock: clock)
         let whole = run(Gates(["a", "b", "c"]), store: store)
         _ = try await whole.value()
         await whole.parts.keep()
-        // Of three branches another configuration's, and one that the list does not have, go; the awaited ones stay.
+        // Of three branches, that of another configuration and that without an item go; the running ones stay.
         let names = store.state.withLock { state in
             state.parts["elsewhere"] = StoredPart(binding: "", validators: Validators(), value: [])
             return Set(state.parts.keys.filter { $0 != "elsewhere" })
@@ -156,14 +156,14 @@ struct ProgressiveTests {
         #expect(shown.value == [#"["a","B","c"]"#])
     }
 
-    @Test("what readers have not seen is asked for again")
+    @Test("unpublished values are fetched again")
     func notShown() async throws {
         let store = MemoryStore(clock: clock)
         try await begins(with: Gates(["a"]), store, isShown: false)
         #expect(store.state.withLock { $0.parts.isEmpty })
     }
 
-    /// A run that is cancelled when one list was published.
+    /// A run that is cancelled after one publication.
     private func begins(with gates: Gates, _ store: MemoryStore, isShown: Bool = true) async throws {
         let run = run(gates, store: store, isShown: isShown)
         let count = shown.value.count

@@ -2,8 +2,8 @@ import Testing
 
 @testable import FreshetPipelines
 
-/// A talk with the desk: who asks where, and whom it serves. Each wish has a name.
-private final class Desk {
+/// Drives the limiter with named requests, and records which are granted.
+private final class LimiterDriver {
     var machine: RequestLimiterMachine<String>
     var tickets: [String: UInt64] = [:]
 
@@ -13,175 +13,180 @@ private final class Desk {
 
     static func origin(_ name: String?) -> HTTPOrigin? { name.flatMap { HTTPOrigin(of: "https://\($0)/") } }
 
-    /// Whether it is served at once.
-    func asks(_ wish: String, as pipeline: UInt64, at origin: String?) -> Bool {
-        let (ticket, isGranted) = machine.request(for: pipeline, at: Self.origin(origin), wish)
-        tickets[wish] = ticket
+    /// Whether the request is granted immediately.
+    func request(_ name: String, as pipeline: UInt64, at origin: String?) -> Bool {
+        let (ticket, isGranted) = machine.request(for: pipeline, at: Self.origin(origin), name)
+        tickets[name] = ticket
         return isGranted
     }
 
-    /// Who is served then.
-    func gives(back wish: String) -> String? { tickets[wish].flatMap { machine.release($0) } }
+    /// The requests that are granted then.
+    func release(_ name: String) -> String? { tickets[name].flatMap { machine.release($0) } }
 
-    func queue(_ wish: String) -> RequestLimiter.Queue? { tickets[wish].flatMap { machine.queue(of: $0) } }
+    func queue(_ name: String) -> RequestLimiter.Queue? { tickets[name].flatMap { machine.queue(of: $0) } }
 }
 
-@Suite("Places for requests")
+@Suite("The request limiter")
 struct RequestLimiterTests {
-    @Test("first come, first served, up to the limit of all")
+    @Test("requests are granted in their order, up to the total limit")
     func order() {
-        let desk = Desk(total: 2, perOrigin: 2)
+        let limiter = LimiterDriver(total: 2, perOrigin: 2)
         let served = [
-            desk.asks("a", as: 1, at: nil), desk.asks("b", as: 2, at: nil), desk.asks("c", as: 3, at: nil),
-            desk.asks("d", as: 4, at: nil),
+            limiter.request("a", as: 1, at: nil), limiter.request("b", as: 2, at: nil),
+            limiter.request("c", as: 3, at: nil),
+            limiter.request("d", as: 4, at: nil),
         ]
         #expect(served == [true, true, false, false])
-        #expect(desk.gives(back: "c") == nil, "a wish that is taken back")
-        #expect(desk.gives(back: "a") == "d")
-        #expect(desk.gives(back: "a") == nil, "a second time has no effect")
-        #expect(desk.machine.takenCount == 2)
-        #expect(desk.gives(back: "b") == nil)
-        #expect(desk.gives(back: "d") == nil)
-        #expect(desk.machine.takenCount == 0)
-        #expect(desk.machine.waitingCount == 0)
+        #expect(limiter.release("c") == nil, "a withdrawn request")
+        #expect(limiter.release("a") == "d")
+        #expect(limiter.release("a") == nil, "a second time has no effect")
+        #expect(limiter.machine.takenCount == 2)
+        #expect(limiter.release("b") == nil)
+        #expect(limiter.release("d") == nil)
+        #expect(limiter.machine.takenCount == 0)
+        #expect(limiter.machine.waitingCount == 0)
     }
 
-    @Test("an origin that is full holds up nobody behind it")
+    @Test("requests for an origin at its limit do not delay the requests behind them")
     func noHeadOfLine() {
-        let desk = Desk(total: 10, perOrigin: 1)
+        let limiter = LimiterDriver(total: 10, perOrigin: 1)
         let first = [
-            desk.asks("a", as: 1, at: "full"), desk.asks("b", as: 2, at: "full"), desk.asks("c", as: 3, at: "full"),
+            limiter.request("a", as: 1, at: "full"), limiter.request("b", as: 2, at: "full"),
+            limiter.request("c", as: 3, at: "full"),
         ]
         #expect(first == [true, false, false])
         let others = [
-            desk.asks("d", as: 4, at: "other"), desk.asks("e", as: 5, at: nil), desk.asks("f", as: 6, at: nil),
+            limiter.request("d", as: 4, at: "other"), limiter.request("e", as: 5, at: nil),
+            limiter.request("f", as: 6, at: nil),
         ]
         #expect(others == [true, true, true])
-        #expect(desk.gives(back: "d") == nil, "a place elsewhere is of no use to them")
-        #expect(desk.gives(back: "a") == "b")
-        #expect(desk.gives(back: "b") == "c")
+        #expect(limiter.release("d") == nil, "a permit for another origin does not help them")
+        #expect(limiter.release("a") == "b")
+        #expect(limiter.release("b") == "c")
     }
 
-    @Test("of those whose origins have room, who has waited longest gets the place")
+    @Test("of the requests whose origins are below their limit, the longest waiting one gets the permit")
     func longest() {
-        let desk = Desk(total: 2, perOrigin: 1)
+        let limiter = LimiterDriver(total: 2, perOrigin: 1)
         let served = [
-            desk.asks("a", as: 1, at: "x"), desk.asks("b", as: 2, at: "y"), desk.asks("c", as: 3, at: "x"),
-            desk.asks("d", as: 4, at: "z"), desk.asks("e", as: 5, at: "y"),
+            limiter.request("a", as: 1, at: "x"), limiter.request("b", as: 2, at: "y"),
+            limiter.request("c", as: 3, at: "x"),
+            limiter.request("d", as: 4, at: "z"), limiter.request("e", as: 5, at: "y"),
         ]
         #expect(served == [true, true, false, false, false])
-        #expect(desk.gives(back: "b") == "d", "c waits longer, for x")
-        #expect(desk.gives(back: "d") == "e")
-        #expect(desk.gives(back: "a") == "c")
+        #expect(limiter.release("b") == "d", "c waits longer, for x")
+        #expect(limiter.release("d") == "e")
+        #expect(limiter.release("a") == "c")
     }
 
-    @Test("a pipeline that floods gets no more than its turn")
+    @Test("a pipeline with many requests gets no more than its share")
     func flood() {
-        let desk = Desk(total: 1, perOrigin: 1)
-        #expect(desk.asks("held", as: 9, at: "x"))
-        for index in 0..<100 { #expect(!desk.asks("flood\(index)", as: 1, at: "x")) }
-        #expect(!desk.asks("second", as: 2, at: "x"))
-        #expect(!desk.asks("third", as: 3, at: "x"))
+        let limiter = LimiterDriver(total: 1, perOrigin: 1)
+        #expect(limiter.request("held", as: 9, at: "x"))
+        for index in 0..<100 { #expect(!limiter.request("flood\(index)", as: 1, at: "x")) }
+        #expect(!limiter.request("second", as: 2, at: "x"))
+        #expect(!limiter.request("third", as: 3, at: "x"))
         var order: [String] = []
-        var next = desk.gives(back: "held")
+        var next = limiter.release("held")
         while let served = next {
             order.append(served)
-            next = desk.gives(back: served)
+            next = limiter.release(served)
         }
         #expect(order.prefix(4) == ["flood0", "second", "third", "flood1"])
         #expect(order.count == 102)
     }
 
-    @Test("what one waits for is told: whose limit, and how many have waited longer")
+    @Test("a waiting request shows its limit, and how many have waited longer")
     func told() {
-        let desk = Desk(total: 2, perOrigin: 1)
-        #expect(desk.asks("a", as: 1, at: "x"))
-        #expect(!desk.asks("b", as: 2, at: "x"))
-        #expect(desk.queue("b")?.description == "1 request is under way at https://x")
-        #expect(desk.asks("c", as: 3, at: "y"))
-        #expect(!desk.asks("d", as: 4, at: "z"))
-        #expect(desk.queue("d")?.description == "2 requests are under way, 1 other waits longer")
-        #expect(!desk.asks("e", as: 5, at: nil))
-        #expect(desk.queue("e")?.description == "2 requests are under way, 2 others wait longer")
-        #expect(desk.queue("a") == nil)
-        _ = desk.gives(back: "d")
-        #expect(desk.queue("e")?.ahead == 1)
-        #expect(desk.gives(back: "c") == "e")
-        #expect(desk.queue("e") == nil)
+        let limiter = LimiterDriver(total: 2, perOrigin: 1)
+        #expect(limiter.request("a", as: 1, at: "x"))
+        #expect(!limiter.request("b", as: 2, at: "x"))
+        #expect(limiter.queue("b")?.description == "1 request is in progress at https://x")
+        #expect(limiter.request("c", as: 3, at: "y"))
+        #expect(!limiter.request("d", as: 4, at: "z"))
+        #expect(limiter.queue("d")?.description == "2 requests are in progress, 1 other waits longer")
+        #expect(!limiter.request("e", as: 5, at: nil))
+        #expect(limiter.queue("e")?.description == "2 requests are in progress, 2 others wait longer")
+        #expect(limiter.queue("a") == nil)
+        _ = limiter.release("d")
+        #expect(limiter.queue("e")?.ahead == 1)
+        #expect(limiter.release("c") == "e")
+        #expect(limiter.queue("e") == nil)
     }
 
-    @Test("with other limits those who may are served, and what is too much is not given out again")
+    @Test("changed limits grant more requests, and permits above a lower limit are not granted again")
     func change() {
-        let desk = Desk(total: 1, perOrigin: 1)
+        let limiter = LimiterDriver(total: 1, perOrigin: 1)
         let served = [
-            desk.asks("a", as: 1, at: "x"), desk.asks("b", as: 2, at: "x"), desk.asks("c", as: 3, at: "x"),
-            desk.asks("d", as: 4, at: "y"),
+            limiter.request("a", as: 1, at: "x"), limiter.request("b", as: 2, at: "x"),
+            limiter.request("c", as: 3, at: "x"),
+            limiter.request("d", as: 4, at: "y"),
         ]
         #expect(served == [true, false, false, false])
-        #expect(desk.machine.change(RequestLimiter.Limits(total: 4, perOrigin: 2)) == ["b", "d"])
-        #expect(desk.machine.change(RequestLimiter.Limits(total: 4, perOrigin: 1)) == [])
-        #expect(desk.gives(back: "a") == nil)
-        #expect(desk.gives(back: "b") == "c")
-        #expect(desk.machine.change(RequestLimiter.Limits(total: 0, perOrigin: 0)) == [])
-        #expect(!desk.asks("e", as: 5, at: "z"))
-        #expect(desk.gives(back: "c") == nil)
-        #expect(desk.gives(back: "d") == "e", "there is at least one place")
+        #expect(limiter.machine.change(RequestLimiter.Limits(total: 4, perOrigin: 2)) == ["b", "d"])
+        #expect(limiter.machine.change(RequestLimiter.Limits(total: 4, perOrigin: 1)) == [])
+        #expect(limiter.release("a") == nil)
+        #expect(limiter.release("b") == "c")
+        #expect(limiter.machine.change(RequestLimiter.Limits(total: 0, perOrigin: 0)) == [])
+        #expect(!limiter.request("e", as: 5, at: "z"))
+        #expect(limiter.release("c") == nil)
+        #expect(limiter.release("d") == "e", "there is at least one permit")
     }
 
-    @Test("wishes that are taken back leave no one out and nothing behind")
+    @Test("withdrawn requests lose no permit and leave no state")
     func takenBack() {
-        let desk = Desk(total: 1, perOrigin: 1)
-        #expect(desk.asks("0", as: 0, at: "x"))
-        for index in 1...10_000 { #expect(!desk.asks("\(index)", as: UInt64(index), at: "x\(index % 3)")) }
-        for index in 1...10_000 where index % 10 != 0 { #expect(desk.gives(back: "\(index)") == nil) }
+        let limiter = LimiterDriver(total: 1, perOrigin: 1)
+        #expect(limiter.request("0", as: 0, at: "x"))
+        for index in 1...10_000 { #expect(!limiter.request("\(index)", as: UInt64(index), at: "x\(index % 3)")) }
+        for index in 1...10_000 where index % 10 != 0 { #expect(limiter.release("\(index)") == nil) }
         var granted: [String] = []
         var held = "0"
-        while let next = desk.gives(back: held) {
+        while let next = limiter.release(held) {
             granted.append(next)
             held = next
         }
         #expect(granted == stride(from: 10, through: 10_000, by: 10).map { "\($0)" })
-        #expect(desk.machine.takenCount == 0)
-        #expect(desk.machine.isEmpty)
+        #expect(limiter.machine.takenCount == 0)
+        #expect(limiter.machine.isEmpty)
     }
 
-    @Test("whatever comes, no limit is passed, no free place is kept back, and none starves", arguments: 0..<40)
+    @Test("in any course no limit is exceeded, no free permit is kept back, and no request starves", arguments: 0..<40)
     func anyCourse(_ seed: UInt64) {
         var random = Jitter(seed: seed)
         let total = Int.random(in: 1...8, using: &random)
         let perOrigin = Int.random(in: 1...4, using: &random)
-        let desk = Desk(total: total, perOrigin: perOrigin)
+        let limiter = LimiterDriver(total: total, perOrigin: perOrigin)
         var origins: [String: String?] = [:]
         var pipelines: [String: UInt64] = [:]
         var running: [String] = []
         var waiting: [String] = []
-        /// How many others were served since it began to wait.
-        var passedOver: [String: Int] = [:]
+        /// The number of other grants since it began to wait.
+        var skipped: [String: Int] = [:]
         var worst = 0
-        func serve(_ wish: String) {
-            for other in waiting where other != wish { passedOver[other, default: 0] += 1 }
-            worst = max(worst, passedOver[wish] ?? 0)
-            running.append(wish)
+        func serve(_ name: String) {
+            for other in waiting where other != name { skipped[other, default: 0] += 1 }
+            worst = max(worst, skipped[name] ?? 0)
+            running.append(name)
         }
         for step in 0..<2_000 {
-            // The flood, pipeline 0, asks whenever it can; others have one wish at a time, as runs do.
+            // The flood, pipeline 0, makes requests whenever it can; others have one request at a time, as runs do.
             if Int.random(in: 0..<3, using: &random) > 0 {
                 let pipeline = Bool.random(using: &random) ? 0 : UInt64.random(in: 1...20, using: &random)
                 if pipeline > 0, (running + waiting).contains(where: { pipelines[$0] == pipeline }) { continue }
                 if pipeline == 0, waiting.filter({ pipelines[$0] == 0 }).count > 50 { continue }
-                let wish = "\(step)"
+                let name = "\(step)"
                 let origin = [nil, "a", "b", "c"].randomElement(using: &random) ?? nil
-                pipelines[wish] = pipeline
-                origins[wish] = .some(pipeline == 0 ? "a" : origin)
-                if desk.asks(wish, as: pipeline, at: pipeline == 0 ? "a" : origin) {
-                    serve(wish)
+                pipelines[name] = pipeline
+                origins[name] = .some(pipeline == 0 ? "a" : origin)
+                if limiter.request(name, as: pipeline, at: pipeline == 0 ? "a" : origin) {
+                    serve(name)
                 } else {
-                    waiting.append(wish)
+                    waiting.append(name)
                 }
-            } else if let wish = (running + waiting).randomElement(using: &random) {
-                running.removeAll { $0 == wish }
-                waiting.removeAll { $0 == wish }
-                if let served = desk.gives(back: wish) {
+            } else if let name = (running + waiting).randomElement(using: &random) {
+                running.removeAll { $0 == name }
+                waiting.removeAll { $0 == name }
+                if let served = limiter.release(name) {
                     waiting.removeAll { $0 == served }
                     serve(served)
                 }
@@ -191,58 +196,58 @@ struct RequestLimiterTests {
             #expect(running.count <= total)
             for (origin, count) in counts where origin != nil { #expect(count <= perOrigin) }
             if running.count < total { #expect(waiting.allSatisfy { isFull(origins[$0] ?? nil) }) }
-            #expect(desk.machine.takenCount == running.count)
-            #expect(desk.machine.waitingCount == waiting.count)
+            #expect(limiter.machine.takenCount == running.count)
+            #expect(limiter.machine.waitingCount == waiting.count)
         }
-        // All go home: each of the others is served within one round of the lines that were there, of which none is
-        // the flood's more than once.
+        // At the end each other request is granted within one round of the waiting queues, in which the flood's queue
+        // occurs at most once.
         var order: [String] = []
-        while let wish = running.popLast() {
-            if let served = desk.gives(back: wish) {
+        while let name = running.popLast() {
+            if let served = limiter.release(name) {
                 order.append(served)
                 running.append(served)
             }
         }
         #expect(Set(order) == Set(waiting))
-        #expect(desk.machine.isEmpty)
+        #expect(limiter.machine.isEmpty)
     }
 
-    @Test("none of those with one wish waits for more than a round of all others")
+    @Test("a pipeline with one request waits for at most one round of all others")
     func noneStarves() {
         var random = Jitter(seed: 5)
-        let desk = Desk(total: 3, perOrigin: 2)
-        var running: [(wish: String, pipeline: UInt64)] = []
+        let limiter = LimiterDriver(total: 3, perOrigin: 2)
+        var running: [(name: String, pipeline: UInt64)] = []
         var since: [String: Int] = [:]
         var grants = 0
         var longest = 0
         let pipelines: ClosedRange<UInt64> = 0...30
         func origin(_ pipeline: UInt64) -> String? { [nil, "a", "b", "c"][Int(pipeline % 4)] }
         var step = 0
-        func ask(_ pipeline: UInt64) {
+        func request(_ pipeline: UInt64) {
             step += 1
-            let wish = "\(pipeline).\(step)"
-            if desk.asks(wish, as: pipeline, at: origin(pipeline)) {
-                running.append((wish, pipeline))
+            let name = "\(pipeline).\(step)"
+            if limiter.request(name, as: pipeline, at: origin(pipeline)) {
+                running.append((name, pipeline))
             } else {
-                since[wish] = grants
+                since[name] = grants
             }
         }
-        for pipeline in pipelines { ask(pipeline) }
-        for _ in 0..<200 { ask(1) }
+        for pipeline in pipelines { request(pipeline) }
+        for _ in 0..<200 { request(1) }
         for _ in 0..<5_000 {
             let place = Int.random(in: 0..<running.count, using: &random)
             let ended = running.remove(at: place)
-            if let served = desk.gives(back: ended.wish) {
+            if let served = limiter.release(ended.name) {
                 grants += 1
                 let pipeline = served.prefix { $0 != "." }
                 if pipeline != "1" { longest = max(longest, grants - (since[served] ?? 0)) }
                 running.append((served, UInt64(pipeline) ?? 0))
             }
-            // Asks again at once, as one with a short `every`.
-            ask(ended.pipeline)
+            // It makes another request immediately, like a pipeline with a short `every`.
+            request(ended.pipeline)
         }
         #expect(grants > 4_000)
-        // 31 pipelines take turns; the origin that is always full lets others pass meanwhile.
+        // 31 pipelines alternate; the origin at its limit lets others pass meanwhile.
         #expect(longest <= 31 * 3)
     }
 }
@@ -250,7 +255,7 @@ struct RequestLimiterTests {
 @Suite("The origin of a URL")
 struct HTTPOriginTests {
     @Test(
-        "is scheme, host and port, however they are written",
+        "is scheme, host and port, in any spelling",
         arguments: [
             ("https://example.com/a?b", "https://example.com"), ("HTTPS://Example.COM:443", "https://example.com"),
             ("http://example.com:0080/", "http://example.com"),
@@ -264,13 +269,13 @@ struct HTTPOriginTests {
     }
 
     @Test(
-        "of something else there is none",
+        "exists only for HTTP URLs",
         arguments: ["", "x", "ftp://h/", "http:/h", "http://", "http://h:x/", "https://:1"])
     func none(_ url: String) {
         #expect(HTTPOrigin(of: url) == nil)
     }
 
-    @Test("commands and files have none")
+    @Test("does not exist for commands and files")
     func sources() {
         #expect(SourceDefinition.command(["/bin/true"]).origin == nil)
         #expect(SourceDefinition.file("/etc/hosts").origin == nil)

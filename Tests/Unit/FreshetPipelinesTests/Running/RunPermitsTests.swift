@@ -5,7 +5,7 @@ import Testing
 
 @testable import FreshetPipelines
 
-@Suite("The places of a run with several requests", .hangLimit)
+@Suite("The permits of a run with several requests", .hangLimit)
 final class RunPermitsTests {
     private let executor = SerialTestExecutor()
     private var runs: [Run] = []
@@ -24,37 +24,39 @@ final class RunPermitsTests {
         return run
     }
 
-    /// A run, and requests of it that end when a test says so.
+    /// A run with requests that end when a test says so.
     private final class Run: Sendable {
-        let places: RunPermits
+        let permits: RunPermits
         private let executor: SerialTestExecutor
         private let ends = Lock<[String: CurrentValue<Bool?>]>([:])
         private let tasks = Lock<[String: Task<Void, Never>]>([:])
         private let started = Lock<[String]>([])
-        private let told = Told()
+        private let recorder = StallRecorder()
 
         init(_ slots: RequestLimiter, _ pipeline: UInt64, at origin: HTTPOrigin?, _ executor: SerialTestExecutor) {
             self.executor = executor
             let reply = slots.request(for: pipeline, at: origin) {}
             let ticket: RequestLimiter.Ticket? = if case .granted(let ticket) = reply { ticket } else { nil }
-            places = RunPermits(slots, for: pipeline, beginningWith: ticket, at: origin) { [told] in told.add($0) }
+            permits = RunPermits(slots, for: pipeline, beginningWith: ticket, at: origin) { [recorder] in
+                recorder.add($0)
+            }
         }
 
-        private final class Told: Sendable {
+        private final class StallRecorder: Sendable {
             private let stalls = Lock<[Bool]>([])
             func add(_ isStalled: Bool) { stalls.withLock { $0.append(isStalled) } }
             var all: [Bool] { stalls.withLock { $0 } }
         }
 
-        /// What was told of all that it asks waiting.
-        var stallsTold: [Bool] { told.all }
-        var underWay: [String] { started.withLock { $0 } }
+        /// The reported stalls.
+        var reportedStalls: [Bool] { recorder.all }
+        var inProgress: [String] { started.withLock { $0 } }
 
         func begin(_ name: String, at origin: HTTPOrigin?) throws {
             let end = CurrentValue<Bool?>(nil)
             ends.withLock { $0[name] = end }
             let task = Task<Void, Never>(executorPreference: executor) { [self] in
-                _ = try? await places.pass(at: origin) { () throws(FetchError) in
+                _ = try? await permits.pass(at: origin) { () throws(FetchError) in
                     started.withLock { $0.append(name) }
                     var isGood = false
                     for await hasEnded in end {
@@ -78,11 +80,11 @@ final class RunPermitsTests {
         /// Cancels all requests; the executor has to run after that.
         func abandon() {
             for task in tasks.withLock({ $0.values.map(\.self) }) { task.cancel() }
-            places.close()
+            permits.close()
         }
 
         func close() throws {
-            places.close()
+            permits.close()
             try executor.runUntilIdle()
         }
 
@@ -96,19 +98,19 @@ final class RunPermitsTests {
         RequestLimiter(RequestLimiter.Limits(total: total, perOrigin: perOrigin))
     }
 
-    @Test("a run whose file hangs gives its place back and names the path, until the file system answers")
+    @Test("a run whose file hangs releases its permit and shows the path, until the file system answers")
     func hungFile() throws {
         let slots = slots(total: 1, perOrigin: 1)
         let run = makeRun(slots, 1, at: nil)
         #expect(slots.counts == (1, 0))
-        run.places.note("/hung/a", isWaiting: true)
-        run.places.note("/hung/b", isWaiting: true)
+        run.permits.recordFileWait("/hung/a", isWaiting: true)
+        run.permits.recordFileWait("/hung/b", isWaiting: true)
         #expect(slots.counts == (0, 0))
-        #expect(run.places.hungFile == "/hung/a")
-        run.places.note("/hung/a", isWaiting: false)
-        #expect(run.places.hungFile == "/hung/b")
-        run.places.note("/hung/b", isWaiting: false)
-        #expect(run.places.hungFile == nil)
+        #expect(run.permits.hungFile == "/hung/a")
+        run.permits.recordFileWait("/hung/a", isWaiting: false)
+        #expect(run.permits.hungFile == "/hung/b")
+        run.permits.recordFileWait("/hung/b", isWaiting: false)
+        #expect(run.permits.hungFile == nil)
         try run.begin("next", at: nil)
         try run.end("next")
         #expect(slots.counts == (1, 0))
@@ -116,22 +118,22 @@ final class RunPermitsTests {
         #expect(slots.counts == (0, 0))
     }
 
-    @Test("the place with which a run begins is for its first request; what comes at the same time waits")
+    @Test("the permit with which a run begins is for its first request; concurrent requests wait")
     func first() throws {
         let slots = slots(perOrigin: 1)
         let run = makeRun(slots, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.begin("second", at: Self.a)
-        #expect(run.underWay == ["first"])
+        #expect(run.inProgress == ["first"])
         #expect(slots.counts == (1, 1))
         try run.end("first")
-        #expect(run.underWay == ["second"])
+        #expect(run.inProgress == ["second"])
         try run.end("second")
         try run.close()
         #expect(slots.counts == (0, 0))
     }
 
-    @Test("a place is kept while the run works on what it loaded, until it ends")
+    @Test("a permit is kept while the run processes its answer, until the run ends")
     func kept() throws {
         let slots = slots(perOrigin: 2)
         let run = makeRun(slots, 1, at: Self.a)
@@ -144,7 +146,7 @@ final class RunPermitsTests {
         #expect(slots.counts == (0, 0))
     }
 
-    @Test("none is kept after a request that failed, nor while the run lets time go by")
+    @Test("no permit is kept after a failed request, or during a pause of the run")
     func notKept() throws {
         let slots = slots(perOrigin: 1)
         let run = makeRun(slots, 1, at: Self.a)
@@ -155,24 +157,24 @@ final class RunPermitsTests {
         try run.end("second")
         #expect(slots.counts == (1, 0))
         try executor.run { [slots] in
-            await run.places.rest { #expect(slots.counts == (0, 0)) }
+            await run.permits.pause { #expect(slots.counts == (0, 0)) }
         }
         let isOver = CurrentValue(false)
-        let rest = Task(executorPreference: executor) {
-            await run.places.rest { for await isOver in isOver where isOver { break } }
+        let pause = Task(executorPreference: executor) {
+            await run.permits.pause { for await isOver in isOver where isOver { break } }
         }
         try run.begin("third", at: Self.a)
         try run.end("third")
         #expect(slots.counts == (0, 0), "a part of it lets time go by")
         isOver.value = true
         try executor.runUntilIdle()
-        _ = rest
+        _ = pause
         try run.begin("fourth", at: Self.a)
         try run.end("fourth")
         #expect(slots.counts == (1, 0))
     }
 
-    @Test("a run of many requests, one by one or at once, is ahead of nobody")
+    @Test("a run with many requests, sequential or concurrent, has no advantage")
     func turns() throws {
         for atOnce in [1, 4] {
             let slots = slots(perOrigin: 1)
@@ -181,21 +183,21 @@ final class RunPermitsTests {
             let few = makeRun(slots, 2, at: nil)
             try few.begin("few", at: Self.a)
             try many.end("0")
-            // The other wishes of the first one have waited longer, as one; then it is the other's turn.
+            // The other requests of the first run have waited longer, as one queue; then the other run is next.
             if atOnce > 1 {
-                #expect(many.underWay == ["1"])
+                #expect(many.inProgress == ["1"])
                 try many.end("1")
             } else {
                 try many.begin("1", at: Self.a)
             }
-            #expect(few.underWay == ["few"] && many.underWay == [])
+            #expect(few.inProgress == ["few"] && many.inProgress == [])
             try few.end("few")
             try few.close()
-            #expect(many.underWay.count == 1)
+            #expect(many.inProgress.count == 1)
         }
     }
 
-    @Test("two runs that go to each other's origin do not wait for each other, with one place each and in all")
+    @Test("two runs with requests to each other's origin do not deadlock, with one permit per origin and in total")
     func crosswise() throws {
         for total in [2, 10] {
             let slots = slots(total: total, perOrigin: 1)
@@ -207,10 +209,10 @@ final class RunPermitsTests {
             try two.end("list")
             #expect(slots.counts == (2, 0))
             try one.begin("one", at: Self.b)
-            #expect(one.underWay == [])
-            // The first gave its place back before it waited; then the second can go on, and by that the first.
+            #expect(one.inProgress == [])
+            // The first run released its permit before it waited; so the second one can continue, and then the first.
             try two.begin("two", at: Self.a)
-            #expect(two.underWay == ["two"] && one.underWay == ["one"])
+            #expect(two.inProgress == ["two"] && one.inProgress == ["one"])
             try one.end("one")
             try two.end("two")
             try one.close()
@@ -219,7 +221,7 @@ final class RunPermitsTests {
         }
     }
 
-    @Test("a place is not kept while another request of the run waits for one elsewhere")
+    @Test("a permit is not kept while another request of the run waits for another origin")
     func notKeptBesideWaiting() throws {
         let slots = slots(total: 2, perOrigin: 1)
         let one = makeRun(slots, 1, at: Self.a)
@@ -230,24 +232,24 @@ final class RunPermitsTests {
         try two.begin("a", at: Self.a)
         #expect(slots.counts == (2, 2))
         try one.end("a")
-        #expect(two.underWay == ["b", "a"])
-        // Nor while another one is under way.
+        #expect(two.inProgress == ["b", "a"])
+        // It is not kept while another request is in progress either.
         try two.end("b")
-        #expect(one.underWay == ["b"])
+        #expect(one.inProgress == ["b"])
     }
 
-    @Test("the place with which a run begins is given back if its first request goes elsewhere")
+    @Test("the permit with which a run begins is released if its first request goes to another origin")
     func elsewhere() throws {
         let slots = slots(total: 1, perOrigin: 1)
         let run = makeRun(slots, 1, at: nil)
         try run.begin("a", at: Self.a)
-        #expect(run.underWay == ["a"] && slots.counts == (1, 0))
+        #expect(run.inProgress == ["a"] && slots.counts == (1, 0))
         try run.end("a")
         try run.begin("command", at: nil)
-        #expect(run.underWay == ["command"] && slots.counts == (1, 0))
+        #expect(run.inProgress == ["command"] && slots.counts == (1, 0))
     }
 
-    @Test("who is cancelled waits no longer, and leaves nothing")
+    @Test("a cancelled request waits no longer, and leaves no state")
     func cancelled() throws {
         let slots = slots(perOrigin: 1)
         let run = makeRun(slots, 1, at: Self.a)
@@ -258,12 +260,12 @@ final class RunPermitsTests {
         try run.close()
         try run.end("first")
         #expect(slots.counts == (0, 0))
-        #expect(run.underWay.isEmpty)
-        #expect(run.stallsTold == [])
+        #expect(run.inProgress.isEmpty)
+        #expect(run.reportedStalls == [])
     }
 
     @Test(
-        "it is told when all that a run asks waits, and what for; while one of its requests is under way that is not so"
+        "a stall is reported when all requests of a run wait, with the reason; not while a request is in progress"
     )
     func stalled() throws {
         let slots = slots(perOrigin: 1)
@@ -272,53 +274,53 @@ final class RunPermitsTests {
         try other.begin("b", at: Self.b)
         try run.begin("a", at: Self.a)
         try run.begin("b", at: Self.b)
-        #expect(run.stallsTold == [] && run.places.queue == nil)
+        #expect(run.reportedStalls == [] && run.permits.queue == nil)
         try run.end("a")
-        #expect(run.stallsTold == [true])
-        #expect(run.places.queue?.description == "1 request is under way at https://b.example")
+        #expect(run.reportedStalls == [true])
+        #expect(run.permits.queue?.description == "1 request is in progress at https://b.example")
         try run.begin("a again", at: Self.a)
-        #expect(run.stallsTold == [true, false] && run.places.queue == nil)
+        #expect(run.reportedStalls == [true, false] && run.permits.queue == nil)
         try run.end("a again")
         try other.end("b")
         try other.close()
-        #expect(run.underWay == ["b"])
-        #expect(run.stallsTold == [true, false, true, false])
+        #expect(run.inProgress == ["b"])
+        #expect(run.reportedStalls == [true, false, true, false])
         try run.end("b")
         try other.begin("b again", at: Self.b)
         try run.begin("last", at: Self.b)
         try run.cancel("last")
-        #expect(run.stallsTold == [true, false, true, false, true, false])
+        #expect(run.reportedStalls == [true, false, true, false, true, false])
     }
 
     @Test(
-        "whatever runs do at a few origins, all of them end, no limit is passed, and nothing is left",
+        "whatever runs do at a few origins, all of them end, no limit is exceeded, and no state is left",
         arguments: 0..<150)
     func anyCourse(_ seed: UInt64) throws {
-        let course = PlacesCourse(seed)
+        let course = PermitScenario(seed)
         try executor.run { await course.run() }
         course.expectAllWell()
     }
 
     @Test("the same on several threads", arguments: 0..<150)
     func anyCourseOnThreads(_ seed: UInt64) async {
-        let course = PlacesCourse(seed)
+        let course = PermitScenario(seed)
         await course.run()
         course.expectAllWell()
     }
 }
 
-/// Several runs, and limits that change meanwhile, by the dice.
-private struct PlacesCourse: Sendable {
+/// Several random runs, and limits that change meanwhile.
+private struct PermitScenario: Sendable {
     private let slots: RequestLimiter
-    private let witness = PlacesWitness()
-    private let runs: [AnyRun]
+    private let witness = RequestCounter()
+    private let runs: [RandomRun]
     private let changes: [(wait: Int, limits: RequestLimiter.Limits)]
 
     init(_ seed: UInt64) {
         var dice = Jitter(seed: seed)
         let limits = Self.limits(&dice)
         slots = RequestLimiter(limits)
-        runs = (1...12).map { AnyRun(pipeline: $0, &dice) }
+        runs = (1...12).map { RandomRun(pipeline: $0, &dice) }
         changes = (0..<3).map { _ in (Int.random(in: 0...60, using: &dice), Self.limits(&dice)) }
         witness.allow([limits] + changes.map(\.limits))
     }
@@ -341,24 +343,24 @@ private struct PlacesCourse: Sendable {
     }
 
     func expectAllWell() {
-        #expect(witness.faults == [])
+        #expect(witness.errors == [])
         #expect(witness.requests > 0)
         #expect(slots.counts == (0, 0))
     }
 }
 
-/// Counts requests, and notes when there are too many.
-private final class PlacesWitness: Sendable {
+/// Counts requests, and records when there are too many.
+private final class RequestCounter: Sendable {
     private struct State {
         var limits = RequestLimiter.Limits(total: 1, perOrigin: 1)
-        var underWay: [HTTPOrigin?: Int] = [:]
+        var inProgress: [HTTPOrigin?: Int] = [:]
         var requests = 0
-        var faults: [String] = []
+        var errors: [String] = []
     }
 
     private let state = Lock(State())
 
-    /// There may be as many as any of these allows: which one holds is only known to the slots.
+    /// The highest of these limits is allowed: only the limiter knows which of them applies.
     func allow(_ limits: [RequestLimiter.Limits]) {
         state.withLock { state in
             for limits in limits {
@@ -368,32 +370,32 @@ private final class PlacesWitness: Sendable {
         }
     }
 
-    var faults: [String] { state.withLock { $0.faults } }
+    var errors: [String] { state.withLock { $0.errors } }
     var requests: Int { state.withLock { $0.requests } }
 
     func begins(at origin: HTTPOrigin?) {
         state.withLock { state in
             state.requests += 1
-            state.underWay[origin, default: 0] += 1
-            let all = state.underWay.values.reduce(0, +)
-            if all > state.limits.total { state.faults.append("\(all) requests at once") }
-            if let origin, let count = state.underWay[origin], count > state.limits.perOrigin {
-                state.faults.append("\(count) requests at once at \(origin)")
+            state.inProgress[origin, default: 0] += 1
+            let all = state.inProgress.values.reduce(0, +)
+            if all > state.limits.total { state.errors.append("\(all) concurrent requests") }
+            if let origin, let count = state.inProgress[origin], count > state.limits.perOrigin {
+                state.errors.append("\(count) concurrent requests at \(origin)")
             }
         }
     }
 
-    func ends(at origin: HTTPOrigin?) { state.withLock { $0.underWay[origin, default: 0] -= 1 } }
+    func ends(at origin: HTTPOrigin?) { state.withLock { $0.inProgress[origin, default: 0] -= 1 } }
 }
 
-/// A run by the dice.
-private struct AnyRun: Sendable {
+/// A random run.
+private struct RandomRun: Sendable {
     private enum Step: Sendable {
-        /// So many requests at once: where, how long, and whether they succeed.
+        /// A number of concurrent requests: where, how long, and whether they succeed.
         case ask([(origin: HTTPOrigin?, yields: Int, isGood: Bool)])
         case work(yields: Int)
-        /// So long, and beside it one request.
-        case rest(yields: Int, at: HTTPOrigin?)
+        /// A pause of this length, and one request beside it.
+        case pause(yields: Int, at: HTTPOrigin?)
     }
 
     private static let origins = [
@@ -405,8 +407,8 @@ private struct AnyRun: Sendable {
     private let pipeline: UInt64
     private let first: HTTPOrigin?
     private let steps: [Step]
-    /// After so long it is cancelled.
-    private let patience: Int?
+    /// When it is cancelled.
+    private let cancelsAfter: Int?
 
     init(pipeline: UInt64, _ dice: inout Jitter) {
         self.pipeline = pipeline
@@ -415,7 +417,7 @@ private struct AnyRun: Sendable {
         steps = (0..<Int.random(in: 1...6, using: &dice)).map { _ in
             switch Int.random(in: 0..<6, using: &dice) {
             case 0: .work(yields: Int.random(in: 0...5, using: &dice))
-            case 1: .rest(yields: Int.random(in: 0...9, using: &dice), at: origin())
+            case 1: .pause(yields: Int.random(in: 0...9, using: &dice), at: origin())
             case 2: .ask([(origin(), Int.random(in: 0...4, using: &dice), true)])
             default:
                 .ask(
@@ -424,56 +426,56 @@ private struct AnyRun: Sendable {
                     })
             }
         }
-        patience = Int.random(in: 0..<4, using: &dice) == 0 ? Int.random(in: 0...40, using: &dice) : nil
+        cancelsAfter = Int.random(in: 0..<4, using: &dice) == 0 ? Int.random(in: 0...40, using: &dice) : nil
     }
 
-    /// As the engine does it: with a place first, then what it does, and an end that may come sooner.
-    func go(_ slots: RequestLimiter, _ witness: PlacesWitness) async {
-        let isThere = CurrentValue(false)
+    /// Like the engine: it begins with a permit, makes its steps, and may be ended early.
+    func go(_ slots: RequestLimiter, _ witness: RequestCounter) async {
+        let isGranted = CurrentValue(false)
         let ticket: RequestLimiter.Ticket
-        switch slots.request(for: pipeline, at: first, { isThere.value = true }) {
+        switch slots.request(for: pipeline, at: first, { isGranted.value = true }) {
         case .granted(let granted): ticket = granted
         case .queued(let queued):
-            for await isThere in isThere where isThere { break }
+            for await isGranted in isGranted where isGranted { break }
             ticket = queued
         }
-        let places = RunPermits(slots, for: pipeline, beginningWith: ticket, at: first)
+        let permits = RunPermits(slots, for: pipeline, beginningWith: ticket, at: first)
         let interruption = CurrentValue(false)
         await withDiscardingTaskGroup { group in
-            if let patience {
+            if let cancelsAfter {
                 group.addTask {
-                    for _ in 0..<patience { await Task.yield() }
+                    for _ in 0..<cancelsAfter { await Task.yield() }
                     interruption.value = true
                 }
             }
             await interruptible(by: interruption, otherwise: ()) {
-                for step in steps { await take(step, places, witness) }
+                for step in steps { await take(step, permits, witness) }
             }
         }
-        places.close()
+        permits.close()
     }
 
-    private func take(_ step: Step, _ places: RunPermits, _ witness: PlacesWitness) async {
+    private func take(_ step: Step, _ permits: RunPermits, _ witness: RequestCounter) async {
         switch step {
         case .work(let yields):
             for _ in 0..<yields { await Task.yield() }
-        case .rest(let yields, let origin):
-            async let beside: Void = ask(at: origin, yields: 2, isGood: true, places, witness)
-            await places.rest { for _ in 0..<yields { await Task.yield() } }
+        case .pause(let yields, let origin):
+            async let beside: Void = ask(at: origin, yields: 2, isGood: true, permits, witness)
+            await permits.pause { for _ in 0..<yields { await Task.yield() } }
             await beside
         case .ask(let requests):
             await withDiscardingTaskGroup { group in
                 for (origin, yields, isGood) in requests {
-                    group.addTask { await ask(at: origin, yields: yields, isGood: isGood, places, witness) }
+                    group.addTask { await ask(at: origin, yields: yields, isGood: isGood, permits, witness) }
                 }
             }
         }
     }
 
     private func ask(
-        at origin: HTTPOrigin?, yields: Int, isGood: Bool, _ places: RunPermits, _ witness: PlacesWitness
+        at origin: HTTPOrigin?, yields: Int, isGood: Bool, _ permits: RunPermits, _ witness: RequestCounter
     ) async {
-        _ = try? await places.pass(at: origin) { () throws(FetchError) in
+        _ = try? await permits.pass(at: origin) { () throws(FetchError) in
             witness.begins(at: origin)
             for _ in 0..<yields { await Task.yield() }
             witness.ends(at: origin)

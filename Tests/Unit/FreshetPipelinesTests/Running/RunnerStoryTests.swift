@@ -5,11 +5,11 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("A pipeline in a world that misbehaves")
+@Suite("A pipeline in an unreliable world")
 struct RunnerStoryTests {
     let always = RefreshPolicy(freshFor: .zero)
 
-    @Test("fifty flaps in five seconds: two requests, the first at once", arguments: [true, false])
+    @Test("fifty flaps in five seconds: two requests, the first immediately", arguments: [true, false])
     func flaps(_ signalFirst: Bool) throws {
         let stage = try Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
         try stage.start()
@@ -25,7 +25,7 @@ struct RunnerStoryTests {
         #expect(stage.causes.last == "network (50)")
     }
 
-    @Test("fifty flaps with an origin that takes longer than the link is there", arguments: [true, false])
+    @Test("fifty flaps with an origin that takes longer than the link is up", arguments: [true, false])
     func flapsSlow(_ signalFirst: Bool) throws {
         let stage = try Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
         stage.origin.answers(.after(.milliseconds(80), .content("data")))
@@ -54,20 +54,20 @@ struct RunnerStoryTests {
             try stage.fire("network")
         }
         #expect(stage.origin.times == [0])
-        let suppressed = stage.events.filter { if case .suppressed = $0 { true } else { false } }
-        #expect(suppressed.count == 20)
+        let skipped = stage.events.filter { if case .skipped = $0 { true } else { false } }
+        #expect(skipped.count == 20)
     }
 
-    @Test("one that listens to other signals from now on still does what the ones before asked for")
+    @Test("a pipeline with changed subscriptions still handles earlier signals")
     func otherSignals() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .zero))
         stage.origin.answers(.after(.seconds(1), .content("data")))
         try stage.start()
         try stage.fire("start")
-        // Held by the storm that the first began; the second has not even been taken.
+        // Held by the burst of the first signal; the second signal has not even been taken.
         try stage.fire("file")
         stage.fireWithoutRunning("file")
-        try stage.listen(to: "reload")
+        try stage.subscribe(to: "reload")
         try stage.fire("file")
         try stage.advance(60)
         #expect(stage.causes == ["start", "file (2)"])
@@ -90,8 +90,8 @@ struct RunnerStoryTests {
         #expect(stage.origin.times.count == 6)
     }
 
-    @Test("demands while a run is under way bring exactly one more")
-    func demand() throws {
+    @Test("requests during a run lead to exactly one more run")
+    func requestSignal() throws {
         let stage = try Stage(RefreshPolicy(quiet: .zero, freshFor: .zero))
         stage.origin.answers(.after(.seconds(5), .content("data")))
         try stage.start()
@@ -120,7 +120,7 @@ struct RunnerStoryTests {
         #expect(stage.causes.last == "file (2)")
     }
 
-    @Test("a run that was cancelled commits nothing, even if its source answers all the same")
+    @Test("a cancelled run commits nothing, even if its source answers nevertheless")
     func stubborn() throws {
         let stage = try Stage(RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero))
         stage.origin.answers(.stubborn(.seconds(1), .content("old")), .hangs())
@@ -133,7 +133,7 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0, 1])
     }
 
-    @Test("stopping cancels the run, awaits it, gives the slot back and answers who waits")
+    @Test("stopping cancels the run, awaits it, releases the slot and answers waiting requests")
     func stop() throws {
         let stage = try Stage(slots: 1)
         stage.origin.answers(.hangs(cleanUp: .seconds(3)))
@@ -175,7 +175,7 @@ struct RunnerStoryTests {
         #expect(stage.store.records.first?.error?.contains("deadline") == true)
     }
 
-    @Test("an origin that answers 500 is asked less and less")
+    @Test("an origin that answers 500 gets ever fewer requests")
     func backsOff() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(300))))
         stage.origin.answers(.fails(RunFailure(.transient, "500")))
@@ -193,7 +193,7 @@ struct RunnerStoryTests {
         #expect(stage.status.activity == .loaded)
     }
 
-    @Test("Retry-After holds across a restart, refuses the operator, and is passed by force")
+    @Test("Retry-After holds across a restart, refuses the operator, and is ignored by force")
     func retryAfter() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)))
         stage.origin.answers(
@@ -220,7 +220,7 @@ struct RunnerStoryTests {
         #expect(stage.store.rememberedNow.retryAfter == nil)
     }
 
-    @Test("Retry-After passes by itself")
+    @Test("Retry-After ends by itself")
     func retryAfterPasses() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)))
         stage.origin.answers(
@@ -231,7 +231,7 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0, 600])
     }
 
-    @Test("grace: what the network cannot carry yet is waited for, not failed")
+    @Test("grace period: a run waits while the network settles, and does not fail")
     func grace() throws {
         let stage = try Stage(always, reachable: false)
         let fails = ScriptedOrigin.Answer.fails(RunFailure(.connection, "no name server"))
@@ -248,7 +248,7 @@ struct RunnerStoryTests {
         #expect(stage.status.activity == .loaded)
     }
 
-    @Test("a lost link cancels the run within the same turn, and its return starts one with the new epoch")
+    @Test("a lost link cancels the run within the same step, and its return starts one with the new epoch")
     func lostLink() throws {
         let stage = try Stage(always)
         stage.origin.answers(.hangs(), .after(.milliseconds(1), .content("data")))
@@ -266,7 +266,7 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0, 20])
     }
 
-    @Test("a pipeline that is removed ends its run first; the others go on")
+    @Test("a removed pipeline ends its run first; the others continue")
     func removed() throws {
         let stage = try Stage(always)
         stage.origin.answers(.hangs(cleanUp: .seconds(1)), .content("data"))
@@ -291,7 +291,7 @@ struct RunnerStoryTests {
         #expect(stage.clock.manual.sleeperCount == 0)
     }
 
-    @Test("a pipeline that is added while the service runs works at once")
+    @Test("a pipeline that is added while the service runs works immediately")
     func added() throws {
         let stage = try Stage(always)
         try stage.start()
@@ -337,7 +337,7 @@ struct RunnerStoryTests {
         #expect(summary.causes.map(\.signal) == ["operator"])
     }
 
-    @Test("who no longer waits for a refresh is let go, and the run goes on")
+    @Test("a cancelled wait for a refresh ends, and the run continues")
     func abandoned() throws {
         let stage = try Stage(always)
         stage.origin.answers(.after(.seconds(1), .content("data")))
@@ -363,7 +363,7 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0])
     }
 
-    @Test("a pipeline without a slot waits visibly, and takes its turn")
+    @Test("a pipeline without a slot waits visibly, and gets a slot in order")
     func slots() throws {
         let stage = try Stage(always, slots: 1)
         guard case .granted(let ticket) = stage.slots.request(for: 99, at: nil, {}) else {
@@ -372,8 +372,8 @@ struct RunnerStoryTests {
         }
         try stage.start()
         try stage.fire("file")
-        #expect(stage.status.activity == .waiting(Wait(.slot, detail: "1 request is under way")))
-        #expect(stage.events.contains(.waitingBegan(Wait(.slot, detail: "1 request is under way"))))
+        #expect(stage.status.activity == .waiting(Wait(.slot, detail: "1 request is in progress")))
+        #expect(stage.events.contains(.waitingBegan(Wait(.slot, detail: "1 request is in progress"))))
         #expect(stage.origin.times == [])
         stage.slots.release(ticket)
         try stage.executor.runUntilIdle()
@@ -381,7 +381,7 @@ struct RunnerStoryTests {
         #expect(stage.slots.counts == (0, 0))
     }
 
-    @Test("whose source is another one while it waits, waits for the other one's origin")
+    @Test("a pipeline whose source changes while it waits, waits for the new source's origin")
     func slotsOfAnotherOrigin() throws {
         let stage = try Stage(always, slots: 1)
         guard case .granted(let ticket) = stage.slots.request(for: 99, at: nil, {}) else {
@@ -394,12 +394,12 @@ struct RunnerStoryTests {
         #expect(stage.slots.counts == (2, 0))
         try stage.executor.runUntilIdle()
         #expect(stage.outcomes == [.changed])
-        // Another pipeline takes the origin's only place.
+        // Another pipeline takes the origin's only permit.
         let origin = HTTPOrigin(of: "https://example.com/")
         _ = stage.slots.request(for: 98, at: origin, {})
         try stage.advance(10)
         try stage.fire("file")
-        #expect(stage.status.waitsFor?.detail == "1 request is under way at https://example.com")
+        #expect(stage.status.waitsFor?.detail == "1 request is in progress at https://example.com")
         var other = stage.definition
         other.source = .http(HTTPSource(url: "http://other.example/data", host: "other.example"))
         stage.runner.reconfigure(other, share: 0)
@@ -409,7 +409,7 @@ struct RunnerStoryTests {
         stage.slots.release(ticket)
     }
 
-    @Test("one that is stopped while it waits for a slot takes its wish back")
+    @Test("a pipeline that is stopped while it waits for a slot withdraws its request")
     func slotsStopped() throws {
         let stage = try Stage(always, slots: 1)
         _ = stage.slots.request(for: 99, at: nil) {}

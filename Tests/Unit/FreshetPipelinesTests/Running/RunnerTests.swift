@@ -5,9 +5,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("A pipeline at work")
+@Suite("A running pipeline")
 struct RunnerTests {
-    @Test("a signal fetches, commits and is told, with its cause")
+    @Test("a signal leads to a fetch, a commit and a report with its cause")
     func fetches() throws {
         let stage = try Stage()
         try stage.start()
@@ -26,7 +26,7 @@ struct RunnerTests {
         #expect(status.lastRun?.outcome == .changed)
     }
 
-    @Test("what fires before the service runs is heard")
+    @Test("a signal that fires before the service runs is received")
     func early() throws {
         let stage = try Stage()
         stage.fireWithoutRunning("start")
@@ -34,7 +34,7 @@ struct RunnerTests {
         #expect(stage.causes == ["start"])
     }
 
-    @Test("at rest nothing is ready and nobody sleeps; a planned check is one timer")
+    @Test("an idle engine has no ready and no sleeping task; a planned check is one timer")
     func rest() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .zero))
         try stage.start()
@@ -51,7 +51,7 @@ struct RunnerTests {
         #expect(planned.origin.times == [0, 900, 1800])
     }
 
-    @Test("a pipeline that hears nothing is checked by the clock")
+    @Test("a pipeline without signals is checked by the clock")
     func silent() throws {
         let stage = try Stage(RefreshPolicy(every: .seconds(900)))
         try stage.start()
@@ -59,7 +59,7 @@ struct RunnerTests {
         #expect(stage.origin.times == [2, 902])
     }
 
-    @Test("a request is conditional when the copy is of the same source and transform; 304 makes no generation")
+    @Test("a request is conditional if the copy has the same source and transform; a 304 makes no generation")
     func conditional() throws {
         let stage = try Stage()
         stage.origin.answers(.content("data", tag: "\"1\""), .notModified)
@@ -81,7 +81,7 @@ struct RunnerTests {
         #expect(stage.store.text == "DATA")
     }
 
-    @Test("a copy that goes away while the origin confirms it is fetched again, unconditionally, in the same run")
+    @Test("a copy that disappears while the origin confirms it is fetched again, unconditionally, in the same run")
     func removedMeanwhile() throws {
         let stage = try Stage()
         stage.origin.answers(.content("data", tag: "\"1\""), .notModified, .content("data", tag: "\"1\""))
@@ -94,8 +94,8 @@ struct RunnerTests {
         #expect(stage.outcomes.last == .unchanged)
     }
 
-    @Test("a 304 that nobody asked for is refused")
-    func unaskedNotModified() throws {
+    @Test("a 304 answer to an unconditional request is a failure")
+    func unexpectedNotModified() throws {
         let stage = try Stage()
         stage.origin.answers(.notModified)
         try stage.start()
@@ -118,7 +118,7 @@ struct RunnerTests {
         #expect(stage.store.records.last?.started == stage.clock.wallStart + 10_000_000)
     }
 
-    @Test("a run is written down as long as it took, also if time passes between two looks at the clocks")
+    @Test("a run is recorded with its duration, even if time passes between two readings of the clocks")
     func recordedDuration() throws {
         let stage = try Stage()
         stage.origin.answers(.after(.milliseconds(2500), .content("data")))
@@ -131,7 +131,7 @@ struct RunnerTests {
     }
 
     @Test(
-        "what does not satisfy the checks never replaces the copy",
+        "content that fails the checks never replaces the copy",
         arguments: [
             CheckRules(minBytes: 4), CheckRules(maxBytes: 2), CheckRules(types: ["application/json"]),
             CheckRules(jq: "false"),
@@ -150,7 +150,7 @@ struct RunnerTests {
         #expect(failure.message.contains("check."))
     }
 
-    @Test("what satisfies them does, at the limits too")
+    @Test("content that passes the checks does, at the limits too")
     func passesChecks() throws {
         let rules = CheckRules(jq: "true", minBytes: 3, maxBytes: 3, types: ["text/plain", "Application/JSON"])
         let stage = try Stage(transform: "upper", check: rules)
@@ -160,22 +160,22 @@ struct RunnerTests {
         #expect(stage.store.text == "ABC")
     }
 
-    @Test("an empty answer is refused unless it is allowed, and a missing type where one is wanted")
+    @Test("an empty answer is rejected unless it is allowed, and so is a missing media type if one is required")
     func edges() {
-        #expect(CheckRules().refusal(ofSnapshot: 0)?.kind == .content)
-        #expect(CheckRules(minBytes: 0).refusal(ofSnapshot: 0) == nil)
-        #expect(CheckRules(types: ["text/plain"]).refusal(ofType: nil)?.kind == .content)
-        #expect(CheckRules().refusal(ofType: nil) == nil)
-        #expect(CheckRules(maxBytes: 5).refusal(ofAnswer: 5) == nil)
-        #expect(CheckRules(maxBytes: 5).refusal(ofAnswer: 6)?.kind == .content)
+        #expect(CheckRules().rejection(ofSnapshot: 0)?.kind == .content)
+        #expect(CheckRules(minBytes: 0).rejection(ofSnapshot: 0) == nil)
+        #expect(CheckRules(types: ["text/plain"]).rejection(ofType: nil)?.kind == .content)
+        #expect(CheckRules().rejection(ofType: nil) == nil)
+        #expect(CheckRules(maxBytes: 5).rejection(ofAnswer: 5) == nil)
+        #expect(CheckRules(maxBytes: 5).rejection(ofAnswer: 6)?.kind == .content)
     }
 
-    @Test("a commit that fails is a failure of this machine, and the copy stays")
+    @Test("a failed commit is a failure of this machine, and the copy stays")
     func commitFails() throws {
         let stage = try Stage()
         try stage.start()
         try stage.fire("start")
-        stage.store.state.withLock { $0.refusesCommits = true }
+        stage.store.state.withLock { $0.failsCommits = true }
         stage.origin.answers(.content("new"))
         try stage.advance(10)
         try stage.fire("reload")
@@ -188,7 +188,7 @@ struct RunnerTests {
         #expect(failure == RunFailure(.local, "the disk is full"))
     }
 
-    @Test("while it loads, the copy is offered and the bytes are seen")
+    @Test("while a run loads, the copy is published and the bytes are shown")
     func loading() throws {
         let stage = try Stage()
         try stage.start()

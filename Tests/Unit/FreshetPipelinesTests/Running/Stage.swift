@@ -4,7 +4,7 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-/// What a runner told.
+/// The reports of a runner.
 final class EventLog: Sendable {
     private let events = Lock<[EngineEvent]>([])
     func add(_ event: EngineEvent) { events.withLock { $0.append(event) } }
@@ -90,7 +90,7 @@ final class Stage {
 
     /// Another daemon on the same store.
     ///
-    /// - Parameter other: what is configured since.
+    /// - Parameter other: the configuration since then.
     func restart(with other: PipelineDefinition? = nil) throws {
         service?.cancel()
         try executor.runUntilIdle()
@@ -98,9 +98,9 @@ final class Stage {
         try start()
     }
 
-    /// From now on it hears these alone.
-    func listen(to names: String...) throws {
-        engine.listen(runner, to: .merge(names.compactMap { sources[$0]?.signal }))
+    /// From now on it receives only these signals.
+    func subscribe(to names: String...) throws {
+        engine.subscribe(runner, to: .merge(names.compactMap { sources[$0]?.signal }))
         try executor.runUntilIdle()
     }
 
@@ -127,7 +127,7 @@ final class Stage {
         if reachable, !signalFirst { try fire("network") }
     }
 
-    /// Asks for a refresh; the answer is there when it is.
+    /// Requests a refresh; the task returns its answer.
     func refresh(force: Bool = false) throws -> Pending {
         let pending = Pending()
         pending.task.withLock {
@@ -142,7 +142,7 @@ final class Stage {
 
     /// Sets parameters; nil is the default.
     ///
-    /// - Returns: those that have another value now.
+    /// - Returns: the names of the parameters with another value now.
     @discardableResult
     func set(_ values: KeyValuePairs<String, String?>, othersToDefault: Bool = false) throws -> [String] {
         let changes = values.map { ParameterChange($0.key, to: $0.value) }
@@ -179,7 +179,7 @@ final class Stage {
 
     deinit {
         service?.cancel()
-        // So that its tasks end with it: the executor does not own those that it has not run.
+        // Ended explicitly, so that its tasks end with it: the executor does not own tasks that it has not run.
         _ = try? executor.runUntilIdle()
     }
 }

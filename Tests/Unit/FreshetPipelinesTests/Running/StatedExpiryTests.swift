@@ -7,7 +7,7 @@ import WorldTestSupport
 
 @Suite("The time that the content of a copy states")
 struct StatedExpiryTests {
-    /// With a copy, and a check that looks for the time in the content.
+    /// With a copy, and a check that reads the time in the content.
     private func stage() throws -> Stage {
         let policy = RefreshPolicy(freshFor: .seconds(3600))
         let stage = try Stage(policy)
@@ -20,23 +20,23 @@ struct StatedExpiryTests {
         return stage
     }
 
-    private func offered(_ stage: Stage, number: UInt64, expiresIn seconds: Int64?) -> CurrentGeneration {
+    private func published(_ stage: Stage, number: UInt64, expiresIn seconds: Int64?) -> CurrentGeneration {
         var generation = CurrentGeneration(
             number: number, size: 1, digest: "\(number)", committedAt: stage.clock.wallNow, path: "data")
         generation.contentExpires = seconds.map { stage.clock.wallNow + $0 * 1_000_000 }
-        generation.turn = number
+        generation.revision = number
         return generation
     }
 
     @Test("passes while nothing runs; a rollback to other content ends that")
     func passes() throws {
         let stage = try stage()
-        stage.runner.offers(offered(stage, number: 7, expiresIn: 100))
+        stage.runner.publishes(published(stage, number: 7, expiresIn: 100))
         try stage.executor.runUntilIdle()
         #expect(stage.status.freshness != .expired && stage.status.contentExpires != nil)
         try stage.advance(101)
         #expect(stage.status.freshness == .expired)
-        stage.runner.offers(offered(stage, number: 8, expiresIn: nil))
+        stage.runner.publishes(published(stage, number: 8, expiresIn: nil))
         try stage.executor.runUntilIdle()
         #expect(stage.status.freshness != .expired && stage.status.contentExpires == nil)
     }
@@ -50,7 +50,7 @@ struct StatedExpiryTests {
     @Test("follows a wall clock that is set")
     func clockSet() throws {
         let stage = try stage()
-        stage.runner.offers(offered(stage, number: 7, expiresIn: 100))
+        stage.runner.publishes(published(stage, number: 7, expiresIn: 100))
         try stage.executor.runUntilIdle()
         try step(stage, by: .seconds(200))
         #expect(stage.status.freshness == .expired)

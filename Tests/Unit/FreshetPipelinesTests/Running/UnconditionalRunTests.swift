@@ -6,9 +6,9 @@ import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("What a run without conditions asks", .hangLimit)
+@Suite("Requests of an unconditional run", .hangLimit)
 struct UnconditionalRunTests {
-    @Test("of one answer it sends no validators, and the next run sends the new ones")
+    @Test("for one answer it sends no validators, and the next run sends the new ones")
     func oneAnswer() throws {
         let stage = try Stage()
         stage.origin.answers(
@@ -24,10 +24,10 @@ struct UnconditionalRunTests {
         #expect(stage.store.text == "hidden")
     }
 
-    @Test("of what a check rejected it sends no validators")
+    @Test("for rejected content it sends no validators")
     func rejected() throws {
         let stage = try Stage(RefreshPolicy(every: .seconds(3600), freshFor: .zero), check: CheckRules(minBytes: 4))
-        stage.origin.answers(.content("whole"), .content("cut", tag: "\"1\""), .content("mended", tag: "\"1\""))
+        stage.origin.answers(.content("whole"), .content("cut", tag: "\"1\""), .content("repaired", tag: "\"1\""))
         try stage.start()
         try stage.fire("start")
         try stage.advance(60)
@@ -36,7 +36,7 @@ struct UnconditionalRunTests {
         stage.runner.requestRefresh(force: false, unconditional: true)
         try stage.executor.runUntilIdle()
         #expect(stage.origin.asked.last?.validators == nil)
-        #expect(stage.store.text == "mended")
+        #expect(stage.store.text == "repaired")
     }
 
     /// An origin whose entity tags never change, and which may fail for one branch.
@@ -63,7 +63,7 @@ struct UnconditionalRunTests {
         func take(_ name: String) -> [Bool] { asked.withLock { $0.removeValue(forKey: name) ?? [] } }
     }
 
-    @Test("of a list and its branches; one that failed stays without conditions, and no other does")
+    @Test("for a list and its branches it sends no validators; a failed branch stays unconditional, and no other does")
     func branches() async throws {
         let clock = ScriptedClock(executor: SerialTestExecutor())
         let web = Web()

@@ -1,7 +1,6 @@
 @testable import FreshetPipelines
 
-/// A list is of words: `["a","b"]`. One of them may say what its place stands for: `"key=value"`, and nothing if that is
-/// empty.
+/// A list of words: `["a","b"]`. A word may say what it stands for: `"key=value"`, or nothing if that is empty.
 struct Words: Transforming {
     func transform(
         _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]

@@ -3,18 +3,18 @@ import Testing
 
 @testable import FreshetSignals
 
-/// What a sequence under a ``cancellationSweep(of:events:maxJobs:sourceLocation:)`` is made from. Whoever subscribes,
-/// iterates or sleeps here is counted.
+/// The building blocks of a sequence under ``cancellationSweep(of:events:maxJobs:sourceLocation:)``. They count their
+/// subscribers, iterators and sleepers.
 final class SweepStage: Sendable {
     let clock = ManualClock()
-    /// Held by whoever is not to be leaked: each `Token(stage.held)` has to be gone in the end.
+    /// Detects leaks: each `Token(stage.held)` has to be released in the end.
     let held = Token()
-    /// `next()` calls of probes that are under way.
-    let asking = Lock(0)
+    /// The number of `next()` calls of probes that are in progress.
+    let nextCalls = Lock(0)
     private let sources = Lock<[String: SignalSource]>([:])
     private let values = Lock<[CurrentValue<Int>]>([])
 
-    /// The source of this name.
+    /// The source with this name.
     func source(_ name: String) -> SignalSource {
         sources.withLock { sources in
             let source = sources[name] ?? SignalSource(name, now: { [clock] in clock.now })
@@ -23,12 +23,12 @@ final class SweepStage: Sendable {
         }
     }
 
-    /// Its signal, with its iterators counted.
+    /// The source's signal, with its iterators counted.
     func signal(_ name: String) -> some AsyncSequence<Void, Never> & Sendable {
         probe(source(name).signal)
     }
 
-    /// A value whose readers are counted; `index` counts them in the order of their making.
+    /// A value whose readers are counted; `index` is the order in which the values were made.
     func value(_ initial: Int) -> CurrentValue<Int> {
         let value = CurrentValue(initial)
         values.withLock { $0.append(value) }
@@ -44,17 +44,17 @@ final class SweepStage: Sendable {
         SweepProbe(base: base, stage: self)
     }
 
-    /// An emitter of numbers from 0, one each time that the source of this name fires; then the end, or a failure.
+    /// An emitter of numbers from 0, one at each firing of the source with this name; then the end, or a failure.
     func numbers(on name: String, count: Int, fails: Bool = false) -> some AsyncSequence<Int, any Error> & Sendable {
         let source = source(name)
         return probe(Numbers(signal: source.signal, count: count, fails: fails))
     }
 
-    /// What is still alive, in words; empty if nothing is.
+    /// Descriptions of the objects that are still alive; empty if there are none.
     func leaks() -> [String] {
         var leaks: [String] = []
         if held.children > 0 { leaks.append("\(held.children) iterators or bodies") }
-        if asking.withLock({ $0 }) > 0 { leaks.append("\(asking.withLock { $0 }) calls of next()") }
+        if nextCalls.withLock({ $0 }) > 0 { leaks.append("\(nextCalls.withLock { $0 }) calls of next()") }
         if clock.sleeperCount > 0 { leaks.append("\(clock.sleeperCount) sleepers") }
         let subscriptions = sources.withLock { $0.values.reduce(0) { $0 + $1.fire() } }
         if subscriptions > 0 { leaks.append("\(subscriptions) subscriptions") }
@@ -64,7 +64,7 @@ final class SweepStage: Sendable {
     }
 }
 
-/// A sequence whose iterators are counted by their stage.
+/// A sequence whose stage counts its iterators.
 struct SweepProbe<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     typealias Element = Base.Element
     typealias Failure = Base.Failure
@@ -82,15 +82,15 @@ struct SweepProbe<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
         let token: Token
 
         mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
-            stage.asking.withLock { $0 += 1 }
-            defer { stage.asking.withLock { $0 -= 1 } }
+            stage.nextCalls.withLock { $0 += 1 }
+            defer { stage.nextCalls.withLock { $0 -= 1 } }
             return try await base.next(isolation: isolation)
         }
     }
 }
 
-/// How a sweep's stage ends a sequence that is to fail.
-struct SweepFault: Error {}
+/// The failure of a sequence of a sweep that should fail.
+struct SweepFailure: Error {}
 
 private struct Numbers: AsyncSequence, Sendable {
     typealias Element = Int
@@ -113,7 +113,7 @@ private struct Numbers: AsyncSequence, Sendable {
         mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Int? {
             guard await outputs.next(isolation: isolation) != nil else { return nil }
             guard number < count else {
-                if fails { throw SweepFault() }
+                if fails { throw SweepFailure() }
                 return nil
             }
             defer { number += 1 }
@@ -122,19 +122,19 @@ private struct Numbers: AsyncSequence, Sendable {
     }
 }
 
-/// Plays one scenario again and again, job by job on one thread, and cancels its consumer before the first job, before
-/// the second, and so on until the play is over before the cancellation; with a quick consumer and with a slow one.
-/// Then it plays on with one that lets go of the iterator after its first element, after its second, and so on.
+/// Plays one scenario repeatedly, job by job on one thread. It cancels the consumer before the first job, before the
+/// second, and so on until the scenario ends before the cancellation; with a fast consumer and with a slow one. Then it
+/// plays the scenario with a consumer that releases the iterator after its first element, after its second, and so on.
 ///
 /// Each time `next()` has to return, and nothing may be left of the iteration: no task, no iterator, no sleeper, no
 /// subscription, no reader.
 ///
 /// - Parameters:
-///   - make: Makes what is consumed from a new stage.
-///   - events: What happens from outside: the next one whenever all waits.
-///   - maxJobs: A play of more jobs than this is an error of the test.
+///   - make: Makes the sequence from a new stage.
+///   - events: External events: the next one happens whenever all tasks wait.
+///   - maxJobs: A scenario with more jobs than this is an error of the test.
 ///   - stride: How many jobs later the next play is cancelled.
-/// - Returns: How many jobs the whole play took, and so how often it was cancelled.
+/// - Returns: The number of jobs of the whole scenario, and so of cancellations.
 @discardableResult
 func cancellationSweep<S: AsyncSequence & Sendable>(
     of make: @escaping (SweepStage) -> S, events: [@Sendable (SweepStage) -> Void], maxJobs: Int = 2_000,
@@ -142,8 +142,8 @@ func cancellationSweep<S: AsyncSequence & Sendable>(
     sourceLocation: SourceLocation = #_sourceLocation
 ) -> Int {
     var sweep = Sweep(make: make, events: events, maxJobs: maxJobs, sourceLocation: sourceLocation)
-    sweep.cancelEverywhere(stride: stride, turnsBetweenElements: 3)
-    let jobs = sweep.cancelEverywhere(stride: stride, turnsBetweenElements: 0)
+    sweep.cancelEverywhere(stride: stride, yieldsBetweenElements: 3)
+    let jobs = sweep.cancelEverywhere(stride: stride, yieldsBetweenElements: 0)
     sweep.leaveEverywhere()
     return jobs
 }
@@ -166,10 +166,10 @@ private struct Sweep<S: AsyncSequence & Sendable> {
     }
 
     @discardableResult
-    mutating func cancelEverywhere(stride: Int, turnsBetweenElements: Int) -> Int {
+    mutating func cancelEverywhere(stride: Int, yieldsBetweenElements: Int) -> Int {
         var jobs = 0
         while !isOver, jobs <= maxJobs {
-            let outcome = play(cancelAfter: jobs, turnsBetweenElements: turnsBetweenElements)
+            let outcome = play(cancelAfter: jobs, yieldsBetweenElements: yieldsBetweenElements)
             report(outcome.leaks, "cancelled after \(jobs) jobs")
             if outcome.wasOver { return jobs }
             jobs += stride
@@ -194,15 +194,15 @@ private struct Sweep<S: AsyncSequence & Sendable> {
         Issue.record("\(moment) it leaves \(leaks.joined(separator: ", "))", sourceLocation: sourceLocation)
     }
 
-    /// One play. Returns whether nothing was left to do before the cancellation, what was delivered, what was leaked.
+    /// Plays the scenario once. Returns whether it ended before the cancellation, the delivered elements and the leaks.
     private func play(
-        cancelAfter jobs: Int = .max, leaveAfter elements: Int = .max, turnsBetweenElements: Int = 0
+        cancelAfter jobs: Int = .max, leaveAfter elements: Int = .max, yieldsBetweenElements: Int = 0
     ) -> (wasOver: Bool, elements: Int, leaks: [String]) {
         let executor = SteppingExecutor()
         let stage = SweepStage()
         let (delivered, returned) = (Counter(), Counter())
         let task = Self.consume(
-            make(stage), on: executor, leaveAfter: elements, turnsBetweenElements, delivered, returned)
+            make(stage), on: executor, leaveAfter: elements, yieldsBetweenElements, delivered, returned)
         var rest = events[...]
         var wasOver = false
         for _ in 0..<min(jobs, maxJobs) where !wasOver {
@@ -210,7 +210,7 @@ private struct Sweep<S: AsyncSequence & Sendable> {
                 if let event = rest.popFirst() { event(stage) } else { wasOver = true }
             }
         }
-        // Who left by itself has nobody to be cancelled.
+        // A consumer that has left by itself need not be cancelled.
         if delivered.value < elements { task.cancel() }
         var leaks = executor.run() ? [] : ["jobs without an end"]
         if returned.value == 0 { leaks.append("a consumer that waits for ever") }
@@ -218,19 +218,19 @@ private struct Sweep<S: AsyncSequence & Sendable> {
         return (wasOver, delivered.value, leaks)
     }
 
-    /// A task of its own function, so that no other frame holds the sequence.
+    /// A task in a separate function, so that no other frame holds the sequence.
     private static func consume(
-        _ sequence: S, on executor: SteppingExecutor, leaveAfter elements: Int, _ turnsBetweenElements: Int,
+        _ sequence: S, on executor: SteppingExecutor, leaveAfter elements: Int, _ yieldsBetweenElements: Int,
         _ delivered: Counter, _ returned: Counter
     ) -> Task<Void, Never> {
         Task(executorPreference: executor) {
             do {
                 for try await _ in sequence {
                     if delivered.increment() == elements { break }
-                    for _ in 0..<turnsBetweenElements { await Task.yield() }
+                    for _ in 0..<yieldsBetweenElements { await Task.yield() }
                 }
             } catch {
-                // A failure ends the iteration, as the end does.
+                // A failure ends the iteration, like the end.
             }
             returned.increment()
         }

@@ -1,6 +1,6 @@
 import FreshetSignals
 
-/// An executor that runs one job when it is told to: the finest grain at which a test can interfere.
+/// An executor that runs one job at a time on request, so that a test can interfere between any two jobs.
 final class SteppingExecutor: TaskExecutor {
     private struct Queue {
         var jobs: [UnownedJob] = []
@@ -14,7 +14,7 @@ final class SteppingExecutor: TaskExecutor {
         queue.withLock { $0.jobs.append(job) }
     }
 
-    /// Runs the job that has waited longest. Returns false if none waits.
+    /// Runs the job that has waited longest. Returns false if there is none.
     func step() -> Bool {
         let job = queue.withLock { queue -> UnownedJob? in
             guard queue.next < queue.jobs.count else {
@@ -29,7 +29,7 @@ final class SteppingExecutor: TaskExecutor {
         return true
     }
 
-    /// Runs jobs until none waits, at most `limit`. Returns false if some still wait.
+    /// Runs jobs until there are none, at most `limit`. Returns false if some are left.
     func run(limit: Int = 100_000) -> Bool {
         for _ in 0..<limit {
             guard step() else { return true }

@@ -1,0 +1,123 @@
+import Synchronization
+
+extension LocalCache {
+    /// The current generation, if the published file has its content; nil also if it is withdrawn.
+    ///
+    /// Usually this costs a query of the index and one `lstat`. Only if the file differs, the pipeline's lock is taken,
+    /// which waits for a commit in progress: between its rename and its transaction the file and the index differ.
+    func publication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
+        if let known = try withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }) {
+            return try verified(known)
+        }
+        return try verifiedPublication(of: pipeline)
+    }
+
+    /// The same for a publication that was just read from the index.
+    func verified(_ known: IndexedPublication) throws(CacheError) -> IndexedPublication? {
+        if known.isWithdrawn {
+            // The next access repairs an incomplete withdrawal.
+            guard isSuspect(known.pipeline.name) else { return nil }
+        } else if try status(of: known)?.identity == known.generation.identity, try isSetShown(known) {
+            return known
+        }
+        return try verifiedPublication(of: known.pipeline.name)
+    }
+
+    private func verifiedPublication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
+        try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            try verifiedPublication(of: pipeline, &state)
+        }
+    }
+
+    /// The same, for a caller that holds the pipeline's lock.
+    func verifiedPublication(
+        of pipeline: String, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication? {
+        guard let known = try keptPublication(of: pipeline, &state), !known.isWithdrawn else { return nil }
+        return known
+    }
+
+    // MARK: Kept content
+
+    /// The current generation, published or withdrawn, if its content is undamaged: conditional requests use its
+    /// validators, and new content is compared with it.
+    func keptPublication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
+        let known = try withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+        return if let known { try kept(known) } else { try verifiedPublication(of: pipeline) }
+    }
+
+    /// The same for a publication that was just read from the index.
+    func kept(_ known: IndexedPublication) throws(CacheError) -> IndexedPublication? {
+        guard known.isWithdrawn else { return try verified(known) }
+        let pipeline = known.pipeline.name
+        if try status(of: known)?.identity == known.generation.identity, !isSuspect(pipeline) { return known }
+        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            try keptPublication(of: pipeline, &state)
+        }
+    }
+
+    /// The same, for a caller that holds the pipeline's lock.
+    func keptPublication(
+        of pipeline: String, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication? {
+        let known = try intactPublication(of: pipeline, &state)
+        guard let known else { return nil }
+        do throws(CacheError) {
+            // For several files the stamp is authoritative; the link and the directory are made from it.
+            if !known.isWithdrawn { try agreeSet(with: known) }
+        } catch .noBundle {
+            // The pipeline cannot publish this content; it has none until its next commit.
+            return nil
+        }
+        return known
+    }
+
+    /// The file with the content: the published file or, if the copy is withdrawn, the generation's own file.
+    func place(of publication: IndexedPublication) -> String {
+        publication.isWithdrawn
+            ? layout.generation(publication.generation.content, of: publication.pipeline.name)
+            : layout.reader(publication.file)
+    }
+
+    /// Makes a generation's file the published file. A directory in its place is foreign, and is moved aside.
+    func link(
+        _ stored: String, at reader: String, by token: UInt64, _ files: any FileSystem
+    ) throws(SystemCallError) {
+        let temporary = layout.readerTemporary(token)
+        do throws(SystemCallError) {
+            try files.replace(reader, withLinkTo: stored, by: temporary)
+        } catch {
+            guard error.isDirectory, (try? moveToStrays(reader, files)) != nil else { throw error }
+            try files.replace(reader, withLinkTo: stored, by: temporary)
+        }
+    }
+
+    private func intactPublication(
+        of pipeline: String, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication? {
+        let epoch = indexEpoch.load(ordering: .acquiring)
+        if state.isSuspect || state.epoch != epoch {
+            try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
+            _ = try reconcile(pipeline)
+            (state.isSuspect, state.epoch) = (false, epoch)
+        }
+        guard var known = try withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
+            let status = try status(of: known), status.isRegularFile
+        else { return nil }
+        known.status = status
+        if status.identity == known.generation.identity { return known }
+        if status.identity == state.refuted { return nil }
+        guard try fileSystem.digest(of: place(of: known)) == known.generation.content.digest else {
+            state.refuted = status.identity
+            return nil
+        }
+        known.generation.identity = status.identity
+        let (generation, id) = (known.generation, known.pipeline.id)
+        try withIndex { (index) throws(SQLiteError) in try index.update(generation, of: id) }
+        return known
+    }
+
+    private func status(of publication: IndexedPublication) throws(CacheError) -> FileStatus? {
+        try onFiles { (files) throws(SystemCallError) in try files.status(self.place(of: publication)) }
+    }
+}

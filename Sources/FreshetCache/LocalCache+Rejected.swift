@@ -1,0 +1,270 @@
+import Synchronization
+
+/// Content that a check rejected, and which is kept for inspection.
+package struct RejectedCandidate: Hashable, Sendable {
+    package var digest: ContentDigest
+    /// Bytes.
+    package var size: Int64
+    /// When the content was last rejected.
+    package var rejectedAt: WallTime
+    /// The message of the check.
+    package var reason: String
+
+    /// When the content is removed.
+    package var keptUntil: WallTime {
+        WallTime(
+            nanoseconds: rejectedAt.nanoseconds.addingClamped(
+                CacheLimits.rejectedAge.components.seconds * 1_000_000_000))
+    }
+}
+
+/// The result of rejecting content.
+package enum RejectionOutcome: Hashable, Sendable {
+    /// The content is kept, for ``CacheLimits/rejectedAge``.
+    case kept(RejectedCandidate)
+    /// A user accepted the same content before, so it was committed.
+    case accepted(CommitOutcome)
+    /// The content is that of the copy: the check has changed since. The content is not kept.
+    case isCopy(ContentDigest)
+}
+
+extension PendingGeneration {
+    /// Keeps the candidate as rejected content, in the place of the pipeline's previous rejected content. This ends the
+    /// candidate. Content that a user accepted before is committed instead.
+    ///
+    /// - Parameters:
+    ///   - reason: why it was rejected, as text for people.
+    ///   - others: see ``commit(validators:truncated:isCheck:run:at:expires:)``.
+    package func reject(
+        because reason: String, validators: [Validators] = [], truncated: Bool = false, at now: WallTime,
+        expires: WallTime? = nil
+    ) throws(CacheError) -> RejectionOutcome {
+        try finish { (candidate) throws(CacheError) in
+            var candidate = candidate
+            candidate.truncated = truncated
+            if try cache.isAccepted(candidate.digest, of: destination.pipeline) {
+                return .accepted(
+                    try cache.commit(
+                        candidate, to: destination, validators: validators, run: nil, at: now, expires: expires))
+            }
+            let rejection = IndexedRejection(
+                digest: candidate.digest, size: candidate.size, rejectedAt: now, reason: reason, truncated: truncated,
+                expires: expires, validators: validators.first)
+            return try cache.reject(candidate, rejection, for: destination)
+        }
+    }
+}
+
+/// Rejected content.
+extension LocalCache {
+    /// The rejected content of a pipeline, if it is still kept.
+    package func rejected(_ pipeline: String, at now: WallTime) throws(CacheError) -> RejectedCandidate? {
+        try CacheName.check(pipeline)
+        let known = try withIndex { (index) throws(SQLiteError) -> IndexedRejection? in
+            guard let row = try index.pipeline(pipeline) else { return nil }
+            return try index.rejected(of: row.id)
+        }
+        guard let known, known.isKept(at: now) else { return nil }
+        return known.candidate
+    }
+
+    /// Whether this is the rejected content of the pipeline, and its file still exists.
+    package func keepsRejected(_ pipeline: String, _ digest: String, at now: WallTime) throws(CacheError) -> Bool {
+        guard let known = try rejected(pipeline, at: now), known.digest.description == digest else { return false }
+        return try onFiles { (files) throws(SystemCallError) in
+            try files.status(layout.rejected(known.digest, of: pipeline))?.identity.size == known.size
+        }
+    }
+
+    /// Whether the copy, published or withdrawn, is undamaged and has this digest, in hexadecimal digits.
+    package func isCopy(_ pipeline: String, _ digest: String) throws(CacheError) -> Bool {
+        try CacheName.check(pipeline)
+        return try keptPublication(of: pipeline)?.generation.content.digest.description == digest
+    }
+
+    /// Opens the rejected content, as ``open(_:of:for:)`` opens a generation.
+    ///
+    /// - Returns: nil if the reader may not read it.
+    /// - Throws: ``CacheError/noCandidate`` if there is no rejected content, or if its file is missing or changed.
+    package func openRejected(
+        of pipeline: String, for reader: FileReader, at now: WallTime
+    ) throws(CacheError) -> StoredGeneration? {
+        try CacheName.check(pipeline)
+        let (row, known) = try withIndex { (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedRejection?) in
+            guard let row = try index.pipeline(pipeline) else { return (nil, nil) }
+            return (row, try index.rejected(of: row.id))
+        }
+        guard let row, let known, known.isKept(at: now) else { throw .noCandidate }
+        do throws(CacheError) {
+            return try open(
+                layout.rejected(known.digest, of: pipeline), known.digest, publishedAt: row.file, for: reader)
+        } catch .unreadable {
+            throw .noCandidate
+        }
+    }
+
+    /// Publishes the rejected content as a new generation. Checks no longer reject this content, as long as a
+    /// generation with it is kept. The change survives a power cut.
+    ///
+    /// - Parameter expected: the beginning of the digest of the expected content, in hexadecimal digits; nil: any
+    ///   content.
+    /// - Throws: ``CacheError/noCandidate``, ``CacheError/otherCandidate(_:)``, ``CacheError/pinned(_:)``, and the
+    ///   errors of a commit.
+    package func accept(
+        _ destination: CacheDestination, _ expected: String? = nil, at now: WallTime
+    ) throws(CacheError) -> RollbackOutcome {
+        try CacheName.check(destination.pipeline)
+        try CacheName.check(destination.file)
+        return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            let publication = try publication(for: destination, &state)
+            let (row, known) = try withIndex { (index) throws(SQLiteError) in
+                let row = try index.ensurePipeline(destination.pipeline)
+                return (row, try index.rejected(of: row.id))
+            }
+            guard let known, known.isKept(at: now) else { throw .noCandidate }
+            if let expected, !known.digest.description.hasPrefix(expected.lowercased()) {
+                throw .otherCandidate(known.digest)
+            }
+            if let pin = row.pin { throw .pinned(pin.content.number) }
+            if let publication, publication.generation.content.digest == known.digest {
+                // The content has passed a check since.
+                try settle(known, of: row)
+                return RollbackOutcome(
+                    generation: publication.generation(path: layout.reader(publication.file)), replaced: nil)
+            }
+            return try publish(
+                known, as: row, destination, &state, replacing: publication?.generation.content.number, at: now)
+        }
+    }
+
+    // MARK: Inside
+
+    func isAccepted(_ digest: ContentDigest, of pipeline: String) throws(CacheError) -> Bool {
+        try withIndex { (index) throws(SQLiteError) in
+            guard let row = try index.pipeline(pipeline) else { return false }
+            return try index.isAccepted(digest, of: row.id)
+        }
+    }
+
+    fileprivate func reject(
+        _ candidate: Candidate, _ rejection: IndexedRejection, for destination: CacheDestination
+    ) throws(CacheError) -> RejectionOutcome {
+        try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            let publication = try publication(for: destination, &state)
+            if publication?.generation.content.digest == candidate.digest {
+                try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+                return .isCopy(candidate.digest)
+            }
+            try freeSpace(for: candidate.size, SpaceRequest(destination, holdsLock: true, isRejection: true))
+            // Readers of the copy may also read the rejected content.
+            try finish(candidate, destination)
+            try onFiles { (files) throws(SystemCallError) in
+                try files.rename(candidate.path, to: layout.rejected(candidate.digest, of: destination.pipeline))
+            }
+            let (isStored, before) = try contentTransaction(of: candidate.token) {
+                (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
+                // A reload may have assigned another file, or changed the pipeline from one file to several files or
+                // the reverse.
+                guard try index.isAssigned(destination) else { return (false, nil) }
+                let row = try index.ensurePipeline(destination.pipeline)
+                let before = try index.rejected(of: row.id)
+                try index.setRejected(rejection, of: row.id)
+                return (true, before)
+            }
+            guard isStored else {
+                removeRejected(candidate.digest, of: destination.pipeline)
+                throw .reassigned(destination.pipeline)
+            }
+            if let before, before.digest != candidate.digest { removeRejected(before.digest, of: destination.pipeline) }
+            return .kept(rejection.candidate)
+        }
+    }
+
+    /// Removes the file of rejected content. If this fails, the next start removes the file.
+    func removeRejected(_ digest: ContentDigest, of pipeline: String) {
+        try? fileSystem.unlink(layout.rejected(digest, of: pipeline))
+        try? measure()
+    }
+
+    /// Removes rejected content whose time is over.
+    func dropOldRejections(of pipeline: String, at now: WallTime) throws(CacheError) {
+        try entry(pipeline).state.withLock { _ throws(CacheError) in
+            try forgetRejection(of: pipeline) { !$0.isKept(at: now) }
+        }
+    }
+
+    /// Forgets rejected content that has passed the checks now. The caller holds the pipeline's lock.
+    func forgetRejection(of pipeline: String, ofContent digest: ContentDigest) throws(CacheError) {
+        try forgetRejection(of: pipeline) { $0.digest == digest }
+    }
+
+    private func forgetRejection(
+        of pipeline: String, if isOver: (IndexedRejection) -> Bool
+    ) throws(CacheError) {
+        let over = try withIndex { (index) throws(SQLiteError) -> ContentDigest? in
+            guard let row = try index.pipeline(pipeline), let known = try index.rejected(of: row.id), isOver(known)
+            else { return nil }
+            try index.setRejected(nil, of: row.id)
+            return known.digest
+        }
+        if let over { removeRejected(over, of: pipeline) }
+    }
+
+    /// Records that the content was accepted, and removes it from the rejected content.
+    private func settle(_ known: IndexedRejection, of row: IndexedPipeline) throws(CacheError) {
+        try transaction(isDurable: true) { (index) throws(SQLiteError) in
+            try index.accept(known.digest, of: row.id)
+            try index.setRejected(nil, of: row.id)
+        }
+        removeRejected(known.digest, of: row.name)
+    }
+
+    private func publish(
+        _ known: IndexedRejection, as row: IndexedPipeline, _ destination: CacheDestination,
+        _ state: inout PipelineEntry.State, replacing current: Int64?, at now: WallTime
+    ) throws(CacheError) -> RollbackOutcome {
+        let success = try withIndex { (index) throws(SQLiteError) in
+            try index.refreshState(of: destination.pipeline)?.lastSuccess
+        }
+        // If there was no success since, this is a check that succeeds late. Otherwise the origin has other content,
+        // which is held back as after a rollback.
+        let isNewest = success.map { $0 <= known.rejectedAt } ?? true
+        let origin = isNewest ? nil : row.originDigest ?? row.checkDigest
+        // This is recorded before readers see it, so that after a crash the next check does not undo it; the validators
+        // do not count yet.
+        try transaction(isDurable: true) { (index) throws(SQLiteError) in
+            try index.setOriginDigest(origin, of: row.id)
+            try index.put([known.validators].compactMap(\.self), for: known.digest, of: row.id)
+            try index.accept(known.digest, of: row.id)
+        }
+        let generation = IndexedGeneration(
+            content: StoredContent(number: IndexBounds.next(after: row.lastNumber), digest: known.digest),
+            committedAt: now, run: nil,
+            identity: .none, truncated: known.truncated)
+        let path = layout.rejected(known.digest, of: destination.pipeline)
+        let outcome: RollbackOutcome
+        do throws(CacheError) {
+            outcome = try self.outcome(of: generation.content, replacing: current, in: destination, &state) {
+                (state) throws(CacheError) in
+                try place(copyOf: path, as: generation, of: row, destination, &state) { (index) throws(SQLiteError) in
+                    try index.setRejected(nil, of: row.id)
+                    // When the content was rejected, all of the source had been requested.
+                    if isNewest {
+                        try index.recordSuccess(of: row.id, known.digest, at: known.rejectedAt, expires: known.expires)
+                    }
+                }
+            }
+        } catch .unreadable {
+            throw .noCandidate
+        }
+        if outcome.failure == nil { removeRejected(known.digest, of: destination.pipeline) }
+        return outcome
+    }
+}
+
+extension IndexedRejection {
+    /// Whether the content is still kept. If the clock was set back, it is kept longer.
+    func isKept(at now: WallTime) -> Bool {
+        now < candidate.keptUntil
+    }
+}

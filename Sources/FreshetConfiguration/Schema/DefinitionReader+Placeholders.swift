@@ -1,0 +1,88 @@
+import FreshetPipelines
+
+/// Placeholders outside of URLs: in header fields, bodies and arguments.
+extension DefinitionReader {
+    /// Checks that the placeholders in a request's header fields and body can be replaced.
+    ///
+    /// - Parameter items: The names of the items of the fan-outs around it.
+    mutating func checkPlaceholders(of source: HTTPSource, in section: Section, among items: [String]) {
+        var fields: [Node.Entry] = []
+        if case .mapping(let entries)? = section["headers"]?.value.content { fields = entries }
+        for header in source.headers {
+            guard case .text(let text) = header.value, let entry = fields.first(where: { $0.key == header.name })
+            else { continue }
+            let keyPath = "\(section.path("headers")).\(header.name)"
+            checkPlaceholders(in: text, as: .header, entry.value.location, keyPath, among: items)
+            var alone = HTTPSource(url: "https://localhost/", host: "localhost")
+            alone.headers = [header]
+            checkDefaults(of: alone, entry.value.location, keyPath)
+        }
+        guard case .post(let body, let contentType) = source.method, let entry = section["body"] else { return }
+        let location = entry.value.location
+        guard let kind = TextTemplate.Kind(contentType: contentType) else {
+            rejectPlaceholders(in: body, of: contentType, location, section.path("body"), among: items)
+            return
+        }
+        checkPlaceholders(in: body, as: kind, location, section.path("body"), among: items)
+        var alone = HTTPSource(url: "https://localhost/", host: "localhost")
+        alone.method = source.method
+        checkDefaults(of: alone, location, section.path("body"))
+    }
+
+    /// Checks the placeholders in a command's arguments.
+    mutating func checkPlaceholders(ofArguments nodes: [Node], _ keyPath: String, among items: [String]) {
+        for node in nodes {
+            guard case .scalar(let scalar) = node.content else { continue }
+            checkPlaceholders(in: scalar.text, as: .argument, node.location, keyPath, among: items)
+        }
+    }
+
+    /// Checks the placeholders of a text. Braces may be literal text, so braces without a known name are allowed; a
+    /// name that is similar to a known one gets a warning.
+    private mutating func checkPlaceholders(
+        in text: String, as kind: TextTemplate.Kind, _ location: Location, _ keyPath: String, among items: [String]
+    ) {
+        let names = items + parameterNames
+        guard !names.isEmpty else { return }
+        var known: Set<URLTemplate.Placeholder> = []
+        for placeholder in TextTemplate(text, as: kind).placeholders where known.insert(placeholder).inserted {
+            if names.contains(placeholder.name) {
+                guard parameterNames.contains(placeholder.name), !placeholder.path.isEmpty else { continue }
+                warning(
+                    location, keyPath,
+                    "'{\(placeholder)}' is not replaced: the parameter '\(placeholder.name)' has no fields",
+                    remedy: "write {\(placeholder.name)}")
+            } else if let near = Suggestion.nearest(to: placeholder.name, among: names) {
+                let suggestion = URLTemplate.Placeholder(near, path: placeholder.path)
+                warning(
+                    location, keyPath, "the unknown placeholder '{\(placeholder)}' is not replaced",
+                    remedy: "did you mean '{\(suggestion)}'?")
+            }
+        }
+    }
+
+    /// Rejects placeholders in a body of another type: Freshet cannot escape the values for it.
+    private mutating func rejectPlaceholders(
+        in body: String, of contentType: String, _ location: Location, _ keyPath: String, among items: [String]
+    ) {
+        let names = items + parameterNames
+        guard
+            let placeholder = TextTemplate(body, as: .argument).placeholders.first(where: { names.contains($0.name) })
+        else { return }
+        addError(
+            location, keyPath,
+            "a body of the type \(contentType.quoted) cannot have the placeholder '{\(placeholder)}'",
+            remedy: "use placeholders in bodies of application/json and application/x-www-form-urlencoded, or in the "
+                + "URL")
+    }
+
+    private mutating func checkDefaults(of source: HTTPSource, _ location: Location, _ keyPath: String) {
+        guard let defaults = defaultValues, let (name, error) = SourceDefinition.http(source).error(with: defaults)
+        else {
+            return
+        }
+        addError(
+            location, keyPath, name.map { "the default of '\($0)' \(error)" } ?? "a default \(error)",
+            remedy: "change the default, or move the placeholder")
+    }
+}

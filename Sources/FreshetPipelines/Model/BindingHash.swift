@@ -1,0 +1,94 @@
+/// A hash of everything that decides what an answer becomes: FNV-1a with 128 bits over texts, each followed by a byte
+/// that no text contains. Not for input that an adversary may choose.
+struct BindingHash {
+    private var hash: UInt128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D
+    private static let prime: UInt128 = 1 << 88 | 0x13B
+
+    /// The hash as hexadecimal digits.
+    var text: String { String(hash, radix: 16) }
+
+    /// The hash folded to 64 bits.
+    var short: UInt64 { UInt64(truncatingIfNeeded: hash ^ (hash >> 64)) }
+
+    mutating func add(_ text: String) { add(text.utf8) }
+
+    /// Bytes that are UTF-8.
+    mutating func add(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { add(byte) }
+        add(0xFF)  // UTF-8 has no such byte
+    }
+
+    private mutating func add(_ byte: UInt8) { hash = (hash ^ UInt128(byte)) &* Self.prime }
+}
+
+extension BindingHash {
+    /// Header fields are included too, since `Accept` and similar fields choose the representation (RFC 9110, 12.5.5).
+    /// Of a credential only the name is included, so that a new token for the same account causes no second download.
+    mutating func add(_ source: SourceDefinition) {
+        switch source {
+        case .http(let source):
+            add("url:\(source.url)")
+            for header in source.headers {
+                add(header.name.lowercased())
+                switch header.value {
+                case .text(let value): add("text:\(value)")
+                case .credential(let name, let form): add("credential:\(form.scheme) \(name)")
+                }
+            }
+            if case .post(let body, let contentType) = source.method {
+                add("post:\(contentType)")
+                add(body)
+            }
+            if let path = source.unixSocket { add("unix-socket:\(path)") }
+            if let proof = source.clientCertificate {
+                add("client-certificate:\(proof.certificate) \(proof.key ?? "")")
+            }
+            if let path = source.certificateAuthority { add("certificate-authority:\(path)") }
+        case .command(let arguments): add("command:\(arguments)")
+        case .file(let path): add("file:\(path)")
+        case .copy(let pipeline, let file): add("copy:\(pipeline) \(file)")
+        case .joined(let sources):
+            for source in sources {
+                add("joined:\(source.name)")
+                add(source.stage)
+            }
+        }
+    }
+
+    /// A stage with all stages below it, and the values of the parameters that their placeholders name.
+    ///
+    /// - Parameter others: further sources with placeholders.
+    mutating func add(
+        _ stage: StageDefinition, with parameters: ParameterValues, and others: [SourceDefinition] = []
+    ) {
+        add(stage)
+        let placeholders = Set((stage.all.map(\.source) + others).flatMap(\.placeholders))
+        for placeholder in placeholders.sorted(by: { $0.description < $1.description }) {
+            guard let value = parameters.value(placeholder) else { continue }
+            add("\(placeholder)")
+            add(value)
+        }
+    }
+
+    /// A stage with all stages below it.
+    mutating func add(_ stage: StageDefinition) {
+        add(stage.source)
+        if let pages = stage.pages { add("pages:\(pages.summary)") }
+        if stage.format != .json { add("format:\(stage.format)") }
+        if let transform = stage.transform { add("of:\(transform)") }
+        guard let each = stage.each else { return }
+        add("each:\(each.name) \(each.onError)")
+        add(each.key)
+        add(each.stage)
+    }
+}
+
+extension HTTPHeader.CredentialForm {
+    fileprivate var scheme: String {
+        switch self {
+        case .field, .ownField: ""
+        case .bearer: "Bearer"
+        case .basic: "Basic"
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Glibc
+import Testing
+
+@testable import FreshetEventLoop
+
+@Suite("Programs that may be hooks")
+struct PathTrustTests {
+    typealias Entry = PathTrust.Entry
+
+    /// The files of a machine.
+    private static let machine: [String: Entry] = [
+        "/": Entry(kind: .directory, owner: 0, mode: 0o755),
+        "/usr": Entry(kind: .directory, owner: 0, mode: 0o755),
+        "/usr/lib": Entry(kind: .directory, owner: 0, mode: 0o755),
+        "/usr/lib/hook": Entry(kind: .file, owner: 0, mode: 0o755),
+        "/tmp": Entry(kind: .directory, owner: 0, mode: 0o1777),
+    ]
+
+    /// The error message for a path, for the service's user 990.
+    private func verdict(
+        _ path: String, user: UInt32? = 990, isPersonal: Bool = false, as use: PathTrust.Use = .program,
+        _ changes: [String: Entry] = [:]
+    ) -> String? {
+        let machine = Self.machine.merging(changes) { $1 }
+        do throws(PathTrust.ValidationError) {
+            try PathTrust(user: user, isPersonal: isPersonal).check(path, as: use) { (path) throws(PathTrust.Errno) in
+                guard let entry = machine[path] else { throw PathTrust.Errno(code: ENOENT) }
+                return entry
+            }
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test("programs of root in directories of root are trusted")
+    func sound() {
+        #expect(verdict("/usr/lib/hook") == nil)
+        #expect(verdict("/usr/lib/hook", user: 0) == nil)
+        #expect(verdict("/usr//./lib/hook") == nil)
+        #expect(verdict("/usr/lib/hook", user: nil) == nil)
+    }
+
+    @Test(
+        "group and others may not write to the file, its directory or a directory above",
+        arguments: [
+            "/usr/lib/hook", "/usr/lib", "/usr", "/",
+        ])
+    func writable(path: String) throws {
+        var entry = try #require(Self.machine[path])
+        for bit: UInt32 in [0o020, 0o002] {
+            entry.mode = 0o755 | bit
+            #expect(verdict("/usr/lib/hook", [path: entry]) == "others than its owner may write to \(path)")
+            // This also holds for a user's own service.
+            #expect(verdict("/usr/lib/hook", user: 1_000, isPersonal: true, [path: entry]) != nil)
+        }
+    }
+
+    @Test(
+        "file and directories belong to root, or to the user whose own service it is",
+        arguments: ["/usr/lib/hook", "/usr/lib", "/usr"])
+    func owned(path: String) throws {
+        var entry = try #require(Self.machine[path])
+        entry.owner = 990
+        #expect(
+            verdict("/usr/lib/hook", [path: entry])
+                == "\(path) belongs to the service's own user, who could change it")
+        #expect(verdict("/usr/lib/hook", user: 990, isPersonal: true, [path: entry]) == nil)
+        // They may not belong to another user than root: that user could act as the service.
+        let message = "\(path) belongs to the user 990, who could act as the service's user"
+        #expect(verdict("/usr/lib/hook", user: 991, [path: entry]) == message)
+        #expect(verdict("/usr/lib/hook", user: 991, isPersonal: true, [path: entry]) == message)
+        #expect(verdict("/usr/lib/hook", user: nil, [path: entry]) == message)
+        #expect(
+            verdict("/usr/lib/hook", user: 0, [path: entry]) == "\(path) belongs to the user 990, who could act as root"
+        )
+    }
+
+    @Test("a directory with the sticky bit may be above, but must not contain the program itself")
+    func sticky() {
+        let below = [
+            "/tmp/own": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/tmp/own/hook": Entry(kind: .file, owner: 0, mode: 0o755),
+            "/tmp/hook": Entry(kind: .file, owner: 0, mode: 0o755),
+        ]
+        #expect(verdict("/tmp/own/hook", below) == nil)
+        #expect(verdict("/tmp/hook", below) == "others than its owner may write to /tmp")
+    }
+
+    @Test("links are followed, and the directories of link and target are checked")
+    func links() {
+        let root = Entry(kind: .directory, owner: 0, mode: 0o755)
+        var machine = ["/lib": Entry(kind: .link(to: "usr/lib"), owner: 0, mode: 0o777)]
+        #expect(verdict("/lib/hook", machine) == nil)
+        machine["/etc"] = root
+        machine["/etc/hook"] = Entry(kind: .link(to: "../lib/./hook"), owner: 0, mode: 0o777)
+        #expect(verdict("/etc/hook", machine) == nil)
+        machine["/etc/hook"] = Entry(kind: .link(to: "/srv/hook"), owner: 0, mode: 0o777)
+        machine["/srv"] = Entry(kind: .directory, owner: 990, mode: 0o755)
+        machine["/srv/hook"] = Entry(kind: .file, owner: 0, mode: 0o755)
+        #expect(verdict("/etc/hook", machine) == "/srv belongs to the service's own user, who could change it")
+        machine["/srv"] = root
+        #expect(verdict("/etc/hook", machine) == nil)
+        // A user who can replace the link can select the program.
+        machine["/etc"] = Entry(kind: .directory, owner: 0, mode: 0o775)
+        #expect(verdict("/etc/hook", machine) == "others than its owner may write to /etc")
+        machine["/etc"] = root
+        machine["/etc/hook"] = Entry(kind: .link(to: "/etc/hook"), owner: 0, mode: 0o777)
+        #expect(verdict("/etc/hook", machine) == "/etc/hook leads in a circle of links")
+    }
+
+    @Test("other paths are not programs")
+    func others() {
+        #expect(verdict("/usr/lib/none") == "/usr/lib/none is not there")
+        #expect(verdict("/usr/lib/hook/more") == "/usr/lib/hook is not a directory")
+        #expect(verdict("/usr/lib") == "/usr/lib is a directory")
+        #expect(verdict("/") == "it is a directory")
+        #expect(
+            verdict(
+                "/dev/null",
+                [
+                    "/dev": Entry(kind: .directory, owner: 0, mode: 0o755),
+                    "/dev/null": Entry(kind: .other, owner: 0, mode: 0o666),
+                ])
+                == "/dev/null is neither a file nor a directory")
+    }
+
+    @Test("configuration may be a directory, a mask or missing, and others may not change it")
+    func configuration() {
+        let machine = [
+            "/etc": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/etc/freshet": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/etc/freshet/mask": Entry(kind: .link(to: "/dev/null"), owner: 0, mode: 0o777),
+            "/dev": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/dev/null": Entry(kind: .other, owner: 0, mode: 0o666),
+            "/etc/freshet/theirs": Entry(kind: .file, owner: 990, mode: 0o644),
+            "/etc/freshet/shared": Entry(kind: .directory, owner: 0, mode: 0o1777),
+            "/etc/freshet/shared/own": Entry(kind: .directory, owner: 0, mode: 0o755),
+        ]
+        func verdict(_ path: String) -> String? { self.verdict(path, user: 0, as: .configuration, machine) }
+        for path in ["/", "/etc/freshet", "/etc/freshet/mask", "/etc/freshet/none/none", "/etc/freshet/shared/own"] {
+            #expect(verdict(path) == nil)
+        }
+        #expect(
+            verdict("/etc/freshet/theirs") == "/etc/freshet/theirs belongs to the user 990, who could act as root")
+        #expect(verdict("/etc/freshet/shared") == "others than its owner may write to /etc/freshet/shared")
+    }
+
+    @Test("this machine's own programs are trusted")
+    func real() {
+        #expect(throws: Never.self) { try PathTrust(user: 990, isPersonal: false).check("/bin/sh") }
+    }
+}
