@@ -1,23 +1,23 @@
-# Freshet's tasks. `make run` and `make test` do all the set-up on a fresh Debian 12 with Swift 6.3.
+# Freshet's tasks. `make run` and `make test` install all they need on a fresh Debian 12 with Swift 6.3.
 #
-#   make run       install what is missing, build, and show the main job on loopback
-#   make test      install what is missing, and run every test (what CI runs)
-#   make test-quick  lint, unit tests, marbles and simulation: before each commit
-#   make soak      the tests that kill and the simulation, many times as long: some hours
-#   make setup     only install what is missing
-#   make build     release binaries, in .build/release
-#   make lint      format check, layer check, shell check, manual pages
-#   make format    rewrite the sources in the house style
-#   make bench     figures and ratios; judges nothing
-#   make bench-network  the same, of events of the network and of rest
-#   make bench-signals  the same, of the signals beside other libraries
-#   make docs      the libraries' documentation, in .build/docs
-#   make sanitize  unit tests and simulation under the thread and the address sanitizer
-#   make fuzz      SECONDS=60 TARGETS=: the fuzzer on each reader of bytes from outside, so long each (CONTRIBUTING.md)
-#   make deb       install what is missing, and build a Debian package, in .build/deb (docs/packaging.md)
-#   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
-#   make uninstall leaves configuration and data
-#   make clean     remove what was built
+#   make run       install missing packages, build, and demonstrate freshetd on loopback
+#   make test      install missing packages, and run all tests, as CI does
+#   make test-quick  run lint, unit tests, marbles and simulation: before each commit
+#   make soak      repeat the tests that kill processes, and the simulation, for some hours
+#   make setup     install missing packages
+#   make build     build release binaries, in .build/release
+#   make lint      check formatting, layers, words, shell scripts and manual pages
+#   make format    format the sources
+#   make bench     measure performance; has no pass or fail
+#   make bench-network  measure network events and the idle daemon
+#   make bench-signals  compare the signals with other libraries
+#   make docs      build the documentation of the libraries, in .build/docs
+#   make sanitize  run unit tests and simulation under the thread and the address sanitizer
+#   make fuzz      SECONDS=60 TARGETS=: run the fuzzer on each parser of untrusted bytes (CONTRIBUTING.md)
+#   make deb       install missing packages, and build a Debian package, in .build/deb (docs/packaging.md)
+#   make install   DESTDIR= PREFIX=/usr: install; keeps existing configuration
+#   make uninstall uninstall; keeps configuration and data
+#   make clean     remove build results
 
 SHELL = /bin/bash
 .SHELLFLAGS = -e -o pipefail -c
@@ -34,42 +34,42 @@ BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 SWIFT ?= swift
-# More of them for a packager, such as --disable-automatic-resolution.
+# Further options, for a packager, such as --disable-automatic-resolution.
 SWIFTFLAGS ?=
-# Where the programs are that `install` and `deb` take.
+# The directory with the programs for `install` and `deb`.
 BIN ?= .build/release
-# Empty to leave their symbols to somebody else, such as dh_strip(1).
+# Empty to keep the symbols, for dh_strip(1) for instance.
 STRIP ?= -s
 DEBDIR ?= .build/deb
-# -z now: what the linker fills in is read-only before the first byte of the network is read.
+# -z now: relocated data is read-only before the program reads its first byte from the network.
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections -Xlinker -z -Xlinker now \
 	-Xlinker "-L$(CURDIR)/$(STATIC)" $(SWIFTFLAGS)
-# Swift's library is linked statically, and so is the one of C++ that it needs, if there is one to be linked so: to fill in
-# its symbols would take a seventh of the time of a `freshetctl status`.
+# Swift's library is linked statically, and so is the C++ library that it needs, if a static one is installed: resolving its
+# symbols would take a seventh of the time of a `freshetctl status`.
 STATIC = .build/static
 SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|g' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|g' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|g' -e 's|/usr/share/freshet/|$(DATADIR)/|g'
-# Each is there for the system and for users.
+# Units for the system and for users.
 UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer \
 	freshet-changed@.path freshet-changed@.service
-# For the system alone.
+# Units for the system only.
 SYSTEMUNITS = $(UNITS) freshet-metrics.service freshet-metrics.timer
 MANPAGES = $(notdir $(wildcard man/*.[1-8]))
 # files-below DIRECTORY
 files-below = $$(cd $(1) && find . -type f -printf '%P\n' | LC_ALL=C sort)
-# install-text SOURCE,TARGET[,MODE]: programs and files are named in it where they are installed.
+# install-text SOURCE,TARGET[,MODE]: replaces the paths of programs and files in the text by the installed ones.
 install-text = sed $(PLACES) $(1) | install -D -m $(or $(3),0644) /dev/stdin $(DESTDIR)$(2)
 # install-once SOURCE,TARGET,MODE
 install-once = test -e $(DESTDIR)$(2) -o -L $(DESTDIR)$(2) || $(install-text)
-# install-completion SHELL,TARGET: the program writes it, unless it cannot run here.
+# install-completion SHELL,TARGET: runs freshetctl to write the completion script, unless freshetctl cannot run here.
 install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	$(BIN)/freshetctl completions $(1) | install -D -m 0644 /dev/stdin $(DESTDIR)$(2); \
-	else echo "make install: no completions for $(1)" >&2; fi
+	else echo "make install: freshetctl does not run here; the completions for $(1) are not installed" >&2; fi
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals docs sanitize fuzz deb install uninstall clean
-# What builds uses all processors by itself, and what installs comes before it.
+# A build uses all processors itself, and packages must be installed before it.
 .NOTPARALLEL:
 
 help:
@@ -84,13 +84,13 @@ setup-deb:
 setup-test:
 	@Scripts/setup test
 
-# Each time, for the compiler that is there now.
+# Made each time, for the current compiler.
 static-library:
 	@mkdir -p $(STATIC) && rm -f $(STATIC)/libstdc++.a
 	@for compiler in "$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")/clang" clang g++; do \
 		library=$$("$$compiler" -print-file-name=libstdc++.a 2>/dev/null) && [ -e "$$library" ] && \
 			ln -s "$$library" $(STATIC)/ && break; \
-	done || echo 'make: there is no libstdc++.a: the programs will need the shared library' >&2
+	done || echo 'make: libstdc++.a not found; the programs will need the shared library' >&2
 
 build: static-library
 	@$(RELEASE) --product freshetd
@@ -105,13 +105,14 @@ test: setup-test
 test-quick: setup-test
 	@Scripts/test quick
 
-# A thousand kills in each test that kills; 100,000 courses that nobody has tried.
+# 1,000 kills in each test that kills a process, and 100,000 new courses of the simulation.
 soak: setup-test build
 	@FRESHET_SCHEDULES=100000 Scripts/test only CourseTests
 	@ROUNDS=1000 LIMIT=7200 Tests/System/run 610 632 643 672
 
 lint:
 	@Scripts/check-layers
+	@Scripts/check-words
 	@$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
 	@Scripts/manual --lint
 	@Scripts/shell-files | xargs --max-procs=$$(nproc) --max-args=12 \
@@ -136,21 +137,21 @@ docs:
 sanitize: setup-test
 	@Scripts/sanitize
 
-# SECONDS is a variable of bash, and no default of ours.
+# SECONDS is a variable of bash, so only a value from make's command line is used.
 fuzz: setup
 	@Scripts/fuzz $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(TARGETS)
 
-# Given the programs (BIN=DIRECTORY on the command line), it takes them, and installs and builds nothing.
+# With BIN=DIRECTORY on the command line, it packages these programs, and neither installs packages nor builds.
 ifneq ($(origin BIN),command line)
 deb: setup-deb build
 endif
 deb:
 	@Scripts/deb $(BIN) $(DEBDIR)
 
-# Configuration that is there already is the administrator's, a link to nowhere included, and is left alone. Units, pages
-# and examples name programs and files where they are installed.
+# Existing configuration, dangling links included, belongs to the administrator and is kept. Units, manual pages and examples
+# get the paths of the installed programs and files.
 install:
-	@test -x $(BIN)/freshetd || { echo "make install: build first: make build" >&2; exit 1; }
+	@test -x $(BIN)/freshetd || { echo "make install: $(BIN)/freshetd does not exist; run: make build" >&2; exit 1; }
 	install -D $(STRIP) -m 0755 $(BIN)/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
 	install -D $(STRIP) -m 0755 $(BIN)/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
 	for unit in $(SYSTEMUNITS); do $(call install-text,systemd/$$unit,$(UNITDIR)/$$unit); done
@@ -178,10 +179,11 @@ install:
 	$(call install-once,etc/freshet/freshet.yaml,$(SYSCONFDIR)/freshet/freshet.yaml)
 	$(call install-once,etc/default/freshetd,$(SYSCONFDIR)/default/freshetd,0640)
 
-# Leaves configuration, copies, index and user.
+# Keeps configuration, copies, index and user.
 uninstall:
 	@case "$(DATADIR):$(DOCDIR)" in */freshet*:*/freshet*) ;; \
-		*) echo "make uninstall: not below directories of freshet: $(DATADIR) $(DOCDIR)" >&2; exit 1 ;; esac
+		*) echo "make uninstall: refused, since DATADIR and DOCDIR are not directories of freshet: $(DATADIR) $(DOCDIR)" >&2; \
+			exit 1 ;; esac
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(SYSTEMUNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
