@@ -2,7 +2,7 @@
 ///
 ///     CACHE_DIRECTORY/current/FILE                          0755, the files that people read
 ///     CACHE_DIRECTORY/generations/PIPELINE/NUMBER-SHA256    0700, the same inodes, and older ones
-///     CACHE_DIRECTORY/generations/PIPELINE/refused-SHA256   the content that a check rejected last
+///     CACHE_DIRECTORY/generations/PIPELINE/rejected-SHA256   the content that a check rejected last
 ///     CACHE_DIRECTORY/generations/PIPELINE/.new-TOKEN       being written
 ///     CACHE_DIRECTORY/current/.new-TOKEN                    for an instant of each commit
 ///     CACHE_DIRECTORY/strays/INODE-NAME                     0700, foreign files that were moved aside
@@ -48,7 +48,7 @@ package struct CacheLayout: Hashable, Sendable {
         generations(of: pipeline) + "/" + Self.rejectedPrefix + digest.description
     }
 
-    private static let rejectedPrefix = "refused-"
+    private static let rejectedPrefix = "rejected-"
     /// The digest in the name of rejected content; nil if the name has another form.
     static func rejectedDigest(_ name: String) -> ContentDigest? {
         guard name.hasPrefix(rejectedPrefix) else { return nil }

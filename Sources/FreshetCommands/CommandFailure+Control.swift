@@ -34,7 +34,10 @@ extension CommandFailure {
                 "the daemon does not support '\(DisplayText.harmless(method))': it is older than this freshetctl; "
                     + "'\(Self.systemctl("restart", socket))' starts the installed version")
         case .mismatch(let what):
-            self.init(.failure, "\(DisplayText.harmless(what)); the daemon and freshetctl may have different versions")
+            self.init(
+                .failure,
+                "\(DisplayText.harmless(what)); the daemon and freshetctl may have different versions: "
+                    + "'\(Self.systemctl("restart", socket))' starts the installed version")
         case .other(let what): self.init(.failure, what)
         }
     }

@@ -15,7 +15,7 @@ struct GlobalOptions: ParsableArguments {
     @Flag(help: "Print tables without titles and totals.")
     var noLegend = false
 
-    @Flag(help: "Do nothing: there is no pager.")
+    @Flag(help: "Do not use a pager: 'logs' passes this to journalctl; no other command uses one.")
     var noPager = false
 
     @Flag(name: .shortAndLong, help: "Print only errors.")

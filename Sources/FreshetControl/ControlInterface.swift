@@ -22,10 +22,10 @@ package enum ControlInterface {
         type State (idle, waiting, loading, loaded, failed, held)
 
         # The reason why a pipeline waits: the network is not reachable, a burst of signals has not ended, the time of
-        # the next attempt has not come, the request budget is used up, there is no permit for another request (slot),
+        # the next attempt has not come, the request budget is used up, there is no permit for another request (permit),
         # there is not enough memory for its jq programs, the machine is about to sleep, or a file system does not
         # answer.
-        type WaitingFor (network, quiet, backoff, budget, slot, memory, sleep, filesystem)
+        type WaitingFor (network, quiet, backoff, budget, permit, memory, sleep, filesystem)
 
         # The age of the published copy. It is stale if its next planned check is overdue, if the time that its origin
         # stated has passed, or if it is behind (see Generation). It is expired if it is past its maximum age, withdrawn

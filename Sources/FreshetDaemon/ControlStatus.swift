@@ -75,7 +75,7 @@ extension WaitingReason {
             case .quiet, .interval, .splay: .quiet
             case .backoff, .retryAfter: .backoff
             case .budget: .budget
-            case .slot: .slot
+            case .permit: .permit
             case .memory: .memory
             case .sleep: .sleep
             case .fileSystem: .filesystem

@@ -221,7 +221,7 @@ struct PipelineLogger: Sendable {
 }
 
 extension Wait {
-    /// Such as `network`, `backoff, 3.2 s more`, or `slot: 64 requests are in progress`.
+    /// Such as `network`, `backoff, 3.2 s more`, or `permit: 64 requests are in progress`.
     var text: String {
         (until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue)
             + (detail.map { ": \($0)" } ?? "")

@@ -191,7 +191,7 @@ extension Supervisor {
         configuration = new
         invalid = [:]
         await prepareInvalid()
-        parts?.slots.change(new.daemon.requestLimits)
+        parts?.requestLimiter.change(new.daemon.requestLimits)
         parts?.memory.change(limit: JQTransformer.memoryForLongAnswers(of: new.daemon.memoryLimit))
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
         for (index, name) in difference.removed.enumerated() {

@@ -104,7 +104,7 @@ actor Supervisor {
         /// The target `elsewhere`, which is always followed. Its fact stands for the network as a whole.
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
-        let slots: RequestLimiter
+        let requestLimiter: RequestLimiter
         let memory: MemoryBudget
         let sleep: SleepMonitor
         let sessions: SessionMonitor
@@ -300,7 +300,7 @@ actor Supervisor {
                     .repairs: .string(PipelineRecovery.Repair.restored(copy.number).description),
                 ])
         }
-        let slots = RequestLimiter(configuration.daemon.requestLimits)
+        let requestLimiter = RequestLimiter(configuration.daemon.requestLimits)
         let memory = MemoryBudget(limit: JQTransformer.memoryForLongAnswers(of: configuration.daemon.memoryLimit))
         let dependencies = EngineDependencies(
             fetcher: SourceFetcher(
@@ -311,14 +311,14 @@ actor Supervisor {
             transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log] gaps in
                 log.log(.sandboxIncomplete, [.error: .string("no \(gaps)")])
             }, store: store, clock: clock,
-            slots: slots, memory: memory, prober: http, helpers: try await makeCheckHelpers(),
+            requestLimiter: requestLimiter, memory: memory, prober: http, helpers: try await makeCheckHelpers(),
             redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(dependencies) { [flapLog] in flapLog.log($0) }
         let bus = BusConnection(loop, .system)
         let hooks = try await makeHookScheduler(store, report.index, bus)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
-            engine: engine, slots: slots, memory: memory, sleep: watchSleep(bus, network, engine),
+            engine: engine, requestLimiter: requestLimiter, memory: memory, sleep: watchSleep(bus, network, engine),
             sessions: watchSessions(bus),
             systemBus: BusSignals(bus),
             files: FileMonitor(loop) { [fileEvents] path, fact, _ in fileEvents.publish(path, fact) }, hooks: hooks)

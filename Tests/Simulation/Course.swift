@@ -273,7 +273,7 @@ struct Course {
         witness.expect(witness.unanswered == [], "\(witness.unanswered) are not answered in the end")
         witness.expect(machine.place.internet.open == 0, "requests are left in the end")
         witness.expect(machine.place.internet.mostOpen <= 3, "\(machine.place.internet.mostOpen) concurrent requests")
-        witness.expect(machine.slots?.counts ?? (9, 9) == (0, 0), "slots are taken in the end")
+        witness.expect(machine.requestLimiter?.counts ?? (9, 9) == (0, 0), "permits are in use in the end")
         // One planned check each, and nothing else.
         let sleepers = machine.place.clock.manual.sleeperCount
         witness.expect(sleepers == names.count, "\(sleepers) timers of \(names.count) pipelines is what is left")

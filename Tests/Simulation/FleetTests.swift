@@ -70,7 +70,7 @@ private struct Host {
         while !events.isEmpty {
             for action in machine.handle(events.removeFirst(), now: Self.instant(second)) {
                 switch action {
-                case .requestSlot(let slot): events.append(.slotGranted(slot))
+                case .requestPermit(let permit): events.append(.permitGranted(permit))
                 case .start(let order):
                     asked.append(second)
                     run = (order.run, second + Self.latency)

@@ -66,7 +66,7 @@ final class Machine {
     /// One life of the daemon.
     final class Daemon {
         let engine: PipelineEngine
-        let slots: RequestLimiter
+        let requestLimiter: RequestLimiter
         let life: Life
         let operation: Trigger
         var senses: Senses
@@ -82,12 +82,12 @@ final class Machine {
         init(_ machine: Machine, _ configuration: Configuration) {
             let clock = machine.place.clock
             self.configuration = configuration
-            slots = RequestLimiter(configuration.daemon.requestLimits)
+            requestLimiter = RequestLimiter(configuration.daemon.requestLimits)
             life = Life(machine.disk, clock, latency: machine.latency, flaw: machine.flaw)
             engine = PipelineEngine(
                 EngineDependencies(
                     fetcher: machine.place.internet, transformer: PageTransformer(), store: life, clock: clock,
-                    slots: slots, prober: machine.place.internet.portal))
+                    requestLimiter: requestLimiter, prober: machine.place.internet.portal))
             operation = Trigger(SignalName.operation, now: { clock.now })
             senses = Senses(&machine.system, machine.reading, at: clock.now)
             state = NetworkState(senses.fact, before: nil)
@@ -153,7 +153,8 @@ final class Machine {
         try place.executor.runUntilIdle()
         for _ in 0..<100 where !daemon.life.hasEnded { try place.pass(.milliseconds(100)) }
         witness.expect(daemon.life.hasEnded, "the daemon does not end")
-        witness.expect(daemon.slots.counts == (0, 0), "slots are taken after the end: \(daemon.slots.counts)")
+        witness.expect(
+            daemon.requestLimiter.counts == (0, 0), "permits are in use after the end: \(daemon.requestLimiter.counts)")
         if flaw == .losesCopies { disk.format() }
     }
 
@@ -178,7 +179,7 @@ final class Machine {
         guard new.diagnostics.allSatisfy({ $0.severity != .error }) else { return false }
         let difference = new.difference(from: daemon.configuration)
         daemon.configuration = new
-        daemon.slots.change(new.daemon.requestLimits)
+        daemon.requestLimiter.change(new.daemon.requestLimits)
         for name in difference.removed { try dismiss(name, on: daemon) }
         for definition in difference.changed { try change(definition, on: daemon) }
         for definition in difference.added { try host(definition, on: daemon) }
@@ -281,7 +282,7 @@ final class Machine {
     // MARK: Observation
 
     var names: [String] { daemon?.hosted.keys.sorted() ?? [] }
-    var slots: RequestLimiter? { daemon?.slots }
+    var requestLimiter: RequestLimiter? { daemon?.requestLimiter }
 
     func status(_ name: String) -> PipelineStatus? { daemon?.hosted[name]?.status }
 

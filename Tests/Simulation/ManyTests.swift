@@ -72,7 +72,8 @@ struct ManyTests {
         #expect((machine.witness.starts(of: "beside").first ?? .infinity) <= 150)
         let late = machine.status(try #require(hanging.last))
         #expect(
-            late?.waitsFor?.reason != .slot || late?.waitsFor?.detail?.contains("at https://full.example.com") == true)
+            late?.waitsFor?.reason != .permit || late?.waitsFor?.detail?.contains("at https://full.example.com") == true
+        )
         try machine.pass(.seconds(600))
         for name in sound { #expect(machine.witness.starts(of: name) == [0, 600]) }
         try machine.stop()

@@ -94,9 +94,9 @@ def prepare():
     with sqlite3.connect(f"{root}/state/index.sqlite") as index:
         now, row = time.time_ns(), index.execute("SELECT id FROM pipelines WHERE name = 'one'").fetchone()[0]
         digest = hashlib.sha256(b"rejected").digest()
-        write(f"{root}/cache/generations/one/refused-{digest.hex()}", "rejected")
+        write(f"{root}/cache/generations/one/rejected-{digest.hex()}", "rejected")
         for sql, values in [
-            ("INSERT INTO refused VALUES (?, ?, 8, ?, 'short', 0, ?, 'u', 'e', 'm')", (row, digest, now, now)),
+            ("INSERT INTO rejected VALUES (?, ?, 8, ?, 'short', 0, ?, 'u', 'e', 'm')", (row, digest, now, now)),
             ("INSERT INTO requests VALUES (?, ?, ?, 3)", (row, now, now)),
             ("INSERT INTO parts VALUES (?, '', 'b', 'e', 'm', x'5b5d')", (row,)),
             ("INSERT INTO pages VALUES (?, '', 2, 'n', 't', x'5b5d')", (row,)),
@@ -318,7 +318,7 @@ for part in PARTS:
 # Damages that have found errors are always tried.
 if "numbers" in PARTS:
     wanted = ["hooks.attempts = 9223372036854775807", "pages.count = -1", "pipelines.is_set = -1",
-              "pipelines.last_number = 9223372036854775807", "refused.refused_at = 9223372036854775807",
+              "pipelines.last_number = 9223372036854775807", "rejected.rejected_at = 9223372036854775807",
               "requests.count = 9223372036854775807", "generations.size = 9223372036854775807"]
     chosen += [("numbers", *one) for one in numbers(path) if one[0] in wanted]
 workers = max(2, os.cpu_count() or 2)

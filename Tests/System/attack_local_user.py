@@ -48,14 +48,14 @@ def follow(users):
     for number in itertools.count():
         if time.monotonic() >= end:
             return
-        slot = number % len(clients)
-        if clients[slot]:
-            clients[slot].close()
-        clients[slot] = socket.socket(socket.AF_UNIX)
+        permit = number % len(clients)
+        if clients[permit]:
+            clients[permit].close()
+        clients[permit] = socket.socket(socket.AF_UNIX)
         try:
             os.seteuid(100_000 + number % users)
-            clients[slot].connect(path)
-            clients[slot].sendall(call("Monitor")[:-2] + b',"more":true}\0')
+            clients[permit].connect(path)
+            clients[permit].sendall(call("Monitor")[:-2] + b',"more":true}\0')
             counts["sent"] += 1
         except OSError:
             counts["closed"] += 1

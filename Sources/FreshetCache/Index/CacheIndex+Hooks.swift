@@ -3,8 +3,8 @@ extension CacheIndex {
     mutating func hooks() throws(SQLiteError) -> [(pipeline: String, hook: String, record: HookRecord)] {
         try database.rows(
             """
-            SELECT p.name, h.hook, h.told_number, h.told_digest, h.tried_number, h.tried_digest, h.attempts,
-                h.failing_since, h.error, h.told_withdrawn, h.tried_withdrawn
+            SELECT p.name, h.hook, h.succeeded_number, h.succeeded_digest, h.tried_number, h.tried_digest, h.attempts,
+                h.failing_since, h.error, h.succeeded_withdrawn, h.tried_withdrawn
             FROM hooks h JOIN pipelines p ON p.id = h.pipeline
             """
         ) { row in
@@ -21,7 +21,7 @@ extension CacheIndex {
     mutating func addHook(_ hook: String, notified: HookContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
-            INSERT OR REPLACE INTO hooks (pipeline, hook, told_number, told_digest, told_withdrawn) VALUES (?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO hooks (pipeline, hook, succeeded_number, succeeded_digest, succeeded_withdrawn) VALUES (?, ?, ?, ?, ?)
             """, .integer(pipeline), .text(hook), SQLiteValue(notified?.content.number), Self.digest(notified),
             Self.isWithdrawn(notified))
     }
@@ -30,8 +30,8 @@ extension CacheIndex {
     mutating func update(_ hook: String, to record: HookRecord, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
-            UPDATE hooks SET told_number = ?, told_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
-                failing_since = ?, error = ?, told_withdrawn = ?, tried_withdrawn = ?
+            UPDATE hooks SET succeeded_number = ?, succeeded_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
+                failing_since = ?, error = ?, succeeded_withdrawn = ?, tried_withdrawn = ?
             WHERE pipeline = ? AND hook = ?
             """, SQLiteValue(record.notified?.content.number), Self.digest(record.notified),
             SQLiteValue(record.tried?.content.number),

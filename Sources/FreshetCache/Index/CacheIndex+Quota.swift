@@ -11,10 +11,10 @@ extension CacheIndex {
             PRAGMA recursive_triggers = ON;
             CREATE TEMP TABLE usage (bytes INTEGER NOT NULL);
             INSERT INTO usage SELECT
-                CAST((SELECT total(size) FROM generations) + (SELECT total(size) FROM refused) AS INTEGER);
+                CAST((SELECT total(size) FROM generations) + (SELECT total(size) FROM rejected) AS INTEGER);
             """)
         // With recursive triggers, a row that is replaced fires the delete trigger first.
-        for table in ["generations", "refused"] {
+        for table in ["generations", "rejected"] {
             try database.execute(
                 """
                 CREATE TEMP TRIGGER \(table)_came AFTER INSERT ON main.\(table)
@@ -61,7 +61,7 @@ extension CacheIndex {
         guard !found.isEnough else { return found.content }
         try database.walk(
             """
-            SELECT p.name, r.digest, r.size FROM refused r JOIN pipelines p ON p.id = r.pipeline ORDER BY r.refused_at
+            SELECT p.name, r.digest, r.size FROM rejected r JOIN pipelines p ON p.id = r.pipeline ORDER BY r.rejected_at
             """
         ) { row in
             found.add(

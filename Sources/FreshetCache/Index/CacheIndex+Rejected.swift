@@ -15,12 +15,12 @@ extension CacheIndex {
     /// Stores the rejected content of a pipeline, in the place of the previous one.
     mutating func setRejected(_ rejection: IndexedRejection?, of pipeline: Int64) throws(SQLiteError) {
         guard let rejection else {
-            return try database.run("DELETE FROM refused WHERE pipeline = ?", .integer(pipeline))
+            return try database.run("DELETE FROM rejected WHERE pipeline = ?", .integer(pipeline))
         }
         try database.run(
             """
-            INSERT OR REPLACE INTO refused
-                (pipeline, digest, size, refused_at, reason, truncated, expires, url, entity_tag, last_modified)
+            INSERT OR REPLACE INTO rejected
+                (pipeline, digest, size, rejected_at, reason, truncated, expires, url, entity_tag, last_modified)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             .integer(pipeline), .blob(rejection.digest.bytes), .integer(rejection.size),
@@ -52,7 +52,7 @@ extension CacheIndex {
     }
 
     private static let rejectionQuery = """
-        SELECT digest, size, refused_at, reason, truncated, expires, url, entity_tag, last_modified, pipeline FROM refused
+        SELECT digest, size, rejected_at, reason, truncated, expires, url, entity_tag, last_modified, pipeline FROM rejected
         """
 
     private static func rejection(_ row: borrowing SQLiteRow) -> IndexedRejection? {

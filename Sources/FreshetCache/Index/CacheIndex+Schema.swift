@@ -208,6 +208,16 @@ extension CacheIndex {
         """
         ALTER TABLE generations ADD COLUMN content_expires INTEGER;
         """,
+        // 17. Plainer names. Rejected content gets another file name too, so content that was rejected before is
+        //     dropped; the next run fetches it again.
+        """
+        DELETE FROM refused;
+        ALTER TABLE refused RENAME TO rejected;
+        ALTER TABLE rejected RENAME COLUMN refused_at TO rejected_at;
+        ALTER TABLE hooks RENAME COLUMN told_number TO succeeded_number;
+        ALTER TABLE hooks RENAME COLUMN told_digest TO succeeded_digest;
+        ALTER TABLE hooks RENAME COLUMN told_withdrawn TO succeeded_withdrawn;
+        """,
     ]
 
     /// The newest format that this version supports.

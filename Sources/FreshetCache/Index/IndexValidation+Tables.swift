@@ -88,9 +88,9 @@ extension IndexValidation {
             ]
         ),
         (
-            "refused",
+            "rejected",
             [
-                Rule("pipeline", .owner), Rule("digest", .digest), Rule("size", .size), Rule("refused_at", .time),
+                Rule("pipeline", .owner), Rule("digest", .digest), Rule("size", .size), Rule("rejected_at", .time),
                 Rule("reason", .text(CacheLimits.runTextBytes)), Rule("truncated", .flag, .set("0")),
                 .optional("expires", .time), .optional("url", .text(CacheLimits.validatorBytes)),
                 .optional("entity_tag", .header), .optional("last_modified", .header),
@@ -100,11 +100,12 @@ extension IndexValidation {
         (
             "hooks",
             [
-                Rule("pipeline", .owner), Rule("hook", .text(IndexBounds.textBytes)), .optional("told_number", .number),
-                .optional("told_digest", .digest), .optional("tried_number", .number),
+                Rule("pipeline", .owner), Rule("hook", .text(IndexBounds.textBytes)),
+                .optional("succeeded_number", .number),
+                .optional("succeeded_digest", .digest), .optional("tried_number", .number),
                 .optional("tried_digest", .digest), Rule("attempts", .count, .set("0")),
                 .optional("failing_since", .time), .optional("error", .text(CacheLimits.runTextBytes)),
-                Rule("told_withdrawn", .flag, .set("0")), Rule("tried_withdrawn", .flag, .set("0")),
+                Rule("succeeded_withdrawn", .flag, .set("0")), Rule("tried_withdrawn", .flag, .set("0")),
             ]
         ),
     ]

@@ -7,12 +7,12 @@ struct Edit: Verb {
         commandName: "edit",
         abstract: "Edit a pipeline's file, check it, install it, reload.",
         discussion: """
-            Opens a copy of the file in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in nano, vim or vi. Then checks the \
-            copy together with all other files. If the copy has errors, you can edit it again, or give up: then the \
-            copy is kept and its path printed. A valid copy replaces the file as a whole, with its owner, mode and \
-            ACL, and the daemon reloads. Nothing happens if you change nothing. Files in /usr/lib/freshet are not \
-            changed: the copy is installed in /etc/freshet, which has precedence. With --config-dir, the copy is \
-            installed in the first directory. Root edits no file that another user could replace.
+            Opens a copy of the file in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in editor, nano, vim or vi. Then \
+            checks the copy together with all other files. If the copy has errors, you can edit it again, or give up: \
+            then the copy is kept and its path printed. A valid copy replaces the file as a whole, with its owner, \
+            mode and ACL, and the daemon reloads. Nothing happens if you change nothing. Files in /usr/lib/freshet \
+            are not changed: the copy is installed in /etc/freshet, which has precedence. With --config-dir, the copy \
+            is installed in the first directory. Root edits no file that another user could replace.
 
             Exit status: 0 installed, or nothing was changed; 1 failure; 69 installed, but the daemon does not run; 77 \
             permission denied; 78 given up with errors, or installed but refused by the daemon because of errors \

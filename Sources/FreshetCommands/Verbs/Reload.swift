@@ -45,8 +45,8 @@ struct Reload: Verb {
         guard errors > 0 else { return }
         throw CommandFailure(
             .configuration,
-            "\(Count.text(Int64(errors), "error")) that only the service can see: these pipelines keep their previous "
-                + "configuration, or do not run; all others are applied")
+            "\(Count.text(Int64(errors), "error")) above: these pipelines keep their previous configuration, or do not run; "
+                + "all others are applied. Correct the errors and reload again")
     }
 
     /// The most errors and the most names of pipelines that are printed: the output of the unit's `ExecReload=` goes to

@@ -31,10 +31,6 @@ struct SignalsList: Verb {
         discussion: """
             A name is one of the list, or the first word of several: 'network', 'file', 'dbus'. With --follow and \
             --json, each line is a JSON object.
-
-            Examples:
-              freshetctl signals
-              freshetctl signals --follow network resume
             """)
 
     @Argument(help: "With --follow: signals; without a name, all.") var names: [String] = []

@@ -128,7 +128,11 @@ struct Wait: Verb {
     private func tooLate(_ others: [PipelineStatus], _ times: Times) -> CommandFailure {
         let span = timeout?.microseconds.map { TimeText.duration($0) } ?? ""
         guard !others.isEmpty else {
-            return CommandFailure(.tryLater, DisplayText.harmless("no pipeline matches after \(span)"))
+            return CommandFailure(
+                .tryLater,
+                DisplayText.harmless(
+                    "\(names.isEmpty ? "there is no pipeline" : "no pipeline matches \(names.joined(separator: " "))")"
+                        + " after \(span); 'freshetctl list' shows the names"))
         }
         // A list of all would be too long.
         let shown = others.prefix(10).map { pipeline in

@@ -139,7 +139,7 @@ struct PipelineView {
         case .quiet: "the quiet period"
         case .backoff: "the next attempt"
         case .budget: "its budget"
-        case .slot: "the request limit"
+        case .permit: "the request limit"
         case .memory: "memory"
         case .sleep: "the machine to wake up"
         case .filesystem: "the file system"

@@ -23,7 +23,7 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
     /// The pipeline has used up its budget of requests.
     case budget
     /// The pipeline waits for a permit, because other pipelines use all permits.
-    case slot
+    case permit
     /// The pipeline waits for memory for the programs that process its response.
     case memory
     /// The machine is about to sleep; the pipeline waits until it is awake again.

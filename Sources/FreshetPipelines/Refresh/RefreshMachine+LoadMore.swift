@@ -9,9 +9,9 @@ struct LoadMoreRequest: Hashable, Sendable {
 /// Further pages on demand: a run that loads one page of one set and adds it to the copy.
 ///
 /// Such a run is not a check. The rules for every request apply - the network, a proof of it, `Retry-After`, the
-/// budget, a slot, the deadline, a hold - but it does not affect when the next check comes: freshness, backoff,
+/// budget, a permit, the deadline, a hold - but it does not affect when the next check comes: freshness, backoff,
 /// `min-interval`. A check that may start ends the run. A further page is loaded now or not at all: any obstacle
-/// refuses the request, except for a run that is in progress, a slot, and a proof that was not requested yet.
+/// refuses the request, except for a run that is in progress, a permit, and a proof that was not requested yet.
 extension RefreshMachine {
     /// The most sets for which further pages can be requested at the same time.
     package static let loadMoreLimit = 64
@@ -75,7 +75,7 @@ extension RefreshMachine {
         for request in waiting { answer(request.requests, result) }
     }
 
-    mutating func startLoadMore(slot: UInt64, _ now: Instant) {
+    mutating func startLoadMore(permit: UInt64, _ now: Instant) {
         let request = more.removeFirst()
         lastRunNumber += 1
         let order = RunOrder(
@@ -86,7 +86,7 @@ extension RefreshMachine {
             allowance: budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) })
         let deadline = settings.policy.deadline
         run = Run(
-            order: order, pendingRequest: PendingRequest(), requests: request.requests, slot: slot,
+            order: order, pendingRequest: PendingRequest(), requests: request.requests, permit: permit,
             startBefore: lastStart,
             path: network.state.reachable ? network.state.path : nil,
             deadline: deadline > .zero ? now.advanced(by: deadline) : nil)

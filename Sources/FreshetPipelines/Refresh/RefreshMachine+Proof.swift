@@ -15,12 +15,12 @@ extension RefreshMachine {
         var isAwaited: Bool { request != nil && refusal == nil }
     }
 
-    /// Whether there is a proof, or none is needed. A proof that was valid when the slot was requested is valid until
-    /// the slot is granted; then it is evaluated again.
+    /// Whether there is a proof, or none is needed. A proof that was valid when the permit was requested is valid until
+    /// the permit is granted; then it is evaluated again.
     func isProven(at now: Instant) -> Bool {
         guard settings.policy.needsNetwork.probe != nil else { return true }
         guard let proof, let until = proof.until, proof.epoch >= network.state.epoch else { return false }
-        return now < until || slotRequest != nil
+        return now < until || permitRequest != nil
     }
 
     /// An event may have changed the answer: an attempt that began before is not decisive.
@@ -37,7 +37,7 @@ extension RefreshMachine {
         guard probe != nil || proof != nil else { return }
         var proof = proof ?? Proof()
         var request: ProofRequest?
-        if let probe, run == nil, slotRequest == nil, !isHeld, !isStopped,
+        if let probe, run == nil, permitRequest == nil, !isHeld, !isStopped,
             decision(at: now) == .unproven || loadMoreDecision(at: now) == .unproven
         {
             request = ProofRequest(probe, epoch: network.state.epoch, since: proof.mayHaveChanged)

@@ -65,7 +65,7 @@ extension RefreshMachine {
         return plannedCheck(since: network.state.changedAt)
     }
 
-    /// Requests a slot when nothing else prevents a run.
+    /// Requests a permit when nothing else prevents a run.
     mutating func proceed(_ now: Instant) {
         guard !isHeld, !isStopped else { return }
         refuseLoadMore(now)
@@ -75,29 +75,29 @@ extension RefreshMachine {
         } else if loadMoreDecision(at: now) != .ready {
             return
         }
-        guard run == nil, slotRequest == nil else { return }
-        lastSlot += 1
-        slotRequest = lastSlot
-        actions.append(.requestSlot(lastSlot))
+        guard run == nil, permitRequest == nil else { return }
+        lastPermit += 1
+        permitRequest = lastPermit
+        actions.append(.requestPermit(lastPermit))
     }
 
-    mutating func slotGranted(_ slot: UInt64, _ now: Instant) {
-        guard slot == slotRequest else {
+    mutating func permitGranted(_ permit: UInt64, _ now: Instant) {
+        guard permit == permitRequest else {
             // The request was withdrawn while the grant was on the way.
-            actions.append(.releaseSlot(slot))
+            actions.append(.releasePermit(permit))
             return
         }
-        slotRequest = nil
+        permitRequest = nil
         if !isHeld, case .ready(let reason) = decision(at: now) {
-            start(reason, slot: slot, now)
+            start(reason, permit: permit, now)
         } else if !isHeld, loadMoreDecision(at: now) == .ready {
-            startLoadMore(slot: slot, now)
+            startLoadMore(permit: permit, now)
         } else {
-            actions.append(.releaseSlot(slot))
+            actions.append(.releasePermit(permit))
         }
     }
 
-    private mutating func start(_ reason: RunReason, slot: UInt64, _ now: Instant) {
+    private mutating func start(_ reason: RunReason, permit: UInt64, _ now: Instant) {
         // The run takes all received signals: it starts after them, so it answers them.
         var pendingRequest = retry?.pendingRequest ?? PendingRequest()
         retry = nil
@@ -127,7 +127,7 @@ extension RefreshMachine {
             isUnconditional: pendingRequest.isUnconditional)
         let deadline = settings.policy.deadline
         run = Run(
-            order: order, pendingRequest: pendingRequest, requests: requests, slot: slot, startBefore: startBefore,
+            order: order, pendingRequest: pendingRequest, requests: requests, permit: permit, startBefore: startBefore,
             path: network.state.reachable ? network.state.path : nil,
             deadline: deadline > .zero ? now.advanced(by: deadline) : nil, direct: network.directRun(at: now))
         requests = []
@@ -167,7 +167,7 @@ extension RefreshMachine {
         self.run = nil
         parametersRan(run.pendingRequest)
         settleBudget(requests, result, now)
-        actions.append(.releaseSlot(run.slot))
+        actions.append(.releasePermit(run.permit))
         recordDirectNetworks(run, result)
         if run.isLoadMore { return loadMoreEnded(run, result, now) }
         switch (result, run.interruption) {

@@ -197,10 +197,10 @@ extension RefreshMachine {
                 admit(old.pendingRequest, now)
             }
             interrupt(.configuration)
-            // The slot was requested for the old source's origin.
-            if let slot = slotRequest {
-                slotRequest = nil
-                actions.append(.releaseSlot(slot))
+            // The permit was requested for the old source's origin.
+            if let permit = permitRequest {
+                permitRequest = nil
+                actions.append(.releasePermit(permit))
             }
         }
         guard isBetweenChecks, retry == nil else { return }
@@ -222,9 +222,9 @@ extension RefreshMachine {
     mutating func stop(_ now: Instant) {
         isStopped = true
         plan = nil
-        if let slotRequest {
-            actions.append(.releaseSlot(slotRequest))
-            self.slotRequest = nil
+        if let permitRequest {
+            actions.append(.releasePermit(permitRequest))
+            self.permitRequest = nil
         }
         for request in requests { actions.append(.answer(request: request, .stopped)) }
         requests = []

@@ -8,7 +8,7 @@ extension RefreshMachine {
             switch wait.reason {
             // A proof was requested just now, and usually comes in a moment.
             case .network where proof?.isAwaited == true: break
-            case .network, .slot, .memory, .splay, .sleep, .fileSystem: return .waiting(wait)
+            case .network, .permit, .memory, .splay, .sleep, .fileSystem: return .waiting(wait)
             case .quiet, .interval, .backoff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }
@@ -24,10 +24,10 @@ extension RefreshMachine {
         switch decision(at: now) {
         case .waiting(let wait): return wait
         case .unproven: return Wait(.network, detail: proof?.refusal)
-        case .ready: return slotRequest == nil ? nil : Wait(.slot)
+        case .ready: return permitRequest == nil ? nil : Wait(.permit)
         case .nothingRequested:
             switch loadMoreDecision(at: now) {
-            case .ready where slotRequest != nil: return Wait(.slot)
+            case .ready where permitRequest != nil: return Wait(.permit)
             case .unproven: return Wait(.network)
             case .ready, .waits, .nothingRequested: break
             }
@@ -94,16 +94,16 @@ extension RefreshMachine {
         // A due check ends the loading of a further page.
         if isBetweenChecks, !isHeld, run?.interruption == nil {
             instants.append(plan)
-            if slotRequest == nil, case .waiting(let wait) = decision(at: now) { instants.append(wait.until) }
+            if permitRequest == nil, case .waiting(let wait) = decision(at: now) { instants.append(wait.until) }
         }
         return instants.compactMap(\.self).min()
     }
 
     /// Reports changes of the visible state.
     mutating func reportState(_ now: Instant) {
-        // A slot that was requested just now may be granted immediately: the next call knows whether the run waits for
+        // A permit that was requested just now may be granted immediately: the next call knows whether the run waits for
         // it.
-        guard !actions.contains(where: { if case .requestSlot = $0 { true } else { false } }) else { return }
+        guard !actions.contains(where: { if case .requestPermit = $0 { true } else { false } }) else { return }
         let activity = activity(at: now)
         guard !activity.isLike(lastActivity) else { return }
         let before = lastActivity.wait

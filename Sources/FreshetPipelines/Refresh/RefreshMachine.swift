@@ -1,7 +1,7 @@
 /// Decides when a pipeline runs. A state machine: events in, actions out. It reads no clock and performs no action
 /// itself.
 ///
-/// The way of a signal: *received* → (splay) → debouncer → *ready* → slot → run. A *ready* request may still wait for
+/// The way of a signal: *received* → (splay) → debouncer → *ready* → permit → run. A *ready* request may still wait for
 /// the network, a backoff, `min-interval` or `Retry-After`. A run takes all signals that were received until it starts.
 /// If the run does not succeed, its causes go back: to `retry` after a failure, to `ready` or through the debouncer if
 /// the run was superseded.
@@ -54,8 +54,8 @@ package struct RefreshMachine: Sendable {
         ///
         /// - Parameter memory: the state from before the restart, converted by the clock as it is now.
         case clockStepped(StoredRefreshState)
-        /// The slot that ``Action/requestSlot(_:)`` requested was granted.
-        case slotGranted(UInt64)
+        /// The permit that ``Action/requestPermit(_:)`` requested was granted.
+        case permitGranted(UInt64)
         /// The result of the proof that ``Action/prove(_:)`` requested.
         case proof(ProofResult)
         /// All requests of the run wait for permits or memory, or do not any more.
@@ -69,15 +69,15 @@ package struct RefreshMachine: Sendable {
         /// No run is to start any more.
         case stopped
 
-        /// Whether the event grants a slot.
-        var isGrant: Bool { if case .slotGranted = self { true } else { false } }
+        /// Whether the event grants a permit.
+        var isGrant: Bool { if case .permitGranted = self { true } else { false } }
     }
 
     package enum Action: Hashable, Sendable {
-        /// Requests a slot for a run; the number comes back in ``Event/slotGranted(_:)``.
-        case requestSlot(UInt64)
-        /// Releases the slot, or withdraws the request for it.
-        case releaseSlot(UInt64)
+        /// Requests a permit for a run; the number comes back in ``Event/permitGranted(_:)``.
+        case requestPermit(UInt64)
+        /// Releases the permit, or withdraws the request for it.
+        case releasePermit(UInt64)
         /// Requests a proof of the network, instead of the previous request, until ``Event/proof(_:)`` brings it; nil:
         /// withdraws the request.
         case prove(ProofRequest?)
@@ -129,7 +129,7 @@ package struct RefreshMachine: Sendable {
         var order: RunOrder
         var pendingRequest: PendingRequest
         var requests: [UInt64]
-        var slot: UInt64
+        var permit: UInt64
         /// When the previous run started.
         var startBefore: Instant?
         /// The path that the run uses; nil: the network was not reachable.
@@ -171,9 +171,9 @@ package struct RefreshMachine: Sendable {
     /// Nil for a pipeline without parameters.
     @Boxed var parameters: ParameterDebouncer?
 
-    /// The slot that was requested and has not been granted yet.
-    var slotRequest: UInt64?
-    var lastSlot: UInt64 = 0
+    /// The permit that was requested and has not been granted yet.
+    var permitRequest: UInt64?
+    var lastPermit: UInt64 = 0
     @Boxed var run: Run?
     var lastRun: RunSummary?
     var lastRunNumber: UInt64
@@ -305,7 +305,7 @@ package struct RefreshMachine: Sendable {
         case .goesToSleep(let sleeps): goesToSleep = sleeps
         case .woke: goesToSleep = false  // handle(_:now:) has done the rest
         case .clockStepped(let memory): clockStepped(memory, now)
-        case .slotGranted(let slot): slotGranted(slot, now)
+        case .permitGranted(let permit): permitGranted(permit, now)
         case .proof(let result): proofCame(result, now)
         case .stalled(let run, let isStalled): stalled(run, isStalled, now)
         case .timer: break  // elapse(_:) has done everything

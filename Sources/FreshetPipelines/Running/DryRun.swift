@@ -34,9 +34,9 @@ package struct DryRun: Sendable {
         recorder = RecordingFetcher(fetcher)
         let world = EngineDependencies(
             fetcher: recorder, transformer: transformer, store: store, clock: clock,
-            slots: RequestLimiter(limits), helpers: helpers)
+            requestLimiter: RequestLimiter(limits), helpers: helpers)
         body = RunExecutor(
-            definition: definition, world: world.with(RunPermits(world.slots, for: 0)), parameters: parameters,
+            definition: definition, world: world.with(RunPermits(world.requestLimiter, for: 0)), parameters: parameters,
             epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
     }
 

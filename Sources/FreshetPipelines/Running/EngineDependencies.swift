@@ -4,7 +4,7 @@ package final class EngineDependencies: Sendable {
     package let transformer: any Transforming
     package let store: any SnapshotStore
     package let clock: any EngineClock
-    package let slots: RequestLimiter
+    package let requestLimiter: RequestLimiter
     /// Nil: there is no limit on memory, and answers for programs are kept in memory.
     package let memory: MemoryBudget?
     /// Nil: proofs are not possible, and a pipeline with a probe waits.
@@ -18,7 +18,7 @@ package final class EngineDependencies: Sendable {
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
-        slots: RequestLimiter, memory: MemoryBudget? = nil, prober: (any Probing)? = nil,
+        requestLimiter: RequestLimiter, memory: MemoryBudget? = nil, prober: (any Probing)? = nil,
         helpers: CheckHelpers = CheckHelpers(),
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
@@ -27,7 +27,7 @@ package final class EngineDependencies: Sendable {
         self.transformer = transformer
         self.store = store
         self.clock = clock
-        self.slots = slots
+        self.requestLimiter = requestLimiter
         self.memory = memory
         self.prober = prober
         self.redact = redact
@@ -41,7 +41,7 @@ package final class EngineDependencies: Sendable {
         self.transformer = transformer
         store = world.store
         clock = world.clock
-        slots = world.slots
+        requestLimiter = world.requestLimiter
         memory = world.memory
         prober = world.prober
         helpers = world.helpers

@@ -131,7 +131,7 @@ package final class PipelineEngine: Sendable {
     /// one or two milliseconds.
     static let stepsPerYield = 64
 
-    /// Runs all pipelines until the task is cancelled. When it returns, every run has ended, every slot is released,
+    /// Runs all pipelines until the task is cancelled. When it returns, every run has ended, every permit is released,
     /// and every request is answered. Call it once.
     package func run() async {
         await withDiscardingTaskGroup { group in

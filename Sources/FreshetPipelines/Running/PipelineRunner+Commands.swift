@@ -95,17 +95,17 @@ extension PipelineRunner {
 
     /// The operator has published content that a check rejected.
     package func accepted(_ generation: CurrentGeneration) {
-        let run = state.withLock { state -> UInt64? in
+        // Posted while the lock is held: see ``PipelineRunner/end(_:_:_:)``.
+        state.withLock { state in
             // Otherwise other content was rejected since then, and stays rejected.
             guard let rejected = state.rejected, rejected.digest == generation.digest else {
                 state.recordGeneration(generation)
-                return nil
+                return mailbox.post(.accepted(run: nil))
             }
             state.recordGeneration(generation)
             state.lastCheck = max(state.lastCheck ?? rejected.rejectedAt, rejected.rejectedAt)
-            return state.rejectedRun
+            mailbox.post(.accepted(run: state.rejectedRun))
         }
-        mailbox.post(.accepted(run: run))
     }
 
     /// Fires `start` for this pipeline alone: it is new, and its signals may have fired before it was added.
@@ -162,13 +162,13 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            var wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
+            var wait = machine.waitsFor(at: now).map { detailed($0, state.permit?.ticket) }
             switch activity {
             case .loading:
                 activity = .loading(state.progress.loaded)
                 wait =
                     state.permits?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
-                    ?? state.permits?.queue.map { Wait(.slot, detail: $0.description) }
+                    ?? state.permits?.queue.map { Wait(.permit, detail: $0.description) }
                     ?? state.permits?.memoryWait.map { Wait(.memory, detail: $0) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break

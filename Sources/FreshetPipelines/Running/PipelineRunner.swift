@@ -34,8 +34,8 @@ package final class PipelineRunner: Sendable {
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
-        /// The slot of the next run, requested or granted.
-        var slot: (number: UInt64, ticket: RequestLimiter.Ticket, origin: HTTPOrigin?)?
+        /// The permit of the next run, requested or granted.
+        var permit: (number: UInt64, ticket: RequestLimiter.Ticket, origin: HTTPOrigin?)?
         /// The permits of the run in progress, or of the last run.
         var permits: RunPermits?
         /// Set to end the run in progress.
@@ -141,7 +141,7 @@ package final class PipelineRunner: Sendable {
         var events = mailbox.take()
         let received = state.withLock { $0.subscription }.take()
         if !received.isEmpty { events.append(.received(received.map(RunCause.init))) }
-        // All other events come before the grant of a slot, so that the run that takes the slot considers them.
+        // All other events come before the grant of a permit, so that the run that takes the permit considers them.
         if let grant = events.firstIndex(where: \.isGrant), grant < events.endIndex - 1 {
             events = events.filter { !$0.isGrant } + events.filter(\.isGrant)
         }
@@ -228,11 +228,11 @@ package final class PipelineRunner: Sendable {
         _ action: RefreshMachine.Action, in group: inout DiscardingTaskGroup, _ events: inout [RefreshMachine.Event]
     ) {
         switch action {
-        case .requestSlot(let number):
-            // Without a slot, the machine gets one more event, so that it can report the wait.
-            events.append(requestSlot(number) ? .slotGranted(number) : .timer)
-        case .releaseSlot(let number):
-            releaseSlot(number)
+        case .requestPermit(let number):
+            // Without a permit, the machine gets one more event, so that it can report the wait.
+            events.append(requestPermit(number) ? .permitGranted(number) : .timer)
+        case .releasePermit(let number):
+            releasePermit(number)
         case .prove(let request?):
             probes.subscribe(request, mailbox.key) { [mailbox] in mailbox.post(.proof($0)) }
         case .prove(nil):
@@ -272,11 +272,11 @@ package final class PipelineRunner: Sendable {
         let (definition, isTruncated, permits, rejection) = state.withLock { state in
             state.interruption = interruption
             state.progress = progress
-            // The slot becomes the run's first permit, which may be needed only for its first request.
-            let slot = state.slot
-            state.slot = nil
+            // The permit becomes the run's first permit, which may be needed only for its first request.
+            let permit = state.permit
+            state.permit = nil
             let permits = RunPermits(
-                world.slots, for: mailbox.key, beginningWith: slot?.ticket, at: slot?.origin,
+                world.requestLimiter, for: mailbox.key, beginningWith: permit?.ticket, at: permit?.origin,
                 stalls: { [mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
             state.permits = permits
             return (state.definition, state.generation?.truncated ?? false, permits, state.rejection)
@@ -299,7 +299,26 @@ package final class PipelineRunner: Sendable {
             // One that succeeded has looked.
             if case .succeeded = result {} else { await restoreCopy() }
             permits.close()
-            mailbox.post(.ended(run: order.run, result, requests: progress.requests))
+            end(body, order.run, result)
+        }
+    }
+
+    /// Reports the result of a run, unless an operator has accepted the content that the run rejected: then the run has
+    /// confirmed the copy.
+    private func end(_ body: RunExecutor, _ run: UInt64, _ result: RunResult) {
+        let (now, wallNow) = (world.clock.now, world.clock.wallNow)
+        // Posted while the lock is held: an acceptance comes to the machine before this result and is seen here, or
+        // after it.
+        state.withLock { state in
+            var result = result
+            if case .failed = result, let rejected = body.progress.rejected?.snapshot, let copy = state.generation,
+                copy.digest == rejected.digest
+            {
+                (state.rejected, state.rejection) = (nil, nil)
+                state.lastCheck = wallNow
+                result = .succeeded(changed: false, generation: copy.number, at: now, flaw: nil, expires: nil)
+            }
+            mailbox.post(.ended(run: run, result, requests: body.progress.requests))
         }
     }
 
@@ -374,35 +393,37 @@ package final class PipelineRunner: Sendable {
         return branch
     }
 
-    // MARK: Slots
+    // MARK: Permits
 
-    /// Requests a slot; whether it was granted immediately.
-    private func requestSlot(_ number: UInt64) -> Bool {
-        // The slot is for the run's first request; the other requests have their own permits.
+    /// Requests a permit; whether it was granted immediately.
+    private func requestPermit(_ number: UInt64) -> Bool {
+        // The permit is for the run's first request; the other requests have their own permits.
         let origin = state.withLock { $0.definition }.source.origin
-        let reply = world.slots.request(for: mailbox.key, at: origin) { [mailbox] in
-            mailbox.post(.slotGranted(number))
+        let reply = world.requestLimiter.request(for: mailbox.key, at: origin) { [mailbox] in
+            mailbox.post(.permitGranted(number))
         }
         switch reply {
         case .granted(let ticket):
-            state.withLock { $0.slot = (number, ticket, origin) }
+            state.withLock { $0.permit = (number, ticket, origin) }
             return true
         case .queued(let ticket):
-            state.withLock { $0.slot = (number, ticket, origin) }
+            state.withLock { $0.permit = (number, ticket, origin) }
             return false
         }
     }
 
     /// The wait with the limiter's description of the queue.
     func detailed(_ wait: Wait, _ ticket: RequestLimiter.Ticket?) -> Wait {
-        guard wait.reason == .slot, let ticket, let queue = world.slots.queue(of: ticket) else { return wait }
+        guard wait.reason == .permit, let ticket, let queue = world.requestLimiter.queue(of: ticket) else {
+            return wait
+        }
         var wait = wait
         wait.detail = queue.description
         return wait
     }
 
     private func detailed(_ event: EngineEvent) -> EngineEvent {
-        let ticket = state.withLock { $0.slot?.ticket }
+        let ticket = state.withLock { $0.permit?.ticket }
         switch event {
         case .waitingBegan(let wait): return .waitingBegan(detailed(wait, ticket))
         case .stateChanged(.waiting(let wait)): return .stateChanged(.waiting(detailed(wait, ticket)))
@@ -410,13 +431,13 @@ package final class PipelineRunner: Sendable {
         }
     }
 
-    private func releaseSlot(_ number: UInt64) {
+    private func releasePermit(_ number: UInt64) {
         let ticket = state.withLock { state -> RequestLimiter.Ticket? in
-            guard let slot = state.slot, slot.number == number else { return nil }
-            state.slot = nil
-            return slot.ticket
+            guard let permit = state.permit, permit.number == number else { return nil }
+            state.permit = nil
+            return permit.ticket
         }
-        if let ticket { world.slots.release(ticket) }
+        if let ticket { world.requestLimiter.release(ticket) }
     }
 
     // MARK: Records for the store

@@ -3,7 +3,9 @@ extension RunExecutor {
     /// Why the verification rejects an answer; nil: it passed, or none is configured.
     func proofRejection(about body: FetchedBody) async throws(FetchError) -> RunFailure? {
         guard definition.check.hasProofs, case .http(let source) = try filled(definition.source) else { return nil }
-        guard let verifier = world.helpers.verifier else { throw .failed(.noHelper) }
+        guard let verifier = world.helpers.verifier else {
+            throw .failed(.cannotCheck("check.digest or check.signature"))
+        }
         let outcome = try await ContentVerification(
             rules: definition.check, source: source, verifier: verifier,
             request: { (beside) throws(FetchError) in
@@ -32,6 +34,8 @@ extension RunExecutor {
 }
 
 extension RunFailure {
-    /// A configured check needs a helper that does not exist here.
-    static let noHelper = RunFailure(.local, "a configured check is not available here")
+    /// This program was made without the means for a configured check, so its content cannot be accepted.
+    static func cannotCheck(_ key: String) -> RunFailure {
+        RunFailure(.local, "\(key) cannot be evaluated by this program; run the pipeline with freshetd")
+    }
 }

@@ -363,7 +363,7 @@ struct RunExecutor: Sendable {
         if !isWhole, rules.shrink != nil { rules.shrink = 0 }
         let expiry = try await checks(rules).pass(snapshot, instead: before ?? .copy(copy))
         guard let rule = rules.exec else { return expiry }
-        guard let inspector = world.helpers.inspector else { throw .failed(.noHelper) }
+        guard let inspector = world.helpers.inspector else { throw .failed(.cannotCheck("check.exec")) }
         do throws(FetchError) {
             try await inspector.inspect(snapshot, of: definition, by: rule)
         } catch {

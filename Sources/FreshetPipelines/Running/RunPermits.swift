@@ -46,7 +46,7 @@ final class RunPermits: Sendable {
         }
     }
 
-    private let slots: RequestLimiter
+    private let requestLimiter: RequestLimiter
     /// The pipeline of the run.
     let pipeline: UInt64
     private let state: Lock<State>
@@ -60,10 +60,10 @@ final class RunPermits: Sendable {
     ///     ends. From
     ///     any thread, in order; it must not block or call this object.
     init(
-        _ slots: RequestLimiter, for pipeline: UInt64, beginningWith ticket: RequestLimiter.Ticket? = nil,
+        _ requestLimiter: RequestLimiter, for pipeline: UInt64, beginningWith ticket: RequestLimiter.Ticket? = nil,
         at origin: HTTPOrigin? = nil, stalls: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
-        self.slots = slots
+        self.requestLimiter = requestLimiter
         self.pipeline = pipeline
         self.stalls = stalls
         state = Lock(State(kept: ticket.map { Permit(ticket: $0, origin: origin, isUnused: true) }))
@@ -94,7 +94,7 @@ final class RunPermits: Sendable {
             state.pauses += 1
             return state.takeKept()
         }
-        if let idle { slots.release(idle.ticket) }
+        if let idle { requestLimiter.release(idle.ticket) }
         await body()
         state.withLock { $0.pauses -= 1 }
     }
@@ -105,12 +105,12 @@ final class RunPermits: Sendable {
             state.isClosed = true
             return state.takeKept()
         }
-        if let idle { slots.release(idle.ticket) }
+        if let idle { requestLimiter.release(idle.ticket) }
     }
 
     /// The queue in which the run waits, if the run is stalled.
     var queue: RequestLimiter.Queue? {
-        state.withLock { $0.isStalled ? $0.waiting.first : nil }.flatMap(slots.queue)
+        state.withLock { $0.isStalled ? $0.waiting.first : nil }.flatMap(requestLimiter.queue)
     }
 
     /// The path for which the file system does not answer; nil: none.
@@ -129,7 +129,7 @@ final class RunPermits: Sendable {
             state.pauses -= 1
             return nil
         }
-        if let idle { slots.release(idle.ticket) }
+        if let idle { requestLimiter.release(idle.ticket) }
     }
 
     /// The number of a new wait for memory; it grows.
@@ -147,7 +147,7 @@ final class RunPermits: Sendable {
             if state.recordStall() { stalls(state.isStalled) }
             return detail == nil ? nil : state.takeKept()
         }
-        if let idle { slots.release(idle.ticket) }
+        if let idle { requestLimiter.release(idle.ticket) }
     }
 
     /// The memory that the run waits for, if the run is stalled.
@@ -163,16 +163,16 @@ final class RunPermits: Sendable {
             return (kept, nil)
         }
         if let own { return own }
-        if let idle { slots.release(idle.ticket) }
+        if let idle { requestLimiter.release(idle.ticket) }
         let isGranted = CurrentValue(false)
-        switch slots.request(for: pipeline, at: origin, { isGranted.value = true }) {
+        switch requestLimiter.request(for: pipeline, at: origin, { isGranted.value = true }) {
         case .granted(let ticket):
             // Another request of the run may have kept a permit meanwhile.
             let idle = state.withLock { state in
                 begin(&state)
                 return state.takeKept()
             }
-            if let idle { slots.release(idle.ticket) }
+            if let idle { requestLimiter.release(idle.ticket) }
             return Permit(ticket: ticket, origin: origin, isUnused: false)
         case .queued(let ticket):
             try await wait(for: ticket, isGranted)
@@ -187,7 +187,7 @@ final class RunPermits: Sendable {
             if state.recordStall() { stalls(true) }
             return state.takeKept()
         }
-        if let idle { slots.release(idle.ticket) }
+        if let idle { requestLimiter.release(idle.ticket) }
         for await isGranted in isGranted where isGranted { break }
         let isCancelled = Task.isCancelled
         state.withLock { state in
@@ -197,7 +197,7 @@ final class RunPermits: Sendable {
         }
         guard isCancelled else { return }
         // Withdraws the request, or releases the permit that came at the same moment.
-        slots.release(ticket)
+        requestLimiter.release(ticket)
         throw .cancelled
     }
 
@@ -218,7 +218,7 @@ final class RunPermits: Sendable {
             state.kept = Permit(ticket: permit.ticket, origin: permit.origin, isUnused: false)
             return true
         }
-        if !isKept { slots.release(permit.ticket) }
+        if !isKept { requestLimiter.release(permit.ticket) }
     }
 }
 

@@ -108,7 +108,11 @@ struct StageEvaluator: Sendable {
             parts.restart(below: scope.path)
             progress.restart(below: scope.path, expected: counted.expected, ended: counted.ended)
         }
-        throw .failed(RunFailure(.local, "the copies that are joined change faster than they can be read"))
+        throw .failed(
+            RunFailure(
+                .local,
+                "the joined copies of other pipelines changed during each of \(Self.readings) attempts to read them "
+                    + "together; refresh these pipelines less often"))
     }
 
     private func areUnchanged(_ copies: [ConsistentRead.Copy]) async throws(FetchError) -> Bool {
@@ -397,7 +401,8 @@ struct StageEvaluator: Sendable {
             of: input, in: format, by: "(\(program)\n) | tojson", variables: scope.variables)
         guard let value = values.first, values.count == 1 else {
             throw .failed(
-                RunFailure(.content, "a part needs one JSON text, and there are \(values.count) (\(program))"))
+                RunFailure(
+                    .content, "a transform must give exactly one value here, and gives \(values.count): \(program)"))
         }
         return value
     }

@@ -28,7 +28,7 @@ package struct Wait: Hashable, Sendable {
         /// This host's share of the splay.
         case splay
         /// A limit on concurrent requests is reached.
-        case slot
+        case permit
         /// Other runs use the memory that the programs need for the answer.
         case memory
         /// The host is about to sleep.

@@ -22,6 +22,8 @@ package final class MemoryStore: SnapshotStore {
         /// The last rejected content, and the number of rejections.
         package var rejected: RejectedSnapshot?
         package var settingsAside = 0
+        /// Called when rejected content was stored, before the run knows.
+        package var whenRejected: (@Sendable (RejectedSnapshot) -> Void)?
         /// Bodies that were stored, in their order.
         package var bodies: [MemoryBody] = []
         /// Withdrawing and publishing again fail.
@@ -76,6 +78,7 @@ package final class MemoryStore: SnapshotStore {
             state.rejected = rejected
             state.settingsAside += 1
         }
+        state.withLock { $0.whenRejected }?(rejected)
         return .kept(rejected)
     }
 

@@ -152,6 +152,11 @@ struct DamagedIndexTests {
                 try database.execute(
                     """
                     ALTER TABLE generations DROP COLUMN content_expires;
+                    ALTER TABLE rejected RENAME TO refused;
+                    ALTER TABLE refused RENAME COLUMN rejected_at TO refused_at;
+                    ALTER TABLE hooks RENAME COLUMN succeeded_number TO told_number;
+                    ALTER TABLE hooks RENAME COLUMN succeeded_digest TO told_digest;
+                    ALTER TABLE hooks RENAME COLUMN succeeded_withdrawn TO told_withdrawn;
                     UPDATE validators SET last_modified = 'Mon, 01 Jan 2024 00:00:00 GMT';
                     PRAGMA user_version = \(stated);
                     """)
@@ -273,11 +278,12 @@ struct ManyLeftoversTests {
         let rejected = try ContentDigest(of: Array("bad".utf8)).description
         let digests = try (0..<count).map { try ContentDigest(of: [UInt8(truncatingIfNeeded: $0), UInt8($0 / 256)]) }
         for digest in digests.map(\.description) + [rejected] {
-            try TemporaryDirectory.write(Array("bad".utf8), to: directory.cache + "/generations/jwks/refused-\(digest)")
+            try TemporaryDirectory.write(
+                Array("bad".utf8), to: directory.cache + "/generations/jwks/rejected-\(digest)")
         }
         func left(_ fixture: CacheFixture) throws -> Int {
             try places.reduce(0) {
-                try $0 + fixture.names($1).count { $0.hasPrefix(".new-") || $0.hasPrefix("refused-") }
+                try $0 + fixture.names($1).count { $0.hasPrefix(".new-") || $0.hasPrefix("rejected-") }
             }
         }
         let fixture = try CacheFixture(directory)
@@ -294,7 +300,7 @@ struct ManyLeftoversTests {
         while fixture.cache.removeLeftovers(atMost: 100) { batches += 1 }
         #expect(batches >= 10)
         #expect(try left(fixture) == 2)
-        #expect(try fixture.names("generations/jwks").contains("refused-" + rejected))
+        #expect(try fixture.names("generations/jwks").contains("rejected-" + rejected))
         _ = try pending.commit(at: WallTime(seconds: 3000))
         #expect(try fixture.reader() == "\u{1}\u{2}\u{3}")
         #expect(try fixture.seen == .of("other"))

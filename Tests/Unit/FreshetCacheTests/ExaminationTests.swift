@@ -208,9 +208,9 @@ struct ExaminationTests {
             return
         }
         try scene.expect([])
-        try TemporaryDirectory.write([], to: scene.generations + "/refused-\(try ContentDigest(of: [1]))")
+        try TemporaryDirectory.write([], to: scene.generations + "/rejected-\(try ContentDigest(of: [1]))")
         try scene.expect([.unfinished])
-        try damage(scene.generations + "/refused-\(rejected.digest)")
+        try damage(scene.generations + "/rejected-\(rejected.digest)")
         try scene.expect([.rejectedDamaged])
         #expect(try scene.cache.rejected("jwks", at: WallTime(seconds: 6)) == nil)
         #expect(try scene.fixture.names("generations/jwks").count == 2)

@@ -39,7 +39,7 @@ struct RejectedTests {
         try reject("yy", because: "worse", at: 11)
         let rejected = try #require(try rejected())
         #expect(rejected.reason == "worse" && rejected.rejectedAt == WallTime(seconds: 11))
-        #expect(try names() == ["1", "refused"])
+        #expect(try names() == ["1", "rejected"])
         #expect(try fixture.reader() == "one")
         #expect(try fixture.cache.validators("jwks", url: url)?.entityTag == "1")
         let content = try #require(
@@ -61,7 +61,7 @@ struct RejectedTests {
         #expect(try keeps(second))
         #expect(try !keeps(first))
         #expect(try !keeps(second, at: second.keptUntil))
-        let file = try #require(try fixture.names("generations/jwks").first { $0.hasPrefix("refused-") })
+        let file = try #require(try fixture.names("generations/jwks").first { $0.hasPrefix("rejected-") })
         try #require(unlink("\(fixture.directory.cache)/generations/jwks/\(file)") == 0)
         #expect(try !keeps(second))
     }
@@ -160,7 +160,7 @@ struct RejectedTests {
         #expect(try rejected(at: 10 + week - 1) != nil)
         #expect(try rejected(at: 10 + week) == nil)
         #expect(throws: CacheError.noCandidate) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 10 + week)) }
-        #expect(try names() == ["1", "refused"])
+        #expect(try names() == ["1", "rejected"])
         try fixture.cache.record(
             RunRecord(
                 number: 3, pipeline: "jwks", causes: "timer", started: WallTime(seconds: 10 + week),
@@ -175,10 +175,10 @@ struct RejectedTests {
         let digest = try ContentDigest(of: Array("old".utf8))
         #expect(try fixture.cache.examine("jwks").findings.isEmpty)
         try LinuxFileSystem().link(
-            directory + "refused-\(try ContentDigest(of: Array("x".utf8)))", to: directory + "refused-\(digest)")
+            directory + "rejected-\(try ContentDigest(of: Array("x".utf8)))", to: directory + "rejected-\(digest)")
         #expect(try fixture.cache.examine("jwks").findings.map(\.kind) == [.unfinished])
         _ = try fixture.cache.examine("jwks", repairs: true)
-        #expect(try names() == ["1", "refused"])
+        #expect(try names() == ["1", "rejected"])
         #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
         #expect(try fixture.cache.examine("jwks").findings.isEmpty)
     }
@@ -186,7 +186,7 @@ struct RejectedTests {
     @Test("that was damaged since cannot be accepted")
     func damaged() throws {
         guard case .kept(let rejected) = try reject("x") else { throw TestFailure() }
-        let path = fixture.directory.cache + "/generations/jwks/refused-\(rejected.digest)"
+        let path = fixture.directory.cache + "/generations/jwks/rejected-\(rejected.digest)"
         let descriptor = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
         try #require(descriptor >= 0)
         close(descriptor)
@@ -203,7 +203,7 @@ struct RejectedTests {
         let directory = fixture.directory.cache + "/generations/jwks/"
         let digest = try ContentDigest(of: Array("old".utf8))
         try LinuxFileSystem().link(
-            directory + (try fixture.names("generations/jwks")[1]), to: directory + "refused-\(digest)")
+            directory + (try fixture.names("generations/jwks")[1]), to: directory + "rejected-\(digest)")
         let restarted = try restarted()
         #expect(try restarted.cache.rejected("jwks", at: WallTime(seconds: 20))?.reason == "too short")
         #expect(try restarted.cache.memory("jwks", key: "k")?.rejected?.reason == "too short")

@@ -287,7 +287,7 @@ struct SpaceTests {
                 """
                 CREATE TABLE late (pipeline INTEGER REFERENCES pipelines(id) DEFERRABLE INITIALLY DEFERRED);
                 CREATE TEMP TRIGGER late_came AFTER INSERT ON main.generations BEGIN INSERT INTO late VALUES (-1); END;
-                CREATE TEMP TRIGGER late_refused AFTER INSERT ON main.refused BEGIN INSERT INTO late VALUES (-1); END;
+                CREATE TEMP TRIGGER late_refused AFTER INSERT ON main.rejected BEGIN INSERT INTO late VALUES (-1); END;
                 """)
         }
         try fixture.cache.withIndex(isBroken)

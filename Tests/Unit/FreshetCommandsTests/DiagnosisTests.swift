@@ -200,7 +200,7 @@ import Testing
 
     @Test("a pipeline that only waits is not stuck")
     func waiting() {
-        for reason in [WaitingReason.quiet, .slot, .sleep] {
+        for reason in [WaitingReason.quiet, .permit, .sleep] {
             let diagnosis = Self.diagnosis {
                 $0.pipeline.state = .waiting
                 $0.pipeline.waitingFor = reason

@@ -23,7 +23,7 @@ struct PipelineViewTests {
     @Test("a wait for a permit names the limit, and a wait for the network leaves the detail to the network line")
     func waiting() {
         var status = PipelineStatus(
-            name: "a", source: "https://example.com/", state: .waiting, waitingFor: .slot,
+            name: "a", source: "https://example.com/", state: .waiting, waitingFor: .permit,
             waitingDetail: "6 requests are in progress at https://example.com, 2 others wait longer",
             needsNetwork: true,
             path: "via wan0")

@@ -36,11 +36,11 @@ import Testing
         #expect(ProgressView.line([loading()], ended: 0) == "big: loading, 1 KiB so far")
         let waiting = loading {
             $0.state = .waiting
-            $0.waitingFor = .slot
+            $0.waitingFor = .permit
         }
         #expect(ProgressView.line([waiting], ended: 0) == "big: waiting for the request limit")
         // The run has begun, and waits for a permit for its next request.
-        let stalled = loading { $0.waitingFor = .slot }
+        let stalled = loading { $0.waitingFor = .permit }
         #expect(ProgressView.line([stalled], ended: 0) == "big: loading, 1 KiB so far, waiting for the request limit")
         #expect(ProgressView.line([loading { $0.name = "a\u{1B}b" }], ended: 0).hasPrefix("a\\u{1b}b: "))
     }

@@ -52,7 +52,8 @@ struct ControlStatusTests {
         #expect(shown(status(.loaded)).failure == nil)
         let failure = RunFailure(.transient, "503")
         for activity in [
-            PipelineActivity.failed(failure, since: now, attempts: 3), .loading(LoadProgress()), .waiting(Wait(.slot)),
+            PipelineActivity.failed(failure, since: now, attempts: 3), .loading(LoadProgress()),
+            .waiting(Wait(.permit)),
             .held,
         ] {
             var status = status(activity)
@@ -66,7 +67,7 @@ struct ControlStatusTests {
     func waiting() {
         let words: [(Wait.Reason, WaitingReason)] = [
             (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backoff, .backoff),
-            (.retryAfter, .backoff), (.slot, .slot), (.memory, .memory), (.sleep, .sleep),
+            (.retryAfter, .backoff), (.permit, .permit), (.memory, .memory), (.sleep, .sleep),
         ]
         for (reason, word) in words {
             var status = status(.loaded)

@@ -112,7 +112,7 @@ struct JournalLine: Hashable, Sendable {
             case "quiet", "interval", "splay": .quiet
             case "backoff", "retry-after": .backoff
             case "budget": .budget
-            case "slot": .slot
+            case "permit": .permit
             case "memory": .memory
             case "sleep": .sleep
             case "file-system": .filesystem

@@ -107,7 +107,7 @@ struct PageLoaderTests {
             origin = ScriptedPages(answers, clock: clock)
             let world = EngineDependencies(
                 fetcher: origin, transformer: ScriptedProgram(), store: MemoryStore(clock: clock), clock: clock,
-                slots: RequestLimiter(RequestLimiter.Limits(total: 1, perOrigin: 1)))
+                requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 1, perOrigin: 1)))
             let loader = PageLoader(
                 pages: pages, source: HTTPSource(url: "https://a.example/1", host: "a.example"), world: world,
                 check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress,

@@ -226,6 +226,6 @@ struct AnyCourseTests {
         #expect(course.dialogue.activity == .loaded)
         #expect(course.loaded == course.values, "the copy is that of the values that are set")
         #expect(course.dialogue.wake == nil, "nothing is left to wake for")
-        #expect(course.dialogue.slotRequests.count == course.dialogue.slotReleases.count)
+        #expect(course.dialogue.permitRequests.count == course.dialogue.permitReleases.count)
     }
 }

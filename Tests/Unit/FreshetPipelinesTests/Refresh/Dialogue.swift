@@ -4,11 +4,11 @@ import Testing
 
 /// Drives a refresh machine: inputs at given seconds, and the machine's actions.
 ///
-/// Slots are granted immediately unless `grantsSlots` is false. Times are seconds since the beginning, with fractions.
+/// Permits are granted immediately unless `grantsPermits` is false. Times are seconds since the beginning, with fractions.
 final class Dialogue {
     typealias Event = RefreshMachine.Event
 
-    /// The machine's actions, without slots and reports.
+    /// The machine's actions, without permits and reports.
     enum Output: Equatable {
         case starts(UInt64, [String])
         case cancels(UInt64)
@@ -29,9 +29,9 @@ final class Dialogue {
     }
 
     private(set) var machine: RefreshMachine
-    var grantsSlots = true
-    private(set) var slotRequests: [UInt64] = []
-    private(set) var slotReleases: [UInt64] = []
+    var grantsPermits = true
+    private(set) var permitRequests: [UInt64] = []
+    private(set) var permitReleases: [UInt64] = []
     private(set) var events: [EngineEvent] = []
     private(set) var proofRequests: [ProofRequest?] = []
     private(set) var orders: [RunOrder] = []
@@ -115,10 +115,10 @@ final class Dialogue {
         var granted: [UInt64] = []
         for action in actions {
             switch action {
-            case .requestSlot(let slot):
-                slotRequests.append(slot)
-                if grantsSlots { granted.append(slot) }
-            case .releaseSlot(let slot): slotReleases.append(slot)
+            case .requestPermit(let permit):
+                permitRequests.append(permit)
+                if grantsPermits { granted.append(permit) }
+            case .releasePermit(let permit): permitReleases.append(permit)
             case .prove(let proofRequest):
                 proofRequests.append(proofRequest)
                 outputs.append(.seeksProof(epoch: proofRequest?.epoch))
@@ -139,12 +139,12 @@ final class Dialogue {
                 if case .runEnded(let summary, _) = event { summaries.append(summary) }
             }
         }
-        for slot in granted { outputs += grant(slot) }
+        for permit in granted { outputs += grant(permit) }
         return outputs
     }
 
-    private func grant(_ slot: UInt64) -> [Output] {
-        perform(machine.handle(.slotGranted(slot), now: instant))
+    private func grant(_ permit: UInt64) -> [Output] {
+        perform(machine.handle(.permitGranted(permit), now: instant))
     }
 
     var activity: PipelineActivity { machine.activity(at: instant) }

@@ -52,7 +52,7 @@ struct LoadMoreTests {
     @Test("a limited number of places can be requested at the same time")
     func limit() {
         let dialogue = checked()
-        dialogue.grantsSlots = false
+        dialogue.grantsPermits = false
         for place in 0..<RefreshMachine.loadMoreLimit { #expect(dialogue.at(5, more(UInt64(place), "\(place)")) == []) }
         #expect(dialogue.at(5, more(1000, "0")) == [])
         #expect(
@@ -181,7 +181,7 @@ struct LoadMoreTests {
     @Test("held, over budget, late or stopped: each request has its answer")
     func others() {
         let held = checked()
-        held.grantsSlots = false
+        held.grantsPermits = false
         #expect(held.at(5, more(1, "a")) == [])
         #expect(held.at(6, .held(true)) == [.refuses(1, .held)])
         #expect(held.at(6, more(2, "a")) == [.refuses(2, .held)])

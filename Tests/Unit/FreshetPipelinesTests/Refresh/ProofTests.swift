@@ -122,18 +122,18 @@ struct ProofTests {
         #expect(dialogue.summaries.filter(\.counts).count == 1)
     }
 
-    @Test("a proof that expires while the run waits for a slot is requested again")
-    func slots() {
+    @Test("a proof that expires while the run waits for a permit is requested again")
+    func permits() {
         let dialogue = Dialogue(policy)
-        dialogue.grantsSlots = false
+        dialogue.grantsPermits = false
         _ = dialogue.at(0, .receives("start", at: 0))
         #expect(dialogue.at(0, proven(until: 30)) == [])
-        #expect(dialogue.slotRequests == [1])
+        #expect(dialogue.permitRequests == [1])
         #expect(dialogue.at(29, .timer) == [])
-        #expect(dialogue.waitsFor == Wait(.slot))
-        #expect(dialogue.at(60, .slotGranted(1)) == [.seeksProof(epoch: 1)])
-        #expect(dialogue.slotReleases == [1])
-        dialogue.grantsSlots = true
+        #expect(dialogue.waitsFor == Wait(.permit))
+        #expect(dialogue.at(60, .permitGranted(1)) == [.seeksProof(epoch: 1)])
+        #expect(dialogue.permitReleases == [1])
+        dialogue.grantsPermits = true
         #expect(dialogue.at(61, proven(until: 91)) == [.starts(1, ["start"])])
     }
 

@@ -154,35 +154,35 @@ struct RunningTests {
             RefreshSettings(policy: queue, needsNetwork: false), network: Dialogue.offline(),
             memory: StoredRefreshState(lastRun: 41), jitter: Jitter(seed: 1), now: Dialogue.instant(0))
         _ = machine.handle(.receives("file", at: 0), now: Dialogue.instant(0))
-        let actions = machine.handle(.slotGranted(1), now: Dialogue.instant(0))
+        let actions = machine.handle(.permitGranted(1), now: Dialogue.instant(0))
         #expect(actions.contains { if case .start(let order) = $0 { order.run == 42 } else { false } })
     }
 
-    @Test("while no slot is free the pipeline waits, and the run takes the signals that come meanwhile")
-    func slot() {
+    @Test("while no permit is free the pipeline waits, and the run takes the signals that come meanwhile")
+    func permit() {
         let dialogue = Dialogue(queue)
-        dialogue.grantsSlots = false
+        dialogue.grantsPermits = false
         _ = dialogue.at(0, .receives("file", at: 0))
-        #expect(dialogue.slotRequests == [1])
-        #expect(dialogue.activity == .waiting(Wait(.slot)))
+        #expect(dialogue.permitRequests == [1])
+        #expect(dialogue.activity == .waiting(Wait(.permit)))
         _ = dialogue.at(1, .receives("reload", at: 1))
-        #expect(dialogue.slotRequests == [1])
-        #expect(dialogue.at(2, .slotGranted(1)) == [.starts(1, ["file", "reload"])])
+        #expect(dialogue.permitRequests == [1])
+        #expect(dialogue.at(2, .permitGranted(1)) == [.starts(1, ["file", "reload"])])
         #expect(dialogue.at(3, .succeeds(1)) == [])
-        #expect(dialogue.slotReleases == [1])
+        #expect(dialogue.permitReleases == [1])
     }
 
-    @Test("a slot that is granted after the network was lost is released, and requested again with the network")
-    func slotWithoutNetwork() {
+    @Test("a permit that is granted after the network was lost is released, and requested again with the network")
+    func permitWithoutNetwork() {
         let dialogue = Dialogue(queue)
-        dialogue.grantsSlots = false
+        dialogue.grantsPermits = false
         _ = dialogue.at(0, .receives("file", at: 0))
         _ = dialogue.at(1, .network(Dialogue.offline(since: 1)))
-        #expect(dialogue.at(2, .slotGranted(1)) == [])
-        #expect(dialogue.slotReleases == [1])
+        #expect(dialogue.at(2, .permitGranted(1)) == [])
+        #expect(dialogue.permitReleases == [1])
         #expect(dialogue.waitsFor?.reason == .network)
         _ = dialogue.at(3, .network(Dialogue.online(epoch: 2, since: 3)))
-        #expect(dialogue.slotRequests == [1, 2])
+        #expect(dialogue.permitRequests == [1, 2])
     }
 
     @Test("held: no run starts and requests are refused; released: the received signals run")

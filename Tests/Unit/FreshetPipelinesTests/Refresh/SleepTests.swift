@@ -29,15 +29,15 @@ struct SleepTests {
         #expect(dialogue.pass(until: 5000) == [])
     }
 
-    @Test("a slot that was requested before is released when it is granted too late")
-    func slot() {
+    @Test("a permit that was requested before is released when it is granted too late")
+    func permit() {
         let dialogue = Dialogue(policy)
-        dialogue.grantsSlots = false
+        dialogue.grantsPermits = false
         _ = dialogue.at(0, .receives("file", at: 0))
         _ = dialogue.at(1, .goesToSleep(true))
-        #expect(dialogue.at(2, .slotGranted(1)) == [])
-        #expect(dialogue.slotReleases == [1])
-        dialogue.grantsSlots = true
+        #expect(dialogue.at(2, .permitGranted(1)) == [])
+        #expect(dialogue.permitReleases == [1])
+        dialogue.grantsPermits = true
         #expect(dialogue.at(3, .woke, .receives("resume", at: 3)) == [.starts(1, ["file", "resume"])])
     }
 

@@ -61,7 +61,7 @@ struct JoinedSourcesTests {
     private func run(_ members: [JoinedSource]) -> StageEvaluator {
         let world = EngineDependencies(
             fetcher: shelf, transformer: Words(), store: store, clock: clock,
-            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
+            requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let definition = PipelineDefinition(
             name: "joined", stage: StageDefinition(.joined(members)), cache: CacheRules(file: "joined"))
         return StageEvaluator(definition, world, ParameterValues(), epoch: 1, progress: progress, seed: 1)

@@ -42,7 +42,7 @@ struct LongBodyTests {
     private func limited() throws -> (Stage, MemoryBudget, MemoryReservation) {
         let budget = MemoryBudget(limit: 64 << 20)
         let definition = Stage.definition(RefreshPolicy(freshFor: .zero), transform: "upper")
-        let stage = try Stage(definition, slots: 1, memory: budget)
+        let stage = try Stage(definition, requestLimiter: 1, memory: budget)
         let others = try stage.executor.run { try? await budget.reserve(for: 0, .all) }
         return (stage, budget, try #require(others))
     }
@@ -53,7 +53,7 @@ struct LongBodyTests {
         try run(stage, .long("one"))
         #expect(stage.status.waitsFor == Wait(.memory, detail: "10 of 64 MiB (memory.max)"))
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [false])
-        #expect(stage.slots.counts == (0, 0), "others may make requests meanwhile")
+        #expect(stage.requestLimiter.counts == (0, 0), "others may make requests meanwhile")
         // The time of the wait is not counted.
         try stage.advance(7200)
         #expect(stage.outcomes == [])

@@ -41,7 +41,7 @@ struct NestedBranchTests {
         let clock = ScriptedClock(executor: SerialTestExecutor())
         let world = EngineDependencies(
             fetcher: web, transformer: Words(), store: store, clock: clock,
-            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
+            requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let definition = PipelineDefinition(name: "nested", stage: stage, cache: CacheRules(file: "nested"))
         return StageEvaluator(definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1)
     }

@@ -62,7 +62,7 @@ struct PlacedRunsTests {
         let executor = SerialTestExecutor()
         let clock: ScriptedClock
         let origins: Origins
-        let slots: RequestLimiter
+        let requestLimiter: RequestLimiter
         private let engine: PipelineEngine
         private var service: Task<Void, Never>?
         private var runners: [String: PipelineRunner] = [:]
@@ -71,11 +71,11 @@ struct PlacedRunsTests {
         init(_ limits: RequestLimiter.Limits) throws {
             clock = ScriptedClock(executor: executor)
             origins = Origins(clock)
-            slots = RequestLimiter(limits)
+            requestLimiter = RequestLimiter(limits)
             engine = PipelineEngine(
                 EngineDependencies(
                     fetcher: origins, transformer: Words(), store: MemoryDisk(clock: clock), clock: clock,
-                    slots: slots))
+                    requestLimiter: requestLimiter))
             service = Task(executorPreference: executor) { [engine] in await engine.run() }
             try executor.runUntilIdle()
         }
@@ -142,7 +142,7 @@ struct PlacedRunsTests {
         try fleet.advance(20)
         for name in ["one", "two", "same"] { #expect(fleet.summary(name)?.outcome == .changed, "\(name)") }
         #expect(fleet.origins.most == ["https://a.example": 1, "https://b.example": 1])
-        #expect(fleet.slots.counts == (0, 0))
+        #expect(fleet.requestLimiter.counts == (0, 0))
     }
 
     @Test("each branch of a run is counted, and branches beyond the limit wait")
@@ -151,7 +151,7 @@ struct PlacedRunsTests {
         try fleet.add("one", list: "a.example", branches: "a.example")
         try fleet.refresh("one")
         try fleet.advance(1)
-        #expect(fleet.slots.counts == (2, 1))
+        #expect(fleet.requestLimiter.counts == (2, 1))
         try fleet.advance(2)
         #expect(fleet.summary("one")?.outcome == .changed)
         #expect(fleet.origins.most == ["https://a.example": 2])
@@ -167,17 +167,19 @@ struct PlacedRunsTests {
         ]
         try fleet.add("joined", StageDefinition(.joined(members)), RefreshPolicy(freshFor: .zero))
         try fleet.refresh("joined")
-        #expect(fleet.slots.counts == (1, 1))
+        #expect(fleet.requestLimiter.counts == (1, 1))
         try fleet.advance(2)
         #expect(fleet.summary("joined")?.outcome == .changed)
-        #expect(fleet.slots.counts == (0, 0))
+        #expect(fleet.requestLimiter.counts == (0, 0))
     }
 
     @Test("the deadline is paused while all requests of a run wait for others, which its status shows")
     func deadline() throws {
         let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 1))
         try fleet.add("one", list: "a.example", branches: "b.example", deadline: .seconds(10))
-        guard case .granted(let other) = fleet.slots.request(for: 99, at: HTTPOrigin(of: "https://b.example/"), {})
+        guard
+            case .granted(let other) = fleet.requestLimiter.request(
+                for: 99, at: HTTPOrigin(of: "https://b.example/"), {})
         else {
             Issue.record("no permit")
             return
@@ -186,12 +188,12 @@ struct PlacedRunsTests {
         try fleet.advance(100)
         #expect(fleet.summary("one") == nil)
         let status = try #require(fleet.status("one"))
-        #expect(status.waitsFor == Wait(.slot, detail: "1 request is in progress at https://b.example"))
+        #expect(status.waitsFor == Wait(.permit, detail: "1 request is in progress at https://b.example"))
         guard case .loading = status.activity else {
             Issue.record("\(status.activity)")
             return
         }
-        fleet.slots.release(other)
+        fleet.requestLimiter.release(other)
         try fleet.executor.runUntilIdle()
         #expect(fleet.status("one")?.waitsFor == nil)
         try fleet.advance(3)

@@ -52,7 +52,7 @@ struct ProbeCoordinatorTests {
                 reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a")
             let world = EngineDependencies(
                 fetcher: internet, transformer: ScriptedTransformer(), store: disk, clock: clock,
-                slots: RequestLimiter(RequestLimiter.Limits(total: 64, perOrigin: 64)),
+                requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 64, perOrigin: 64)),
                 prober: hasProber ? internet.portal : nil)
             engine = PipelineEngine(world) { [events] one in events.add(one) }
             for index in 0..<count {

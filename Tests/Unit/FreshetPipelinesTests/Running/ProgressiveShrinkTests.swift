@@ -36,7 +36,7 @@ struct ProgressiveShrinkTests {
     private func body(_ letters: Letters, shrink: Int) -> RunExecutor {
         let world = EngineDependencies(
             fetcher: letters, transformer: Words(), store: store, clock: clock,
-            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
+            requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
         let each = EachDefinition(as: "word", publish: .progressive, branch)
         var check = CheckRules()

@@ -51,7 +51,7 @@ struct ProgressiveTests {
     ) -> StageEvaluator {
         let world = EngineDependencies(
             fetcher: gates, transformer: Words(), store: store, clock: clock,
-            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
+            requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
         let each = EachDefinition(as: "word", onError: onError, publish: .progressive, branch)
         let definition = PipelineDefinition(

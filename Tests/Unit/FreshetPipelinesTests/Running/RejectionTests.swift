@@ -46,6 +46,25 @@ struct RejectionTests {
         #expect(stage.origin.asked.count == requests)
     }
 
+    @Test("a run that rejects content which an operator accepts before the run ends has confirmed the copy")
+    func acceptedBeforeTheEnd() throws {
+        let stage = try rejecting()
+        stage.store.state.withLock {
+            $0.whenRejected = { [runner = stage.runner] in
+                runner.accepted(
+                    CurrentGeneration(number: 2, size: 3, digest: $0.digest, committedAt: $0.rejectedAt, path: "data"))
+            }
+        }
+        stage.origin.answers(.content("cut"))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        let status = stage.status
+        #expect(stage.store.state.withLock { $0.settingsAside } == 2, "the second run rejected it, too")
+        #expect(status.activity == .loaded && status.failing == nil && status.rejected == nil)
+        #expect(status.generation?.number == 2)
+        #expect(status.next?.reason == .timer)
+    }
+
     @Test("accepted content passes when it comes again")
     func comesAgain() throws {
         let stage = try rejecting()

@@ -18,8 +18,8 @@ final class RunPermitsTests {
         _ = try? executor.runUntilIdle()
     }
 
-    private func makeRun(_ slots: RequestLimiter, _ pipeline: UInt64, at origin: HTTPOrigin?) -> Run {
-        let run = Run(slots, pipeline, at: origin, executor)
+    private func makeRun(_ requestLimiter: RequestLimiter, _ pipeline: UInt64, at origin: HTTPOrigin?) -> Run {
+        let run = Run(requestLimiter, pipeline, at: origin, executor)
         runs.append(run)
         return run
     }
@@ -33,11 +33,13 @@ final class RunPermitsTests {
         private let started = Lock<[String]>([])
         private let recorder = StallRecorder()
 
-        init(_ slots: RequestLimiter, _ pipeline: UInt64, at origin: HTTPOrigin?, _ executor: SerialTestExecutor) {
+        init(
+            _ requestLimiter: RequestLimiter, _ pipeline: UInt64, at origin: HTTPOrigin?, _ executor: SerialTestExecutor
+        ) {
             self.executor = executor
-            let reply = slots.request(for: pipeline, at: origin) {}
+            let reply = requestLimiter.request(for: pipeline, at: origin) {}
             let ticket: RequestLimiter.Ticket? = if case .granted(let ticket) = reply { ticket } else { nil }
-            permits = RunPermits(slots, for: pipeline, beginningWith: ticket, at: origin) { [recorder] in
+            permits = RunPermits(requestLimiter, for: pipeline, beginningWith: ticket, at: origin) { [recorder] in
                 recorder.add($0)
             }
         }
@@ -94,18 +96,18 @@ final class RunPermitsTests {
         }
     }
 
-    private func slots(total: Int = 10, perOrigin: Int) -> RequestLimiter {
+    private func makeLimiter(total: Int = 10, perOrigin: Int) -> RequestLimiter {
         RequestLimiter(RequestLimiter.Limits(total: total, perOrigin: perOrigin))
     }
 
     @Test("a run whose file hangs releases its permit and shows the path, until the file system answers")
     func hungFile() throws {
-        let slots = slots(total: 1, perOrigin: 1)
-        let run = makeRun(slots, 1, at: nil)
-        #expect(slots.counts == (1, 0))
+        let requestLimiter = makeLimiter(total: 1, perOrigin: 1)
+        let run = makeRun(requestLimiter, 1, at: nil)
+        #expect(requestLimiter.counts == (1, 0))
         run.permits.recordFileWait("/hung/a", isWaiting: true)
         run.permits.recordFileWait("/hung/b", isWaiting: true)
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
         #expect(run.permits.hungFile == "/hung/a")
         run.permits.recordFileWait("/hung/a", isWaiting: false)
         #expect(run.permits.hungFile == "/hung/b")
@@ -113,51 +115,51 @@ final class RunPermitsTests {
         #expect(run.permits.hungFile == nil)
         try run.begin("next", at: nil)
         try run.end("next")
-        #expect(slots.counts == (1, 0))
+        #expect(requestLimiter.counts == (1, 0))
         try run.close()
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
     }
 
     @Test("the permit with which a run begins is for its first request; concurrent requests wait")
     func first() throws {
-        let slots = slots(perOrigin: 1)
-        let run = makeRun(slots, 1, at: Self.a)
+        let requestLimiter = makeLimiter(perOrigin: 1)
+        let run = makeRun(requestLimiter, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.begin("second", at: Self.a)
         #expect(run.inProgress == ["first"])
-        #expect(slots.counts == (1, 1))
+        #expect(requestLimiter.counts == (1, 1))
         try run.end("first")
         #expect(run.inProgress == ["second"])
         try run.end("second")
         try run.close()
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
     }
 
     @Test("a permit is kept while the run processes its answer, until the run ends")
     func kept() throws {
-        let slots = slots(perOrigin: 2)
-        let run = makeRun(slots, 1, at: Self.a)
+        let requestLimiter = makeLimiter(perOrigin: 2)
+        let run = makeRun(requestLimiter, 1, at: Self.a)
         try run.begin("1", at: Self.a)
         try run.begin("2", at: Self.a)
         try run.end("1")
         try run.end("2")
-        #expect(slots.counts == (1, 0), "one, however many there were")
+        #expect(requestLimiter.counts == (1, 0), "one, however many there were")
         try run.close()
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
     }
 
     @Test("no permit is kept after a failed request, or during a pause of the run")
     func notKept() throws {
-        let slots = slots(perOrigin: 1)
-        let run = makeRun(slots, 1, at: Self.a)
+        let requestLimiter = makeLimiter(perOrigin: 1)
+        let run = makeRun(requestLimiter, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.end("first", good: false)
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
         try run.begin("second", at: Self.a)
         try run.end("second")
-        #expect(slots.counts == (1, 0))
-        try executor.run { [slots] in
-            await run.permits.pause { #expect(slots.counts == (0, 0)) }
+        #expect(requestLimiter.counts == (1, 0))
+        try executor.run { [requestLimiter] in
+            await run.permits.pause { #expect(requestLimiter.counts == (0, 0)) }
         }
         let isOver = CurrentValue(false)
         let pause = Task(executorPreference: executor) {
@@ -165,22 +167,22 @@ final class RunPermitsTests {
         }
         try run.begin("third", at: Self.a)
         try run.end("third")
-        #expect(slots.counts == (0, 0), "a part of it lets time go by")
+        #expect(requestLimiter.counts == (0, 0), "a part of it lets time go by")
         isOver.value = true
         try executor.runUntilIdle()
         _ = pause
         try run.begin("fourth", at: Self.a)
         try run.end("fourth")
-        #expect(slots.counts == (1, 0))
+        #expect(requestLimiter.counts == (1, 0))
     }
 
     @Test("a run with many requests, sequential or concurrent, has no advantage")
     func turns() throws {
         for atOnce in [1, 4] {
-            let slots = slots(perOrigin: 1)
-            let many = makeRun(slots, 1, at: Self.a)
+            let requestLimiter = makeLimiter(perOrigin: 1)
+            let many = makeRun(requestLimiter, 1, at: Self.a)
             for index in 0..<atOnce { try many.begin("\(index)", at: Self.a) }
-            let few = makeRun(slots, 2, at: nil)
+            let few = makeRun(requestLimiter, 2, at: nil)
             try few.begin("few", at: Self.a)
             try many.end("0")
             // The other requests of the first run have waited longer, as one queue; then the other run is next.
@@ -200,14 +202,14 @@ final class RunPermitsTests {
     @Test("two runs with requests to each other's origin do not deadlock, with one permit per origin and in total")
     func crosswise() throws {
         for total in [2, 10] {
-            let slots = slots(total: total, perOrigin: 1)
-            let one = makeRun(slots, 1, at: Self.a)
-            let two = makeRun(slots, 2, at: Self.b)
+            let requestLimiter = makeLimiter(total: total, perOrigin: 1)
+            let one = makeRun(requestLimiter, 1, at: Self.a)
+            let two = makeRun(requestLimiter, 2, at: Self.b)
             try one.begin("list", at: Self.a)
             try two.begin("list", at: Self.b)
             try one.end("list")
             try two.end("list")
-            #expect(slots.counts == (2, 0))
+            #expect(requestLimiter.counts == (2, 0))
             try one.begin("one", at: Self.b)
             #expect(one.inProgress == [])
             // The first run released its permit before it waited; so the second one can continue, and then the first.
@@ -217,20 +219,20 @@ final class RunPermitsTests {
             try two.end("two")
             try one.close()
             try two.close()
-            #expect(slots.counts == (0, 0))
+            #expect(requestLimiter.counts == (0, 0))
         }
     }
 
     @Test("a permit is not kept while another request of the run waits for another origin")
     func notKeptBesideWaiting() throws {
-        let slots = slots(total: 2, perOrigin: 1)
-        let one = makeRun(slots, 1, at: Self.a)
-        let two = makeRun(slots, 2, at: Self.b)
+        let requestLimiter = makeLimiter(total: 2, perOrigin: 1)
+        let one = makeRun(requestLimiter, 1, at: Self.a)
+        let two = makeRun(requestLimiter, 2, at: Self.b)
         try one.begin("a", at: Self.a)
         try two.begin("b", at: Self.b)
         try one.begin("b", at: Self.b)
         try two.begin("a", at: Self.a)
-        #expect(slots.counts == (2, 2))
+        #expect(requestLimiter.counts == (2, 2))
         try one.end("a")
         #expect(two.inProgress == ["b", "a"])
         // It is not kept while another request is in progress either.
@@ -240,26 +242,26 @@ final class RunPermitsTests {
 
     @Test("the permit with which a run begins is released if its first request goes to another origin")
     func elsewhere() throws {
-        let slots = slots(total: 1, perOrigin: 1)
-        let run = makeRun(slots, 1, at: nil)
+        let requestLimiter = makeLimiter(total: 1, perOrigin: 1)
+        let run = makeRun(requestLimiter, 1, at: nil)
         try run.begin("a", at: Self.a)
-        #expect(run.inProgress == ["a"] && slots.counts == (1, 0))
+        #expect(run.inProgress == ["a"] && requestLimiter.counts == (1, 0))
         try run.end("a")
         try run.begin("command", at: nil)
-        #expect(run.inProgress == ["command"] && slots.counts == (1, 0))
+        #expect(run.inProgress == ["command"] && requestLimiter.counts == (1, 0))
     }
 
     @Test("a cancelled request waits no longer, and leaves no state")
     func cancelled() throws {
-        let slots = slots(perOrigin: 1)
-        let run = makeRun(slots, 1, at: Self.a)
+        let requestLimiter = makeLimiter(perOrigin: 1)
+        let run = makeRun(requestLimiter, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.begin("second", at: Self.a)
         try run.cancel("second")
-        #expect(slots.counts == (1, 0))
+        #expect(requestLimiter.counts == (1, 0))
         try run.close()
         try run.end("first")
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
         #expect(run.inProgress.isEmpty)
         #expect(run.reportedStalls == [])
     }
@@ -268,9 +270,9 @@ final class RunPermitsTests {
         "a stall is reported when all requests of a run wait, with the reason; not while a request is in progress"
     )
     func stalled() throws {
-        let slots = slots(perOrigin: 1)
-        let run = makeRun(slots, 1, at: Self.a)
-        let other = makeRun(slots, 2, at: Self.b)
+        let requestLimiter = makeLimiter(perOrigin: 1)
+        let run = makeRun(requestLimiter, 1, at: Self.a)
+        let other = makeRun(requestLimiter, 2, at: Self.b)
         try other.begin("b", at: Self.b)
         try run.begin("a", at: Self.a)
         try run.begin("b", at: Self.b)
@@ -311,7 +313,7 @@ final class RunPermitsTests {
 
 /// Several random runs, and limits that change meanwhile.
 private struct PermitScenario: Sendable {
-    private let slots: RequestLimiter
+    private let requestLimiter: RequestLimiter
     private let witness = RequestCounter()
     private let runs: [RandomRun]
     private let changes: [(wait: Int, limits: RequestLimiter.Limits)]
@@ -319,7 +321,7 @@ private struct PermitScenario: Sendable {
     init(_ seed: UInt64) {
         var dice = Jitter(seed: seed)
         let limits = Self.limits(&dice)
-        slots = RequestLimiter(limits)
+        requestLimiter = RequestLimiter(limits)
         runs = (1...12).map { RandomRun(pipeline: $0, &dice) }
         changes = (0..<3).map { _ in (Int.random(in: 0...60, using: &dice), Self.limits(&dice)) }
         witness.allow([limits] + changes.map(\.limits))
@@ -332,11 +334,11 @@ private struct PermitScenario: Sendable {
 
     func run() async {
         await withDiscardingTaskGroup { group in
-            for run in runs { group.addTask { await run.go(slots, witness) } }
+            for run in runs { group.addTask { await run.go(requestLimiter, witness) } }
             group.addTask {
                 for (wait, limits) in changes {
                     for _ in 0..<wait { await Task.yield() }
-                    slots.change(limits)
+                    requestLimiter.change(limits)
                 }
             }
         }
@@ -345,7 +347,7 @@ private struct PermitScenario: Sendable {
     func expectAllWell() {
         #expect(witness.errors == [])
         #expect(witness.requests > 0)
-        #expect(slots.counts == (0, 0))
+        #expect(requestLimiter.counts == (0, 0))
     }
 }
 
@@ -430,16 +432,16 @@ private struct RandomRun: Sendable {
     }
 
     /// Like the engine: it begins with a permit, makes its steps, and may be ended early.
-    func go(_ slots: RequestLimiter, _ witness: RequestCounter) async {
+    func go(_ requestLimiter: RequestLimiter, _ witness: RequestCounter) async {
         let isGranted = CurrentValue(false)
         let ticket: RequestLimiter.Ticket
-        switch slots.request(for: pipeline, at: first, { isGranted.value = true }) {
+        switch requestLimiter.request(for: pipeline, at: first, { isGranted.value = true }) {
         case .granted(let granted): ticket = granted
         case .queued(let queued):
             for await isGranted in isGranted where isGranted { break }
             ticket = queued
         }
-        let permits = RunPermits(slots, for: pipeline, beginningWith: ticket, at: first)
+        let permits = RunPermits(requestLimiter, for: pipeline, beginningWith: ticket, at: first)
         let interruption = CurrentValue(false)
         await withDiscardingTaskGroup { group in
             if let cancelsAfter {

@@ -133,13 +133,13 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0, 1])
     }
 
-    @Test("stopping cancels the run, awaits it, releases the slot and answers waiting requests")
+    @Test("stopping cancels the run, awaits it, releases the permit and answers waiting requests")
     func stop() throws {
-        let stage = try Stage(slots: 1)
+        let stage = try Stage(requestLimiter: 1)
         stage.origin.answers(.hangs(cleanUp: .seconds(3)))
         try stage.start()
         let pending = try stage.refresh()
-        #expect(stage.slots.counts == (1, 0))
+        #expect(stage.requestLimiter.counts == (1, 0))
         let service = try #require(stage.service)
         let isOver = Lock(false)
         let executor = stage.executor
@@ -154,7 +154,7 @@ struct RunnerStoryTests {
         try stage.advance(0.1)
         #expect(isOver.withLock { $0 })
         #expect(stage.origin.open == 0)
-        #expect(stage.slots.counts == (0, 0))
+        #expect(stage.requestLimiter.counts == (0, 0))
         #expect(pending.now == .stopped)
         #expect(stage.outcomes == [.cancelled])
         #expect(stage.store.records.map(\.outcome) == ["cancelled"])
@@ -363,40 +363,40 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0])
     }
 
-    @Test("a pipeline without a slot waits visibly, and gets a slot in order")
-    func slots() throws {
-        let stage = try Stage(always, slots: 1)
-        guard case .granted(let ticket) = stage.slots.request(for: 99, at: nil, {}) else {
-            Issue.record("no slot")
+    @Test("a pipeline without a permit waits visibly, and gets a permit in order")
+    func permits() throws {
+        let stage = try Stage(always, requestLimiter: 1)
+        guard case .granted(let ticket) = stage.requestLimiter.request(for: 99, at: nil, {}) else {
+            Issue.record("no permit")
             return
         }
         try stage.start()
         try stage.fire("file")
-        #expect(stage.status.activity == .waiting(Wait(.slot, detail: "1 request is in progress")))
-        #expect(stage.events.contains(.waitingBegan(Wait(.slot, detail: "1 request is in progress"))))
+        #expect(stage.status.activity == .waiting(Wait(.permit, detail: "1 request is in progress")))
+        #expect(stage.events.contains(.waitingBegan(Wait(.permit, detail: "1 request is in progress"))))
         #expect(stage.origin.times == [])
-        stage.slots.release(ticket)
+        stage.requestLimiter.release(ticket)
         try stage.executor.runUntilIdle()
         #expect(stage.outcomes == [.changed])
-        #expect(stage.slots.counts == (0, 0))
+        #expect(stage.requestLimiter.counts == (0, 0))
     }
 
     @Test("a pipeline whose source changes while it waits, waits for the new source's origin")
-    func slotsOfAnotherOrigin() throws {
-        let stage = try Stage(always, slots: 1)
-        guard case .granted(let ticket) = stage.slots.request(for: 99, at: nil, {}) else {
-            Issue.record("no slot")
+    func permitsOfAnotherOrigin() throws {
+        let stage = try Stage(always, requestLimiter: 1)
+        guard case .granted(let ticket) = stage.requestLimiter.request(for: 99, at: nil, {}) else {
+            Issue.record("no permit")
             return
         }
         try stage.start()
         try stage.fire("file")
-        stage.slots.change(RequestLimiter.Limits(total: 3, perOrigin: 1))
-        #expect(stage.slots.counts == (2, 0))
+        stage.requestLimiter.change(RequestLimiter.Limits(total: 3, perOrigin: 1))
+        #expect(stage.requestLimiter.counts == (2, 0))
         try stage.executor.runUntilIdle()
         #expect(stage.outcomes == [.changed])
         // Another pipeline takes the origin's only permit.
         let origin = HTTPOrigin(of: "https://example.com/")
-        _ = stage.slots.request(for: 98, at: origin, {})
+        _ = stage.requestLimiter.request(for: 98, at: origin, {})
         try stage.advance(10)
         try stage.fire("file")
         #expect(stage.status.waitsFor?.detail == "1 request is in progress at https://example.com")
@@ -405,19 +405,19 @@ struct RunnerStoryTests {
         stage.runner.reconfigure(other, share: 0)
         try stage.executor.runUntilIdle()
         #expect(stage.outcomes.count == 2)
-        #expect(stage.slots.counts == (2, 0))
-        stage.slots.release(ticket)
+        #expect(stage.requestLimiter.counts == (2, 0))
+        stage.requestLimiter.release(ticket)
     }
 
-    @Test("a pipeline that is stopped while it waits for a slot withdraws its request")
-    func slotsStopped() throws {
-        let stage = try Stage(always, slots: 1)
-        _ = stage.slots.request(for: 99, at: nil) {}
+    @Test("a pipeline that is stopped while it waits for a permit withdraws its request")
+    func permitsStopped() throws {
+        let stage = try Stage(always, requestLimiter: 1)
+        _ = stage.requestLimiter.request(for: 99, at: nil) {}
         try stage.start()
         try stage.fire("file")
-        #expect(stage.slots.counts == (1, 1))
+        #expect(stage.requestLimiter.counts == (1, 1))
         stage.service?.cancel()
         try stage.executor.runUntilIdle()
-        #expect(stage.slots.counts == (1, 0))
+        #expect(stage.requestLimiter.counts == (1, 0))
     }
 }

@@ -17,7 +17,7 @@ final class Stage {
     let clock: ScriptedClock
     let origin: ScriptedOrigin
     let store: MemoryStore
-    let slots: RequestLimiter
+    let requestLimiter: RequestLimiter
     private let sources: [String: SignalSource]
     private let told = EventLog()
     private(set) var engine: PipelineEngine
@@ -35,23 +35,24 @@ final class Stage {
 
     convenience init(
         _ policy: RefreshPolicy = RefreshPolicy(freshFor: .zero), transform: String? = nil,
-        check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10,
+        check: CheckRules = CheckRules(), reachable: Bool = true, requestLimiter: Int = 10,
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         try self.init(
-            Self.definition(policy, transform: transform, check: check), reachable: reachable, slots: slots,
+            Self.definition(policy, transform: transform, check: check), reachable: reachable,
+            requestLimiter: requestLimiter,
             redact: redact)
     }
 
     init(
-        _ definition: PipelineDefinition, reachable: Bool = true, slots: Int = 10,
+        _ definition: PipelineDefinition, reachable: Bool = true, requestLimiter: Int = 10,
         memory: MemoryBudget? = nil, helpers: CheckHelpers = CheckHelpers(),
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
         store = MemoryStore(clock: clock)
-        self.slots = RequestLimiter(RequestLimiter.Limits(total: slots, perOrigin: slots))
+        self.requestLimiter = RequestLimiter(RequestLimiter.Limits(total: requestLimiter, perOrigin: requestLimiter))
         self.definition = definition
         var sources: [String: SignalSource] = [:]
         for name in ["start", "network", "resume", "reload", "file"] {
@@ -60,7 +61,8 @@ final class Stage {
         self.sources = sources
         signal = .merge(sources.values.map(\.signal))
         world = EngineDependencies(
-            fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots,
+            fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock,
+            requestLimiter: self.requestLimiter,
             memory: memory, helpers: helpers, redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
         network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")

@@ -69,7 +69,7 @@ struct UnconditionalRunTests {
         let web = Web()
         let world = EngineDependencies(
             fetcher: web, transformer: Words(), store: MemoryStore(clock: clock), clock: clock,
-            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
+            requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let branch = StageDefinition(.http(HTTPSource(url: "https://a.example/{item}", headers: [], host: "")))
         let stage = StageDefinition(
             .http(HTTPSource(url: "https://a.example/list", headers: [], host: "")),
