@@ -110,6 +110,7 @@ extension Supervisor {
                 parts.hooks.generationChanged(name, generation, causes: causes)
             },
             withdrawal: makeWithdrawalHandler(definition.name, parts.hooks),
+            runEnded: { [memoryRelease] in memoryRelease.runEnded() },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }
@@ -302,6 +303,7 @@ final class PipelineEventSink: Sendable {
     private let commits = Mutex(CommitDetector())
     private let committed: @Sendable (CurrentGeneration, _ causes: String?) -> Void
     private let withdrawal: WithdrawalHandler
+    private let runEnded: @Sendable () -> Void
     private let statusChanged: @Sendable () -> Void
 
     /// Called when a copy was withdrawn or is published again, with the causes in one line.
@@ -314,9 +316,11 @@ final class PipelineEventSink: Sendable {
         _ logger: PipelineLogger, _ registry: SignalRegistry,
         committed: @escaping @Sendable (CurrentGeneration, _ causes: String?) -> Void,
         withdrawal: @escaping WithdrawalHandler = { _, _ in },
+        runEnded: @escaping @Sendable () -> Void = {},
         statusChanged: @escaping @Sendable () -> Void
     ) {
         self.withdrawal = withdrawal
+        self.runEnded = runEnded
         name = logger.name
         self.registry = registry
         self.logger = Mutex(logger)
@@ -355,6 +359,7 @@ final class PipelineEventSink: Sendable {
             committed(new, causes)
         }
         switch event {
+        case .runEnded: runEnded()
         case .stateChanged, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore: statusChanged()
         case .withdrawn, .withdrawnDamaged, .returned:
             logWithdrawal(event, generation)

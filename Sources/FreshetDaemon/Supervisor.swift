@@ -41,6 +41,7 @@ actor Supervisor {
     let limiter: LogLimiter
     let flapLog: FlapLog
     let slowJobs: SlowJobLog
+    let memoryRelease: MemoryRelease
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
     /// The sources that exist for as long as the daemon runs.
@@ -133,6 +134,7 @@ actor Supervisor {
         limiter = LogLimiter(log: log, clock: clock)
         flapLog = FlapLog(log: log, limiter: limiter, clock: clock)
         slowJobs = SlowJobLog(log)
+        memoryRelease = MemoryRelease(loop)
         registry = SignalRegistry(events: events, log: log, limiter: limiter, clock: clock)
         fileEvents = FileEventPublisher(log: flapLog, registry: registry)
         directories = try Self.directories(options)

@@ -11,6 +11,26 @@ public enum ProcessMemory {
         _ = mallopt(M_TRIM_THRESHOLD, 1 << 20)
     }
 
+    /// Returns freed memory that malloc(3) keeps to the system, in all arenas (malloc_trim(3)). Takes milliseconds, and
+    /// other threads that allocate wait meanwhile.
+    public static func returnFreed() {
+        _ = malloc_trim(0)
+    }
+
+    /// The anonymous memory of this process that is in RAM, in bytes; nil: unknown (proc_pid_statm(5)).
+    public static var anonymous: UInt64? {
+        let descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var text = [UInt8](repeating: 0, count: 256)
+        let length = read(descriptor, &text, text.count)
+        guard length > 0 else { return nil }
+        let pages = text[..<length].split(separator: UInt8(ascii: " "), maxSplits: 3).prefix(3)
+            .map { UInt64(String(decoding: $0, as: UTF8.self)) }
+        guard pages.count == 3, let resident = pages[1], let shared = pages[2], resident >= shared else { return nil }
+        return (resident - shared) * UInt64(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
     /// Limits the writable memory of a process of the same user (prlimit(2), RLIMIT_DATA). Memory that the process
     /// already has stays.
     ///
