@@ -77,6 +77,9 @@ extension LocalCache {
         }
     }
 
+    /// The most attempts to restore one published file.
+    private static let restorations = 5
+
     /// Restores the published file if it was removed, replaced or changed by another program, and the generation has an
     /// undamaged file. No older generation takes its place: only a start or an examination does that.
     package func restoreCopy(of pipeline: String) throws(CacheError) -> CopyRestoration {
@@ -85,16 +88,22 @@ extension LocalCache {
         return try entry(pipeline).state.withLock { (state) throws(CacheError) in
             if try keptPublication(of: pipeline, &state) != nil { return .found }
             let known = try withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+            // It was withdrawn meanwhile, so readers do not find it.
+            if known?.isWithdrawn == true { return .found }
             // Readers have not seen it under a name that was assigned since.
-            guard let known, !known.isWithdrawn, !known.generation.identity.isOfFormerName else { return .lost }
+            guard let known, !known.generation.identity.isOfFormerName else { return .lost }
             let content = known.generation.content
             guard try fileSystem.digest(of: layout.generation(content, of: pipeline)) == content.digest else {
                 return .lost
             }
-            state.isSuspect = true
-            guard let publication = try verifiedPublication(of: pipeline, &state) else { return .lost }
-            return .restored(
-                publication.generation(path: layout.reader(publication.file), revision: state.nextRevision()))
+            // Another program may remove the file again meanwhile.
+            for _ in 0..<Self.restorations {
+                state.isSuspect = true
+                guard let publication = try verifiedPublication(of: pipeline, &state) else { continue }
+                return .restored(
+                    publication.generation(path: layout.reader(publication.file), revision: state.nextRevision()))
+            }
+            return .lost
         }
     }
 

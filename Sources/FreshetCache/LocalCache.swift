@@ -63,6 +63,9 @@ package final class LocalCache: Sendable {
     /// The path of the index, for messages.
     package var indexPath: String { layout.index }
 
+    /// The directory of the published files.
+    package var publishedDirectory: String { layout.current }
+
     // MARK: Ownership
 
     /// Assigns a file to each pipeline of a configuration. Call it after a configuration was read, before its first

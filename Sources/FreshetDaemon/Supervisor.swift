@@ -83,6 +83,7 @@ actor Supervisor {
     /// The control socket, if the service manager passed it.
     var inherited: VarlinkListener?
     var socketWatch: DirectoryWatch?
+    var publishedFileWatch: PublishedFileWatch?
     /// The message that the socket cannot be created again has been logged.
     var isSocketLost = false
     /// The index is new, so the last successful runs of hooks are unknown.
@@ -253,6 +254,7 @@ actor Supervisor {
         followSleep()
         followSessions()
         await hostAll()
+        watchPublishedFiles()
         redactor.setSecrets(hidden.union(secretParameters))
         statusTimer = LoopTimer(loop, named: "status line") { [weak self] in
             self?.adopt { [weak self] in await self?.sendStatus() }

@@ -58,8 +58,9 @@ extension PipelineRunner {
         }
     }
 
-    /// After a run without a new copy: publishes the copy again if readers do not find it, or records its loss.
-    func restoreCopy() async {
+    /// Publishes the copy again if readers do not find it, or records its loss: after a run without a new copy, and
+    /// after another program has removed the published file.
+    package func restoreCopy() async {
         guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return }
         switch await world.store.restoreCopy(of: name) {
         case .done(let generation):

@@ -48,3 +48,53 @@ struct CopyRestorationTests {
         }
     }
 }
+
+@Suite("A published file that another program removes")
+struct RemovedFileTests {
+    /// How the file is removed.
+    enum Removal: String, CaseIterable, Sendable {
+        case unlinked, renamed, withDirectory
+
+        func perform(in home: Home) throws {
+            let directory = home.path + "/cache/below/current"
+            switch self {
+            case .unlinked: try #require(unlink(directory + "/news") == 0)
+            case .renamed:
+                // Not twice to the same name: rename(2) does nothing if both names are links to the same file.
+                let aside = home.path + "/aside-\(UInt64.random(in: 0 ... .max))"
+                try #require(rename(directory + "/news", aside) == 0)
+            case .withDirectory: TemporaryDirectory.remove(directory)
+            }
+        }
+    }
+
+    private let text = "source: {exec: [/bin/echo, one]}\ncache: {file: news}\nrefresh: {on: []}\n"
+
+    @Test("is published again without a run", arguments: Removal.allCases)
+    func publishedAgain(_ removal: Removal) async throws {
+        let home = try Home()
+        try home.configure("news", text)
+        _ = try await withDaemon(home) { client in
+            #expect(try client.refresh("news").outcome == .changed)
+            // Twice, because a watch of a directory that was removed has ended.
+            for _ in 0..<2 {
+                try removal.perform(in: home)
+                #expect(try eventually { try home.copy("news") == "one\n" && client.status("news").generation != nil })
+            }
+            let status = try client.status("news")
+            #expect(status.generation?.number == 1)
+            #expect(status.lastRun?.number == 1)
+        }
+    }
+
+    @Test("leaves the pipeline without a copy if no content is intact, also before the next run")
+    func lost() async throws {
+        let home = try Home()
+        try home.configure("news", text)
+        _ = try await withDaemon(home) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            TemporaryDirectory.remove(home.path + "/cache/below")
+            #expect(try eventually { try client.status("news").generation == nil })
+        }
+    }
+}
