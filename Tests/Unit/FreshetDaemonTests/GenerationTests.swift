@@ -140,6 +140,8 @@ struct GenerationTests {
             #expect(try client.pin("a").changed)
             try home.write("two", to: "source.txt")
             #expect(try client.refresh("a").outcome == .unchanged)
+            // The content, too: the daemon would publish it again.
+            TemporaryDirectory.remove(home.path + "/cache/below/generations/a")
             #expect(unlink(home.path + "/cache/below/current/a.txt") == 0)
             let reply = try client.unpin("a")
             #expect(reply.changed && reply.generation == nil)
