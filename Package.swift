@@ -7,7 +7,7 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
-    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetPipelines",
+    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetModel", "FreshetPipelines",
     "FreshetSystemSignals", "FreshetVarlink",
 ]
 
@@ -40,6 +40,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CLinux"),
 
+        .target(name: "FreshetModel"),
         .target(name: "FreshetSignals"),
         .target(name: "FreshetEventLoop", dependencies: ["CLinux"]),
         .target(
@@ -47,20 +48,23 @@ let package = Package(
             dependencies: ["FreshetSignals", "FreshetEventLoop", "CNetlink", "CSystemd"]),
         .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
-        .target(name: "FreshetPipelines", dependencies: ["FreshetSignals"]),
+        .target(name: "FreshetPipelines", dependencies: ["FreshetModel", "FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
         .target(
             name: "FreshetEmitters",
-            dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto", "CZlib"]),
-        .target(name: "FreshetCache", dependencies: ["FreshetSignals", "CSQLite", "CCrypto"]),
+            dependencies: [
+                "FreshetModel", "FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto", "CZlib",
+            ]),
+        .target(name: "FreshetCache", dependencies: ["FreshetModel", "FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetPipelines", "CYAML"]),
         .target(name: "FreshetControl", dependencies: ["FreshetVarlink"]),
         .target(name: "FreshetRender"),
         .target(
             name: "FreshetDaemon",
             dependencies: [
-                "FreshetSignals", "FreshetEventLoop", "FreshetSystemSignals", "FreshetSystemd", "FreshetVarlink",
-                "FreshetPipelines", "FreshetJQ", "FreshetEmitters", "FreshetCache", "FreshetConfiguration",
+                "FreshetModel", "FreshetSignals", "FreshetEventLoop", "FreshetSystemSignals", "FreshetSystemd",
+                "FreshetVarlink", "FreshetPipelines", "FreshetJQ", "FreshetEmitters", "FreshetCache",
+                "FreshetConfiguration",
                 "FreshetControl", logging,
             ]),
         .target(
@@ -89,7 +93,8 @@ let package = Package(
             path: "Tests/Support/Control"),
         // The dependencies of the engine as scripts: clock, origins, disk.
         .target(
-            name: "WorldTestSupport", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
+            name: "WorldTestSupport",
+            dependencies: ["FreshetModel", "FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
             path: "Tests/Support/World"),
 
         // A process whose boot clock really jumps.
@@ -123,19 +128,22 @@ let package = Package(
             path: "Tests/Unit/FreshetVarlinkTests"),
         .testTarget(
             name: "FreshetPipelinesTests",
-            dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit", "WorldTestSupport"],
+            dependencies: [
+                "FreshetModel", "FreshetPipelines", "FreshetSignals", "FreshetTestKit", "WorldTestSupport",
+            ],
             path: "Tests/Unit/FreshetPipelinesTests"),
         .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
             name: "FreshetEmittersTests",
             // freshetd: the jq helper is the daemon's own executable. SandboxWitness: a test runs it.
             dependencies: [
-                "FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd", "SandboxWitness",
-                "CZlib",
+                "FreshetEmitters", "FreshetModel", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd",
+                "SandboxWitness", "CZlib",
             ],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(
-            name: "FreshetCacheTests", dependencies: ["FreshetCache", "FreshetSignals", "FreshetEventLoop"],
+            name: "FreshetCacheTests",
+            dependencies: ["FreshetCache", "FreshetModel", "FreshetSignals", "FreshetEventLoop"],
             path: "Tests/Unit/FreshetCacheTests"),
         .testTarget(
             name: "FreshetConfigurationTests", dependencies: ["FreshetConfiguration", "FreshetPipelines"],
@@ -166,7 +174,8 @@ let package = Package(
         .testTarget(
             name: "DaemonSimulation",
             dependencies: [
-                "FreshetDaemon", "FreshetPipelines", "FreshetSignals", "FreshetTestKit", "FreshetConfiguration",
+                "FreshetDaemon", "FreshetModel", "FreshetPipelines", "FreshetSignals", "FreshetTestKit",
+                "FreshetConfiguration",
                 "FreshetSystemSignals", "FreshetEventLoop", "WorldTestSupport",
             ],
             path: "Tests/Simulation"),
@@ -177,7 +186,8 @@ let package = Package(
         .testTarget(
             name: "FreshetDaemonTests",
             dependencies: [
-                "FreshetDaemon", "FreshetPipelines", "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop",
+                "FreshetDaemon", "FreshetModel", "FreshetPipelines", "FreshetSystemSignals", "FreshetSignals",
+                "FreshetEventLoop",
                 "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetSystemd", "ThreadTestSupport",
                 logging,
             ],

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// A committed snapshot: immutable, numbered per pipeline from 1.
 package struct Generation: Hashable, Sendable {
     package var number: Int64
@@ -43,19 +45,16 @@ package struct Generation: Hashable, Sendable {
     }
 }
 
-/// The validators of one response, for the next conditional request (RFC 9110, section 8.8).
-package struct Validators: Hashable, Sendable {
-    /// The URL that was requested, before redirects.
-    package var url: String
-    /// The ETag field as received, with quotes and `W/`.
-    package var entityTag: String?
-    /// The Last-Modified field as received.
-    package var lastModified: String?
+/// Validators, and the request that they belong to.
+package struct BoundValidators: Hashable, Sendable {
+    /// What the validators depend on besides the content: the URL that was requested, and the checks and programs that
+    /// made the content.
+    package var binding: String
+    package var validators: Validators
 
-    package init(url: String, entityTag: String?, lastModified: String?) {
-        self.url = url
-        self.entityTag = entityTag
-        self.lastModified = lastModified
+    package init(binding: String, _ validators: Validators) {
+        self.binding = binding
+        self.validators = validators
     }
 }
 
@@ -162,56 +161,9 @@ package struct StoredPipelineState: Hashable, Sendable {
     /// The parameters that are set, by their names.
     package var parameters: [String: String] = [:]
     /// The parts whose pages can be continued.
-    package var pages: [PartPagesState] = []
+    package var pages: [StoredPagesState] = []
     /// The rejected content.
     package var rejected: RejectedCandidate?
-}
-
-/// Requests that were made close together.
-package struct RequestBurst: Hashable, Sendable {
-    package var first: WallTime
-    package var last: WallTime
-    package var count: Int64
-
-    package init(first: WallTime, last: WallTime, count: Int64) {
-        self.first = first
-        self.last = last
-        self.count = count
-    }
-}
-
-/// One run, as stored in the index.
-package struct RunRecord: Hashable, Sendable {
-    package enum Outcome: String, Sendable, CaseIterable {
-        case changed, unchanged, failed, superseded, cancelled
-    }
-
-    /// Numbered per pipeline from 1.
-    package var number: Int64
-    package var pipeline: String
-    /// The causes, as text for people.
-    package var causes: String
-    package var started: WallTime
-    package var finished: WallTime
-    package var outcome: Outcome
-    /// One sentence, for `failed`.
-    package var error: String?
-    /// The generation that was current when the run ended.
-    package var generation: Int64?
-
-    package init(
-        number: Int64, pipeline: String, causes: String, started: WallTime, finished: WallTime, outcome: Outcome,
-        error: String? = nil, generation: Int64? = nil
-    ) {
-        self.number = number
-        self.pipeline = pipeline
-        self.causes = causes
-        self.started = started
-        self.finished = finished
-        self.outcome = outcome
-        self.error = error
-        self.generation = generation
-    }
 }
 
 /// The space of a file system that must stay free: the smaller of a share and a number of bytes.

@@ -1,3 +1,4 @@
+import FreshetModel
 import Synchronization
 
 extension LocalCache {
@@ -17,7 +18,7 @@ extension LocalCache {
     /// 7. Content beyond `keep` is removed. State: remaining content is added to the index again, and a later commit
     ///    removes it.
     func commit(
-        _ candidate: Candidate, to destination: CacheDestination, validators: [Validators], run: Int64?,
+        _ candidate: Candidate, to destination: CacheDestination, validators: [BoundValidators], run: Int64?,
         at now: WallTime, expires: WallTime?
     ) throws(CacheError) -> CommitOutcome {
         try check(candidate, destination)
@@ -44,7 +45,7 @@ extension LocalCache {
 
     /// The results of a check of the origin, without the content.
     private struct Check: Sendable {
-        var validators: [Validators]
+        var validators: [BoundValidators]
         var run: Int64?
         var at: WallTime
         var expires: WallTime?

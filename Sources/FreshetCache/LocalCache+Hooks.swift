@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// The content for which a hook runs: a generation that readers find, or one that was withdrawn.
 package struct HookContent: Hashable, Sendable {
     package var content: StoredContent

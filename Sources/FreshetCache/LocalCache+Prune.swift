@@ -1,3 +1,4 @@
+package import FreshetModel
 import Synchronization
 
 /// The content of a pipeline in the cache, shown before it is removed.

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 extension LocalCache {
     /// Records that the origin confirmed the content (a 304, or a command or file without changes).
     ///
@@ -9,7 +11,7 @@ extension LocalCache {
     /// - Returns: the current generation, which may still be withdrawn (see ``putBack(_:)``), if the response confirmed
     ///   it or it is held back. Nil, and nothing is recorded, if it no longer exists: the request must be repeated.
     package func recordUnchanged(
-        _ pipeline: String, asked: Validators? = nil, validators: [Validators] = [], expires: WallTime? = nil,
+        _ pipeline: String, asked: BoundValidators? = nil, validators: [BoundValidators] = [], expires: WallTime? = nil,
         at now: WallTime
     ) throws(CacheError) -> Generation? {
         guard try keptPublication(of: pipeline) != nil else { return nil }
@@ -17,7 +19,9 @@ extension LocalCache {
             // Read again: this method does not hold the pipeline's lock, so the copy may be another one by now.
             guard let publication = try index.publication(of: pipeline) else { return nil }
             let id = publication.pipeline.id
-            if let asked, try index.validators(url: asked.url, for: publication.checkedDigest, of: id) != asked {
+            if let asked,
+                try index.validators(boundTo: asked.binding, for: publication.checkedDigest, of: id) != asked.validators
+            {
                 return nil
             }
             try index.put(validators, for: publication.checkedDigest, of: id)
@@ -139,7 +143,7 @@ extension LocalCache {
             try index.put(run, of: id)
             try index.rememberCauses(of: run, of: id)
         }
-        try dropOldRejections(of: run.pipeline, at: run.finished)
+        try dropOldRejections(of: run.pipeline, at: run.ended)
     }
 
     /// The newest runs, newest first.

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The state of all pipelines at the start, so that it is not read for each pipeline.
 struct StartSnapshot: Sendable {
     /// The entries of `current/`.

@@ -1,3 +1,4 @@
+package import FreshetModel
 import Synchronization
 
 /// Content that a check rejected, and which is kept for inspection.
@@ -36,7 +37,7 @@ extension PendingGeneration {
     ///   - reason: why it was rejected, as text for people.
     ///   - others: see ``commit(validators:truncated:isCheck:run:at:expires:)``.
     package func reject(
-        because reason: String, validators: [Validators] = [], truncated: Bool = false, at now: WallTime,
+        because reason: String, validators: [BoundValidators] = [], truncated: Bool = false, at now: WallTime,
         expires: WallTime? = nil
     ) throws(CacheError) -> RejectionOutcome {
         try finish { (candidate) throws(CacheError) in

@@ -1,3 +1,4 @@
+package import FreshetModel
 import Synchronization
 
 /// The result of withdrawing a copy.

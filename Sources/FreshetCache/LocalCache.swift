@@ -1,3 +1,4 @@
+package import FreshetModel
 import Synchronization
 
 /// The local cache: plain files that any program can read, and an index of the state that the files do not contain.
@@ -221,12 +222,12 @@ package final class LocalCache: Sendable {
         return isThere ? content : nil
     }
 
-    /// The validators for a conditional request for `url`. Nil unless they belong to this URL and to exactly the
-    /// content of the current generation, or, if that is held back, to the origin's content.
-    package func validators(_ pipeline: String, url: String) throws(CacheError) -> Validators? {
+    /// The validators for a conditional request with this binding. Nil unless they belong to this binding and to exactly
+    /// the content of the current generation, or, if that is held back, to the origin's content.
+    package func validators(_ pipeline: String, boundTo binding: String) throws(CacheError) -> Validators? {
         guard let publication = try keptPublication(of: pipeline) else { return nil }
         return try withIndex { (index) throws(SQLiteError) in
-            try index.validators(url: url, for: publication.checkedDigest, of: publication.pipeline.id)
+            try index.validators(boundTo: binding, for: publication.checkedDigest, of: publication.pipeline.id)
         }
     }
 

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// A generation in the history, whether its content is kept or not.
 package struct PastGeneration: Hashable, Sendable {
     package var number: Int64

@@ -1,3 +1,4 @@
+package import FreshetModel
 import Synchronization
 
 /// A candidate that is being written. It ends with `commit` or `discard`; if the object is released before, it discards
@@ -103,7 +104,7 @@ package final class PendingGeneration: Sendable {
     ///   - expires: when the content stops being fresh, as its origin states; nil: not known.
     ///   - contentExpires: the expiry time that the content itself states; nil: it states none.
     package func commit(
-        validators: [Validators] = [], truncated: Bool = false, isCheck: Bool = true, run: Int64? = nil,
+        validators: [BoundValidators] = [], truncated: Bool = false, isCheck: Bool = true, run: Int64? = nil,
         at now: WallTime, expires: WallTime? = nil, contentExpires: WallTime? = nil
     ) throws(CacheError) -> CommitOutcome {
         try finish { (candidate) throws(CacheError) in

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The findings and repairs of a start, for the journal.
 package struct RecoveryReport: Hashable, Sendable {
     package enum Index: Hashable, Sendable {

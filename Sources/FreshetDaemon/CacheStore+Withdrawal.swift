@@ -1,5 +1,6 @@
 import FreshetCache
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 
 /// Withdrawal of copies that are too old for readers. Many copies may expire at the same time, so withdrawals share the

@@ -1,5 +1,6 @@
 import FreshetCache
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 
 /// Connects the engine to the local cache. A worker thread executes every call, so that a slow disk delays no event.
@@ -69,12 +70,10 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func validators(_ pipeline: String, binding: String) async -> FreshetPipelines.Validators? {
+    func validators(_ pipeline: String, binding: String) async -> Validators? {
         await workers.run("index") { [self] in
             attempt(pipeline, else: nil) { () throws(CacheError) in
-                try cache.validators(pipeline, url: binding).map {
-                    FreshetPipelines.Validators(entityTag: $0.entityTag, lastModified: $0.lastModified)
-                }
+                try cache.validators(pipeline, boundTo: binding)
             }
         }
     }
@@ -87,7 +86,7 @@ struct CacheStore: SnapshotStore {
             do throws(CacheError) {
                 let pending = try pending(snapshot.body, for: destination)
                 let outcome = try pending.commit(
-                    validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
+                    validators: [BoundValidators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
                     expires: snapshot.expires.map(WallTime.init(microseconds:)),
                     contentExpires: snapshot.contentExpires.map(WallTime.init(microseconds:)))
@@ -120,7 +119,7 @@ struct CacheStore: SnapshotStore {
             return attempt(definition.name, else: .dropped) { () throws(CacheError) in
                 let outcome = try pending(snapshot.body, for: destination).reject(
                     because: reason,
-                    validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
+                    validators: [BoundValidators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
                     expires: snapshot.expires.map(WallTime.init(microseconds:)))
                 return switch outcome {
@@ -193,15 +192,15 @@ struct CacheStore: SnapshotStore {
     }
 
     func recordUnchanged(
-        _ pipeline: String, binding: String, asked: FreshetPipelines.Validators,
-        validators: FreshetPipelines.Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators,
+        validators: Validators?, expires: Int64?
     ) async -> Bool {
         await workers.run("index") { [self] in
             // If the index fails, the copy is assumed to be unchanged.
             attempt(pipeline, else: true) { () throws(CacheError) in
                 try cache.recordUnchanged(
-                    pipeline, asked: Validators(asked, binding: binding),
-                    validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
+                    pipeline, asked: BoundValidators(asked, binding: binding),
+                    validators: [validators.flatMap { BoundValidators($0, binding: binding) }].compactMap(\.self),
                     expires: expires.map(WallTime.init(microseconds:)), at: WallTime(microseconds: WallClock.now))
                     != nil
             }
@@ -218,10 +217,10 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func rememberRequests(_ pipeline: String, _ requests: [FreshetPipelines.RequestBurst]) async {
+    func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.recordRequests(pipeline, requests.map(FreshetCache.RequestBurst.init))
+                try cache.recordRequests(pipeline, requests)
             }
         }
     }
@@ -232,23 +231,16 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func record(_ run: FreshetPipelines.RunRecord) async {
-        guard let outcome = FreshetCache.RunRecord.Outcome(rawValue: run.outcome) else { return }
+    func record(_ run: RunRecord) async {
         await workers.run("index") { [self] in
-            attempt(run.pipeline, else: ()) { () throws(CacheError) in
-                try cache.record(
-                    FreshetCache.RunRecord(
-                        number: Int64(clamping: run.run), pipeline: run.pipeline, causes: run.causes,
-                        started: WallTime(microseconds: run.started), finished: WallTime(microseconds: run.ended),
-                        outcome: outcome, error: run.error, generation: run.generation.map(Int64.init(clamping:))))
-            }
+            attempt(run.pipeline, else: ()) { () throws(CacheError) in try cache.record(run) }
         }
     }
 
     func part(_ pipeline: String, _ name: String) async -> StoredPart? {
         await workers.run("index") { [self] in
             attempt(pipeline, else: nil) { () throws(CacheError) in
-                try cache.part(name, of: pipeline).map(StoredPart.init)
+                try cache.part(name, of: pipeline)
             }
         }
     }
@@ -258,7 +250,7 @@ struct CacheStore: SnapshotStore {
     ) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), and: isKept)
+                try cache.keepParts(of: pipeline, new: new, and: isKept)
             }
         }
     }
@@ -301,59 +293,11 @@ extension CacheDestination {
     }
 }
 
-extension FreshetCache.Validators {
-    init?(_ validators: FreshetPipelines.Validators, binding: String) {
+extension BoundValidators {
+    /// Nil if there are no validators.
+    init?(_ validators: Validators, binding: String) {
         guard !validators.isEmpty else { return nil }
-        self.init(url: binding, entityTag: validators.entityTag, lastModified: validators.lastModified)
-    }
-}
-
-extension StoredPart {
-    init(_ part: SnapshotPart) {
-        self.init(
-            binding: part.binding,
-            validators: FreshetPipelines.Validators(entityTag: part.entityTag, lastModified: part.lastModified),
-            value: part.value, pages: part.pages.map(StoredPages.init))
-    }
-}
-
-extension StoredPages {
-    init(_ pages: PartPages) {
-        // An unreadable bookmark counts as missing: no further page can be loaded before the next check.
-        self.init(
-            items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) },
-            token: pages.token)
-    }
-}
-
-extension StoredPagesState {
-    init(_ state: PartPagesState) {
-        self.init(part: state.part, count: Int(clamping: state.count), hasMore: state.hasMore)
-    }
-}
-
-extension SnapshotPart {
-    init(_ part: StoredPart) {
-        self.init(
-            binding: part.binding, entityTag: part.validators.entityTag, lastModified: part.validators.lastModified,
-            value: part.value,
-            pages: part.pages.map {
-                PartPages(items: $0.items, count: Int64($0.count), next: $0.next?.description, token: $0.token)
-            })
-    }
-}
-
-extension FreshetCache.RequestBurst {
-    init(_ spent: FreshetPipelines.RequestBurst) {
-        self.init(
-            first: WallTime(microseconds: spent.first), last: WallTime(microseconds: spent.last),
-            count: Int64(spent.count))
-    }
-}
-
-extension FreshetPipelines.RequestBurst {
-    init(_ spent: FreshetCache.RequestBurst) {
-        self.init(first: spent.first.microseconds, last: spent.last.microseconds, count: Int(clamping: spent.count))
+        self.init(binding: binding, validators)
     }
 }
 
@@ -365,20 +309,10 @@ extension PersistentState {
             retryAfter: memory.attempts.retryAfter?.microseconds,
             lastRun: UInt64(clamping: memory.lastRun),
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
-            requests: memory.requests.map(FreshetPipelines.RequestBurst.init), parameters: memory.parameters,
-            pages: memory.pages.map(StoredPagesState.init))
+            requests: memory.requests, parameters: memory.parameters,
+            pages: memory.pages)
         rejected = memory.rejected.map(RejectedSnapshot.init)
-        lastRunRecord = memory.lastRunRecord.map(FreshetPipelines.RunRecord.init)
-    }
-}
-
-extension FreshetPipelines.RunRecord {
-    init(_ record: FreshetCache.RunRecord) {
-        self.init(
-            pipeline: record.pipeline, run: UInt64(clamping: record.number), causes: record.causes,
-            started: record.started.microseconds, ended: record.finished.microseconds,
-            outcome: record.outcome.rawValue, error: record.error,
-            generation: record.generation.map(UInt64.init(clamping:)))
+        lastRunRecord = memory.lastRunRecord
     }
 }
 
@@ -417,14 +351,4 @@ extension CurrentGeneration {
         writtenAt = generation.writtenAt?.microseconds
         contentExpires = generation.contentExpires?.microseconds
     }
-}
-
-extension WallTime {
-    /// Converts microseconds since 1970-01-01 UTC. An instant after the year 2262 becomes the last instant that fits.
-    init(microseconds: Int64) {
-        let (product, overflow) = microseconds.multipliedReportingOverflow(by: 1_000)
-        self.init(nanoseconds: overflow ? (microseconds < 0 ? .min : .max) : product)
-    }
-
-    var microseconds: Int64 { nanoseconds / 1_000 }
 }

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 

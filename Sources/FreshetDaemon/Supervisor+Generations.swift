@@ -1,5 +1,6 @@
 import FreshetCache
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import FreshetVarlink

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemSignals
 import FreshetSystemd
@@ -27,7 +28,7 @@ extension Supervisor {
     func counters(of name: String) async -> PipelineCounters? {
         guard let hosted = pipelines[name] else { return invalid[name].map { _ in PipelineCounters(name: name) } }
         let counters = hosted.runner.counters
-        func runs(_ outcome: FreshetPipelines.RunOutcome) -> Int64 { Int64(counters.outcomes[outcome] ?? 0) }
+        func runs(_ outcome: FreshetModel.RunOutcome) -> Int64 { Int64(counters.outcomes[outcome] ?? 0) }
         return PipelineCounters(
             name: name, changed: runs(.changed), unchanged: runs(.unchanged), failed: runs(.failed),
             superseded: runs(.superseded), cancelled: runs(.cancelled), durationUSec: counters.duration.microseconds,

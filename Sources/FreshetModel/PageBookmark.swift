@@ -44,11 +44,4 @@ extension PageBookmark: LosslessStringConvertible {
             page: page, items: items, url: String(lines[2]), host: String(lines[1]), isAtHome: numbers[2] == "home",
             seen: seen.compactMap(\.self))
     }
-
-    /// The hash of a URL. Two URLs with one hash count as one page: an origin that provokes this only harms itself.
-    static func number(of url: String) -> UInt64 {
-        var number = BindingHash()
-        number.add(url)
-        return number.short
-    }
 }

@@ -6,10 +6,18 @@ package struct WallTime: Hashable, Comparable, Sendable {
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
     /// From whole seconds since 1970-01-01 00:00 UTC; beyond the year 2262 it is the last instant that fits.
-    package init(seconds: Int64) {
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        nanoseconds = overflow ? (seconds < 0 ? .min : .max) : product
+    package init(seconds: Int64) { self.init(seconds, by: 1_000_000_000) }
+
+    /// From microseconds since 1970-01-01 00:00 UTC; beyond the year 2262 it is the last instant that fits.
+    package init(microseconds: Int64) { self.init(microseconds, by: 1_000) }
+
+    private init(_ value: Int64, by factor: Int64) {
+        let (product, overflow) = value.multipliedReportingOverflow(by: factor)
+        nanoseconds = overflow ? (value < 0 ? .min : .max) : product
     }
+
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    package var microseconds: Int64 { nanoseconds / 1_000 }
 
     package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 
 /// Further pages: runs that are not checks and do not change the state of checks.

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 
 /// The real file system.

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A pipeline's row.
 struct IndexedPipeline: Hashable, Sendable {
     var id: Int64

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The history of generations, and the digests and pins that keep the copy from being replaced.
 extension CacheIndex {
     /// Adds a generation to the history, where it stays longer than its content is kept.
@@ -35,8 +37,8 @@ extension CacheIndex {
         try database.run(
             "UPDATE history SET causes = ?, duration = ? WHERE pipeline = ? AND number = ?",
             .text(run.causes.cut(to: CacheLimits.runTextBytes)),
-            .integer(max(0, run.finished.nanoseconds.addingClamped(0 - max(0, run.started.nanoseconds)))),
-            .integer(pipeline), .integer(generation))
+            .integer(max(0, run.ended.nanoseconds.addingClamped(0 - max(0, run.started.nanoseconds)))),
+            .integer(pipeline), .integer(Int64(clamping: generation)))
     }
 
     /// The newest generations, newest first, including those whose content is no longer kept.

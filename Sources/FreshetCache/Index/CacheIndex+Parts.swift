@@ -1,5 +1,7 @@
+import FreshetModel
+
 extension CacheIndex {
-    mutating func part(_ part: String, of name: String) throws(SQLiteError) -> SnapshotPart? {
+    mutating func part(_ part: String, of name: String) throws(SQLiteError) -> StoredPart? {
         try database.row(
             """
             SELECT t.binding, t.entity_tag, t.last_modified, t.value, g.count, g.next, g.items, g.token
@@ -8,13 +10,16 @@ extension CacheIndex {
             WHERE p.name = ? AND t.name = ?
             """, .text(name), .text(part)
         ) { row in
-            var pages: PartPages?
+            var pages: StoredPages?
             if row.optionalInteger(4) != nil {
-                pages = PartPages(
-                    items: row.blob(6), count: row.count(4), next: row.optionalText(5), token: row.optionalText(7))
+                // An unreadable bookmark counts as missing: no further page can be loaded before the next check.
+                pages = StoredPages(
+                    items: row.blob(6), count: Int(clamping: row.count(4)),
+                    next: row.optionalText(5).flatMap { PageBookmark($0) }, token: row.optionalText(7))
             }
-            return SnapshotPart(
-                binding: row.text(0), entityTag: row.optionalText(1), lastModified: row.optionalText(2),
+            return StoredPart(
+                binding: row.text(0),
+                validators: Validators(entityTag: row.optionalText(1), lastModified: row.optionalText(2)),
                 value: row.blob(3), pages: pages)
         }
     }
@@ -28,19 +33,21 @@ extension CacheIndex {
         try database.run("DELETE FROM parts WHERE pipeline = ? AND name = ?", .integer(pipeline), .text(name))
     }
 
-    mutating func put(_ part: SnapshotPart, as name: String, of pipeline: Int64) throws(SQLiteError) {
+    mutating func put(_ part: StoredPart, as name: String, of pipeline: Int64) throws(SQLiteError) {
         try forgetPart(name, of: pipeline)
         try database.run(
             "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name),
-            .text(part.binding), SQLiteValue(part.entityTag), SQLiteValue(part.lastModified), .blob(part.value))
+            .text(part.binding), SQLiteValue(part.validators.entityTag),
+            SQLiteValue(part.validators.lastModified), .blob(part.value))
         guard let pages = part.pages else { return }
         try database.run(
-            "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name), .integer(pages.count),
-            SQLiteValue(pages.next), SQLiteValue(pages.token), .blob(pages.items))
+            "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name),
+            .integer(Int64(pages.count)),
+            SQLiteValue(pages.next?.description), SQLiteValue(pages.token), .blob(pages.items))
     }
 
     /// The parts whose pages can be continued, by the names of the pipelines; of one pipeline, or of all.
-    mutating func pages(of name: String? = nil) throws(SQLiteError) -> [String: [PartPagesState]] {
+    mutating func pages(of name: String? = nil) throws(SQLiteError) -> [String: [StoredPagesState]] {
         let rows = try database.rows(
             """
             SELECT p.name, g.name, g.count, g.next IS NOT NULL FROM pages g JOIN pipelines p ON p.id = g.pipeline
@@ -49,7 +56,7 @@ extension CacheIndex {
         ) { row in
             (
                 pipeline: row.text(0),
-                state: PartPagesState(part: row.text(1), count: row.count(2), hasMore: row.flag(3))
+                state: StoredPagesState(part: row.text(1), count: Int(clamping: row.count(2)), hasMore: row.flag(3))
             )
         }
         return rows.reduce(into: [:]) { $0[$1.pipeline, default: []].append($1.state) }

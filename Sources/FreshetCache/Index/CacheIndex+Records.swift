@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The stored state with which a pipeline starts.
 struct IndexedPipelineState: Sendable {
     var pipeline: IndexedPipeline
@@ -12,25 +14,26 @@ struct IndexedPipelineState: Sendable {
 
 /// Validators, attempts, runs and small state.
 extension CacheIndex {
-    /// Stores validators for content that is or is about to become current. Validators of the same URL for other
+    /// Stores validators for content that is or is about to become current. Validators of the same binding for other
     /// content stay until ``setCurrent(_:of:)``: until then they are the valid ones.
     mutating func put(
-        _ validators: [Validators], for digest: ContentDigest, of pipeline: Int64
+        _ validators: [BoundValidators], for digest: ContentDigest, of pipeline: Int64
     ) throws(SQLiteError) {
         for entry in validators {
-            let bytes = [entry.url, entry.entityTag ?? "", entry.lastModified ?? ""].map(\.utf8.count).max() ?? 0
-            if bytes > CacheLimits.validatorBytes || (entry.entityTag == nil && entry.lastModified == nil) {
+            let new = entry.validators
+            let bytes = [entry.binding, new.entityTag ?? "", new.lastModified ?? ""].map(\.utf8.count).max() ?? 0
+            if bytes > CacheLimits.validatorBytes || new.isEmpty {
                 try database.run(
                     "DELETE FROM validators WHERE pipeline = ? AND url = ? AND digest = ?", .integer(pipeline),
-                    .text(entry.url), .blob(digest.bytes))
+                    .text(entry.binding), .blob(digest.bytes))
                 continue
             }
             try database.run(
                 """
                 INSERT OR REPLACE INTO validators (pipeline, url, digest, entity_tag, last_modified)
                 VALUES (?, ?, ?, ?, ?)
-                """, .integer(pipeline), .text(entry.url), .blob(digest.bytes), SQLiteValue(entry.entityTag),
-                SQLiteValue(entry.lastModified))
+                """, .integer(pipeline), .text(entry.binding), .blob(digest.bytes), SQLiteValue(new.entityTag),
+                SQLiteValue(new.lastModified))
         }
         if !validators.isEmpty {
             try database.run(
@@ -42,12 +45,12 @@ extension CacheIndex {
     }
 
     mutating func validators(
-        url: String, for digest: ContentDigest, of pipeline: Int64
+        boundTo binding: String, for digest: ContentDigest, of pipeline: Int64
     ) throws(SQLiteError) -> Validators? {
         try database.row(
             "SELECT entity_tag, last_modified FROM validators WHERE pipeline = ? AND url = ? AND digest = ?",
-            .integer(pipeline), .text(url), .blob(digest.bytes)
-        ) { Validators(url: url, entityTag: $0.optionalText(0), lastModified: $0.optionalText(1)) }
+            .integer(pipeline), .text(binding), .blob(digest.bytes)
+        ) { Validators(entityTag: $0.optionalText(0), lastModified: $0.optionalText(1)) }
     }
 
     /// Records that the origin confirmed or delivered content of this digest.
@@ -138,13 +141,13 @@ extension CacheIndex {
 
     /// The newest run, from a row of `memoryQuery`.
     private static func lastRun(of pipeline: String, _ row: borrowing SQLiteRow) -> RunRecord? {
-        guard let number = row.optionalNumber(18), let outcome = RunRecord.Outcome(rawValue: row.text(30)) else {
+        guard let number = row.optionalNumber(18), let outcome = RunOutcome(rawValue: row.text(30)) else {
             return nil
         }
         return RunRecord(
-            number: number, pipeline: pipeline, causes: row.text(27), started: row.time(28),
-            finished: row.time(29), outcome: outcome, error: row.optionalText(31),
-            generation: row.optionalNumber(32))
+            pipeline: pipeline, number: UInt64(clamping: number), causes: row.text(27), started: row.time(28),
+            ended: row.time(29), outcome: outcome, error: row.optionalText(31),
+            generation: row.optionalNumber(32).map(UInt64.init(clamping:)))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
@@ -152,9 +155,11 @@ extension CacheIndex {
             """
             INSERT OR REPLACE INTO runs (number, pipeline, causes, started, finished, outcome, error, generation)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """, .integer(run.number), .integer(pipeline), .text(run.causes.cut(to: CacheLimits.runTextBytes)),
-            .time(run.started), .time(run.finished), .text(run.outcome.rawValue),
-            SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)), SQLiteValue(run.generation))
+            """, .integer(Int64(clamping: run.number)), .integer(pipeline),
+            .text(run.causes.cut(to: CacheLimits.runTextBytes)),
+            .time(run.started), .time(run.ended), .text(run.outcome.rawValue),
+            SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)),
+            SQLiteValue(run.generation.map(Int64.init(clamping:))))
         try database.run(
             """
             DELETE FROM runs WHERE pipeline = ?1 AND number <= (
@@ -169,11 +174,11 @@ extension CacheIndex {
             FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.number DESC LIMIT ?
             """, .text(name), .integer(Int64(limit))
         ) { row in
-            RunRecord.Outcome(rawValue: row.text(4)).map {
+            RunOutcome(rawValue: row.text(4)).map {
                 RunRecord(
-                    number: row.number(0), pipeline: name, causes: row.text(1),
-                    started: row.time(2), finished: row.time(3),
-                    outcome: $0, error: row.optionalText(5), generation: row.optionalNumber(6))
+                    pipeline: name, number: UInt64(clamping: row.number(0)), causes: row.text(1),
+                    started: row.time(2), ended: row.time(3), outcome: $0, error: row.optionalText(5),
+                    generation: row.optionalNumber(6).map(UInt64.init(clamping:)))
             }
         }.compactMap { $0 }
     }
@@ -190,7 +195,7 @@ extension CacheIndex {
                 name: row.text(0),
                 spent: RequestBurst(
                     first: row.time(1), last: row.time(2),
-                    count: row.count(3))
+                    count: Int(clamping: row.count(3)))
             )
         }
         return rows.reduce(into: [:]) { $0[$1.name, default: []].append($1.spent) }
@@ -201,7 +206,7 @@ extension CacheIndex {
         for spent in requests {
             try database.run(
                 "INSERT INTO requests VALUES (?, ?, ?, ?)", .integer(pipeline), .time(spent.first),
-                .time(spent.last), .integer(spent.count.clamped(to: IndexBounds.counts)))
+                .time(spent.last), .integer(Int64(spent.count).clamped(to: IndexBounds.counts)))
         }
     }
 

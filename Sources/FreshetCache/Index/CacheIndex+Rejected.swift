@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Rejected content, and the digests of rejected content that a user accepted.
 extension CacheIndex {
     mutating func rejected(of pipeline: Int64) throws(SQLiteError) -> IndexedRejection? {
@@ -26,8 +28,8 @@ extension CacheIndex {
             .integer(pipeline), .blob(rejection.digest.bytes), .integer(rejection.size),
             .time(rejection.rejectedAt), .text(rejection.reason.cut(to: CacheLimits.runTextBytes)),
             .integer(rejection.truncated ? 1 : 0), .time(rejection.expires),
-            SQLiteValue(rejection.validators?.url), SQLiteValue(rejection.validators?.entityTag),
-            SQLiteValue(rejection.validators?.lastModified))
+            SQLiteValue(rejection.validators?.binding), SQLiteValue(rejection.validators?.validators.entityTag),
+            SQLiteValue(rejection.validators?.validators.lastModified))
     }
 
     /// Whether a user accepted this content, and a generation with it is kept.
@@ -62,7 +64,8 @@ extension CacheIndex {
             reason: row.text(3), truncated: row.flag(4),
             expires: row.optionalTime(5),
             validators: row.optionalText(6).map {
-                Validators(url: $0, entityTag: row.optionalText(7), lastModified: row.optionalText(8))
+                BoundValidators(
+                    binding: $0, Validators(entityTag: row.optionalText(7), lastModified: row.optionalText(8)))
             })
     }
 }
@@ -78,7 +81,7 @@ struct IndexedRejection: Hashable, Sendable {
     var truncated: Bool
     var expires: WallTime?
     /// The validators that the origin sent for the content.
-    var validators: Validators?
+    var validators: BoundValidators?
 
     var candidate: RejectedCandidate {
         RejectedCandidate(digest: digest, size: size, rejectedAt: rejectedAt, reason: reason)

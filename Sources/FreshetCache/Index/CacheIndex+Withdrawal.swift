@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Pipelines whose copy is withdrawn because it is too old.
 extension CacheIndex {
     /// Records that the current generation is withdrawn or published again.

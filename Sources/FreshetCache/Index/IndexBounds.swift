@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The range of each kind of value in the index. A disk may return other bytes than were written, so rows of the index
 /// are untrusted input: Freshet did not write a value that is out of range.
 ///

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The rules for each column of the index. A test compares them with the schema: a new column needs a rule here.
 extension IndexValidation {
     static let tables: [(table: String, rules: [Rule])] = [
@@ -42,7 +44,7 @@ extension IndexValidation {
             [
                 Rule("pipeline", .owner), Rule("number", .number), Rule("causes", .text(CacheLimits.runTextBytes)),
                 Rule("started", .time), Rule("finished", .time),
-                Rule("outcome", .oneOf(RunRecord.Outcome.allCases.map(\.rawValue))),
+                Rule("outcome", .oneOf(RunOutcome.allCases.map(\.rawValue))),
                 .optional("error", .text(CacheLimits.runTextBytes)), .optional("generation", .number),
             ]
         ),

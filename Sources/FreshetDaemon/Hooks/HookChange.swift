@@ -1,5 +1,6 @@
 import FreshetCache
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 
 /// The JSON input of a hook, documented in docs/hooks.md. Instants are wall-clock microseconds since 1970.

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 
 /// An origin's answer without its body: the fields that determine how the answer is used.

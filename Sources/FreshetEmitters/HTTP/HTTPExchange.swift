@@ -1,4 +1,5 @@
 import CCurl
+import FreshetModel
 import FreshetPipelines
 import Glibc
 

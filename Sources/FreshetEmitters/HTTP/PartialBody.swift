@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 
 /// The state of a body whose connection broke: it allows to request the rest of the same body, and to verify that the

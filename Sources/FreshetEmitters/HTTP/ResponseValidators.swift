@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 
 /// The validators of one response, and whether they can show a later change (RFC 9110, 8.8.2.2 and 8.8.3).

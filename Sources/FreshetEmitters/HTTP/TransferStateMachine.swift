@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 
 /// The state of one request to a source: it begins, follows redirects, and ends once. Cancellation and completion race:

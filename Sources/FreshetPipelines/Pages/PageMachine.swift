@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Decides which page of a set comes next, and what follows when a page fails.
 ///
 /// Its memory grows by one number per page, a hash of the URL. The caller keeps all other data of a page.

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A request for one further page of a set.
 struct LoadMoreRequest: Hashable, Sendable {
     var place: [String]

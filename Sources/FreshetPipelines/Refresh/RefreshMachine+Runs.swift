@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Starts runs for what is ready, and decides what follows when a run ends.
 extension RefreshMachine {
     /// Whether the next run may start, and what prevents it.

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The part of a pipeline's definition and of the host's settings that the refresh machine needs.
 package struct RefreshSettings: Hashable, Sendable {
     package var policy: RefreshPolicy
@@ -143,8 +145,8 @@ package struct StoredRefreshState: Hashable, Sendable {
             if left > .zero { retryAfter = now.advanced(by: min(left, Backoff.longestRetryAfter)) }
         }
         // Requests in the future were made before the clock was set back: they count as requests of now.
-        func instant(_ wall: Int64) -> ContinuousClock.Instant {
-            now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
+        func instant(_ wall: WallTime) -> ContinuousClock.Instant {
+            now.advanced(by: .zero - max(.zero, Self.span(from: wall.microseconds, to: wallNow)))
         }
         requests = remembered.requests.map {
             RequestMeter.Spent(first: instant($0.first), last: instant($0.last), count: $0.count)

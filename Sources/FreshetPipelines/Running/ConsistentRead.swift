@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// The results of a joined stage's sources so far. If a copy among them is replaced while another copy is read, only

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// One run of a pipeline without an engine: it fetches, transforms and checks like any run, and returns the snapshot to

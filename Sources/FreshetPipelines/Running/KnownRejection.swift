@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Content that a check rejected, while the same checks are configured: a conditional request shows whether the source
 /// still has it, so that it is not downloaded again.
 struct KnownRejection: Hashable, Sendable {

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// The merged pages of a set.

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// The parts of a pipeline's snapshots: those of the previous run, and those of the run in progress.

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// Runs one pipeline: it feeds the refresh machine with events and performs the machine's actions.
@@ -112,7 +113,7 @@ package final class PipelineRunner: Sendable {
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
         var machine = RefreshMachine(
             settings, network: network, memory: memory, parameters: values, jitter: Jitter(seed: seed), now: now)
-        machine.lastRun = remembered.lastRunRecord.flatMap {
+        machine.lastRun = remembered.lastRunRecord.map {
             RunSummary(remembered: $0, now: now, wallNow: world.clock.wallNow)
         }
         state = Lock(
@@ -252,7 +253,11 @@ package final class PipelineRunner: Sendable {
         case .rememberRetryAfter(let instant):
             enqueue(.retryAfter(instant.map(wall)), in: &group)
         case .rememberRequests(let spent):
-            let requests = spent.map { RequestBurst(first: wall($0.first), last: wall($0.last), count: $0.count) }
+            let requests = spent.map {
+                RequestBurst(
+                    first: WallTime(microseconds: wall($0.first)), last: WallTime(microseconds: wall($0.last)),
+                    count: $0.count)
+            }
             enqueue(.requests(requests), in: &group)
         case .report(let event):
             if case .runEnded(let summary, _) = event {
@@ -481,8 +486,9 @@ package final class PipelineRunner: Sendable {
         // Computed from the start, since a second reading of the clocks would give another duration.
         let ended = started + summary.duration.microseconds
         return RunRecord(
-            pipeline: name, run: summary.run, causes: summary.causes.summary, started: started, ended: ended,
-            outcome: summary.outcome.rawValue, error: summary.failure?.message, generation: summary.generation)
+            pipeline: name, number: summary.run, causes: summary.causes.summary,
+            started: WallTime(microseconds: started), ended: WallTime(microseconds: ended),
+            outcome: summary.outcome, error: summary.failure?.message, generation: summary.generation)
     }
 
     /// An instant by the current wall clock: microseconds since 1970.

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Executes one run: it fetches the sources, transforms, checks and commits.
 struct RunExecutor: Sendable {
     let definition: PipelineDefinition

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// Publishes the list of branches before all branches have ended.

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// Evaluates the tree of a pipeline's stages: fetches the source of each stage, once for every item of the fan-outs

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// Counts the runs of a pipeline.
 package struct RunCounters: Hashable, Sendable {
     /// The number of ended runs, by outcome.

@@ -1,14 +1,4 @@
-/// The outcome of a run.
-package enum RunOutcome: String, Hashable, Sendable {
-    /// A new generation was committed.
-    case changed
-    /// The copy is still current.
-    case unchanged
-    case failed
-    /// The run was ended, and another run replaces it.
-    case superseded
-    case cancelled
-}
+package import FreshetModel
 
 /// Why a run starts.
 package enum RunReason: Hashable, Sendable {
@@ -70,16 +60,17 @@ package struct RunSummary: Hashable, Sendable {
 extension RunSummary {
     /// Restores a run from before a restart of the daemon, for people. The record has the signals of its causes with
     /// their counts, and the message of a failure.
-    init?(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: Int64) {
-        guard let outcome = RunOutcome(rawValue: record.outcome) else { return nil }
+    init(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: Int64) {
         // A start in the future was before the clock was set back.
-        let age = max(.zero, StoredRefreshState.span(from: record.started, to: wallNow))
+        let age = max(.zero, StoredRefreshState.span(from: record.started.microseconds, to: wallNow))
         let started = now.advanced(by: .zero - age)
         self.init(
-            run: record.run, reason: .signals, causes: [RunCause](summary: record.causes, at: started),
+            run: record.number, reason: .signals, causes: [RunCause](summary: record.causes, at: started),
             started: started,
-            ended: started.advanced(by: max(.zero, StoredRefreshState.span(from: record.started, to: record.ended))),
-            outcome: outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,
+            ended: started.advanced(
+                by: max(
+                    .zero, StoredRefreshState.span(from: record.started.microseconds, to: record.ended.microseconds))),
+            outcome: record.outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,
             generation: record.generation)
     }
 }

@@ -1,17 +1,4 @@
-/// The validators of an answer, for a conditional request (RFC 9110, 8.8).
-package struct Validators: Hashable, Sendable {
-    /// The `ETag` field as received, with its quotes and `W/`.
-    package var entityTag: String?
-    /// The `Last-Modified` field as received.
-    package var lastModified: String?
-
-    package init(entityTag: String? = nil, lastModified: String? = nil) {
-        self.entityTag = entityTag
-        self.lastModified = lastModified
-    }
-
-    package var isEmpty: Bool { entityTag == nil && lastModified == nil }
-}
+package import FreshetModel
 
 /// One request to a source on behalf of a run.
 package struct FetchRequest: Sendable {
@@ -237,19 +224,6 @@ package struct PersistentState: Hashable, Sendable {
     }
 }
 
-/// Requests that were made close together: the first and the last, as wall-clock microseconds since 1970.
-package struct RequestBurst: Hashable, Sendable {
-    package var first: Int64
-    package var last: Int64
-    package var count: Int
-
-    package init(first: Int64, last: Int64, count: Int) {
-        self.first = first
-        self.last = last
-        self.count = count
-    }
-}
-
 /// The content that a run commits to the store.
 package struct Snapshot: Sendable {
     package var body: FetchedBody
@@ -334,36 +308,6 @@ package enum RejectionResult: Hashable, Sendable {
     case isCopy(digest: String)
     /// It is not kept.
     case dropped
-}
-
-/// The record of one run in a pipeline's history.
-package struct RunRecord: Hashable, Sendable {
-    package var pipeline: String
-    package var run: UInt64
-    /// The causes as text, such as `network (2), timer`.
-    package var causes: String
-    /// Wall-clock microseconds since 1970.
-    package var started: Int64
-    /// Wall-clock microseconds since 1970.
-    package var ended: Int64
-    /// `changed`, `unchanged`, `failed`, `superseded`, `cancelled`.
-    package var outcome: String
-    package var error: String?
-    package var generation: UInt64?
-
-    package init(
-        pipeline: String, run: UInt64, causes: String, started: Int64, ended: Int64, outcome: String,
-        error: String? = nil, generation: UInt64? = nil
-    ) {
-        self.pipeline = pipeline
-        self.run = run
-        self.causes = causes
-        self.started = started
-        self.ended = ended
-        self.outcome = outcome
-        self.error = error
-        self.generation = generation
-    }
 }
 
 /// The interface of the local cache for the engine. The methods may wait for a disk; they suspend and never block.

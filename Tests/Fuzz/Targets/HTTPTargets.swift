@@ -1,3 +1,5 @@
+import FreshetModel
+
 @testable import FreshetEmitters
 @testable import FreshetPipelines
 

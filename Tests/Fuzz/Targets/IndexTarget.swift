@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 
 @testable import FreshetCache
@@ -38,13 +39,14 @@ extension FuzzTarget {
                 let pending = try local.begin(CacheDestination(pipeline: "a", file: "a.json"))
                 try pending.write(Array(text.utf8))
                 _ = try pending.commit(
-                    validators: [Validators(url: "u", entityTag: "\"t\"", lastModified: "m")], run: 1,
+                    validators: [BoundValidators(binding: "u", Validators(entityTag: "\"t\"", lastModified: "m"))],
+                    run: 1,
                     at: WallTime(nanoseconds: 1_000_000_000), expires: WallTime(nanoseconds: 2_000_000_000))
             }
             try local.record(
                 RunRecord(
-                    number: 1, pipeline: "a", causes: "start", started: WallTime(nanoseconds: 1),
-                    finished: WallTime(nanoseconds: 2), outcome: .changed, error: nil, generation: 2))
+                    pipeline: "a", number: 1, causes: "start", started: WallTime(nanoseconds: 1),
+                    ended: WallTime(nanoseconds: 2), outcome: .changed, error: nil, generation: 2))
             try local.recordRequests(
                 "a",
                 [RequestBurst(first: WallTime(nanoseconds: 1), last: WallTime(nanoseconds: 2), count: 3)])
@@ -80,7 +82,7 @@ extension FuzzTarget {
             let history = try local.history(name)
             keep(try local.runs(name, limit: 10))
             keep(try local.state(name, key: "k"))
-            keep(try local.validators(name, url: "u"))
+            keep(try local.validators(name, boundTo: "u"))
             keep(try local.rejected(name, at: WallTime(nanoseconds: 3_000_000_000)))
             let current = memory?.current?.number
             outcome.memories.append(

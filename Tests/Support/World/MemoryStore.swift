@@ -1,3 +1,4 @@
+package import FreshetModel
 package import FreshetPipelines
 package import FreshetSignals
 
@@ -160,7 +161,7 @@ package final class MemoryStore: SnapshotStore {
     package func record(_ run: RunRecord) async {
         state.withLock { state in
             state.records.append(run)
-            state.remembered.lastRun = run.run
+            state.remembered.lastRun = run.number
             state.remembered.lastRunRecord = run
         }
     }

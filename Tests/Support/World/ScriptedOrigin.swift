@@ -1,3 +1,4 @@
+package import FreshetModel
 package import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -54,7 +55,7 @@ struct CommitTests {
         #expect(generation.withoutRevision == first.withoutRevision)
         #expect(try LinuxFileSystem().status(first.path) == before)
         #expect(try fixture.names("generations/jwks").count == 1)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("\"b\""))
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("\"b\""))
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
     }
 
@@ -118,7 +119,7 @@ struct CommitTests {
         try fixture.cache.setAccess(destination)
         #expect(try TemporaryDirectory.mode(generation.path) == 0o640)
         #expect(try fixture.cache.current("jwks") == generation.withoutRevision)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("\"a\""))
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("\"a\""))
         // The file of another pipeline does not change, and a missing file is not made.
         destination.file = "other.json"
         destination.mode = 0o600

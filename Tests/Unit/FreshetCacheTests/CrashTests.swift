@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import Synchronization
 import TestSupport
@@ -108,7 +109,7 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         let next = try fixture.commit("next", validators: [.tag("next")], at: 200).generation
         #expect(next.number > number, situation)
         #expect(try fixture.reader() == "next", situation)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("next"), situation)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("next"), situation)
         let names = try fixture.names("generations/jwks").filter { CacheLayout.rejectedDigest($0) == nil }
         #expect(names.count <= CacheDestination.jwks.keep, situation)
     }
@@ -149,7 +150,8 @@ struct CrashTests {
                     #expect(current.path.hasSuffix("/current/jwks.json"))
                     // "kill -9 at any moment, and the first request is conditional".
                     #expect(
-                        try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag(scene.tag(text)),
+                        try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks")
+                            == .tag(scene.tag(text)),
                         situation)
                     #expect(current.isBehind == ((scene.kind == .rollback) && text == scene.new), situation)
                 } else {

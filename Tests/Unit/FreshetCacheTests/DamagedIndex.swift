@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -22,14 +23,14 @@ struct DamagedIndex {
         try fixture.reject("bad", at: time + 2)
         try cache.record(
             RunRecord(
-                number: 7, pipeline: "jwks", causes: "start", started: WallTime(seconds: time), finished: now,
+                pipeline: "jwks", number: 7, causes: "start", started: WallTime(seconds: time), ended: now,
                 outcome: .changed, error: "none", generation: 2))
         try cache.setState("jwks", key: "binding", to: [1, 2])
         try cache.recordRequests("jwks", [RequestBurst(first: now, last: now, count: 3)])
         try cache.recordParameters("jwks") { ["region": "eu"] }
-        let pages = PartPages(items: Array("[]".utf8), count: 2, next: "3", token: "t")
+        let pages = StoredPages(items: Array("[]".utf8), count: 2, next: PageBookmark("2 1 home\nh\nu\n"), token: "t")
         try cache.keepParts(
-            of: "jwks", new: ["": SnapshotPart(binding: "b", entityTag: "e", value: [1], pages: pages)]
+            of: "jwks", new: ["": StoredPart(binding: "b", validators: .tag("e"), value: [1], pages: pages)]
         ) { _ in true }
         _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
         let notified = HookContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
@@ -136,8 +137,8 @@ struct DamagedIndex {
         for (name, memory) in try cache.memories(key: "binding") {
             #expect(CacheName.error(in: name) == nil, situation)
             #expect(memory.lastRun <= IndexBounds.numbers.upperBound, situation)
-            #expect(memory.requests.allSatisfy { IndexBounds.counts.contains($0.count) }, situation)
-            #expect(memory.pages.allSatisfy { IndexBounds.counts.contains($0.count) }, situation)
+            #expect(memory.requests.allSatisfy { IndexBounds.counts.contains(Int64($0.count)) }, situation)
+            #expect(memory.pages.allSatisfy { IndexBounds.counts.contains(Int64($0.count)) }, situation)
             if let rejected = memory.rejected { #expect(rejected.keptUntil >= rejected.rejectedAt, situation) }
             _ = try cache.memory(name, key: "binding")
         }
@@ -158,9 +159,9 @@ struct DamagedIndex {
         let run = (try cache.memory("jwks", key: "binding")?.lastRun ?? 0) + 1
         try cache.record(
             RunRecord(
-                number: run, pipeline: "jwks", causes: "start", started: WallTime(seconds: 1),
-                finished: WallTime(seconds: 2),
-                outcome: .changed, generation: made.generation.number))
+                pipeline: "jwks", number: UInt64(run), causes: "start", started: WallTime(seconds: 1),
+                ended: WallTime(seconds: 2),
+                outcome: .changed, generation: UInt64(made.generation.number)))
     }
 }
 

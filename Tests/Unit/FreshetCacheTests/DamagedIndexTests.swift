@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import Synchronization
 import TestSupport

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import Synchronization
 import TestSupport
@@ -79,7 +80,7 @@ struct ExaminationTests {
         #expect(try scene.fixture.names("generations/jwks").count == 1)
         #expect(try scene.fixture.reader() == "two")
         #expect(throws: CacheError.notKept(1, kept: [2])) { try scene.cache.rollBack(scene.destination, to: 1) }
-        #expect(try scene.cache.validators("jwks", url: "https://example.com/jwks") == .tag("two"))
+        #expect(try scene.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("two"))
     }
 
     @Test("finds a damaged copy: a repair restores the newest undamaged generation; the next request is unconditional")
@@ -91,7 +92,7 @@ struct ExaminationTests {
         #expect(repaired.findings.allSatisfy { $0.isRepaired })
         #expect(repaired.published?.number == 1 && (repaired.published?.revision ?? 0) > 0)
         #expect(try scene.fixture.reader() == "one")
-        #expect(try scene.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try scene.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         #expect(try scene.examine().isEmpty)
         #expect(try scene.fixture.names("").contains("strays") == false)
         #expect(try scene.fixture.commit("two", to: scene.destination).generation.number == 3)
@@ -399,8 +400,8 @@ struct IndexExaminationTests {
         #expect(try scene.cache.examineIndex().findings.isEmpty)
         try scene.cache.record(
             RunRecord(
-                number: 1, pipeline: "jwks", causes: "timer", started: WallTime(seconds: 1),
-                finished: WallTime(seconds: 2), outcome: .changed))
+                pipeline: "jwks", number: 1, causes: "timer", started: WallTime(seconds: 1),
+                ended: WallTime(seconds: 2), outcome: .changed))
         do {
             var database = try SQLiteDatabase(path: scene.fixture.directory.state + "/index.sqlite", busyTimeout: 1000)
             try database.execute("INSERT INTO requests VALUES (77, 1, 1, 1)")

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -59,7 +60,7 @@ struct FurtherLinkTests {
             #expect((current?.pinnedAt != nil) == isPinned)
             #expect(try fixture.reader() == "current")
             #expect(try fixture.names("generations/jwks").count == min(keep, 2))
-            #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("current"))
+            #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("current"))
         }
     }
 

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import Synchronization
 import TestSupport
@@ -34,7 +35,7 @@ struct HeldBackTests {
         #expect(try fixture.reader() == "one")
         #expect(try fixture.names("generations/jwks").count == 2)
         // The origin's old content is still held back, and other content is published.
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("two"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("two"))
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2))
         guard case .declined(_, isNew: false) = try fixture.commit("two", to: destination) else {
             Issue.record("the rollback was undone")
@@ -72,7 +73,7 @@ struct HeldBackTests {
         }
         #expect(generation.number == 2 && !generation.isBehind && generation.pinnedAt != nil)
         #expect(try fixture.cache.current("jwks")?.isBehind == false)
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("two"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("two"))
         // It is new once the origin has it.
         guard case .declined(_, isNew: true) = try fixture.commit("three", to: destination) else {
             Issue.record("the content is not new")
@@ -187,7 +188,7 @@ struct OriginTests {
         let current = try #require(try restarted.cache.current("jwks"))
         #expect(current.number == 3 && !current.isBehind)
         // Otherwise a 304 would mean that the origin still has the copy's content, although it had that before.
-        #expect(try restarted.cache.validators("jwks", url: url) == nil)
+        #expect(try restarted.cache.validators("jwks", boundTo: url) == nil)
         // This is the newest known content of the origin: a rollback holds it back.
         _ = try restarted.cache.rollBack(destination, to: 1)
         guard case .declined(_, isNew: false) = try restarted.commit("three", to: destination) else {
@@ -223,7 +224,7 @@ struct OriginTests {
         let restarted = try combined(cache: fixture.directory.cache, state: before.state)
         let current = try #require(try restarted.cache.current("jwks"))
         #expect(current.number == 1 && current.isBehind)
-        #expect(try restarted.cache.validators("jwks", url: url) == .tag("two"))
+        #expect(try restarted.cache.validators("jwks", boundTo: url) == .tag("two"))
     }
 
     @Test("is migrated from the previous format: the held-back content, or else the copy")

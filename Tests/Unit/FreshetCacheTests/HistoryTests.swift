@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import Synchronization
 import TestSupport
@@ -7,10 +8,10 @@ import Testing
 
 @Suite("The history")
 struct HistoryTests {
-    private func run(_ number: Int64, _ outcome: RunRecord.Outcome, generation: Int64?) -> RunRecord {
+    private func run(_ number: Int64, _ outcome: RunOutcome, generation: UInt64?) -> RunRecord {
         RunRecord(
-            number: number, pipeline: "jwks", causes: "timer \(number)", started: WallTime(seconds: number),
-            finished: WallTime(seconds: 2 * number), outcome: outcome, generation: generation)
+            pipeline: "jwks", number: UInt64(number), causes: "timer \(number)", started: WallTime(seconds: number),
+            ended: WallTime(seconds: 2 * number), outcome: outcome, generation: generation)
     }
 
     @Test("lists kept and removed generations, newest first, with the causes of their runs")
@@ -19,7 +20,7 @@ struct HistoryTests {
         #expect(try fixture.cache.history("jwks").isEmpty)
         for number: Int64 in 1...3 {
             try fixture.commit("content \(number)", at: number)
-            try fixture.cache.record(run(number, .changed, generation: number))
+            try fixture.cache.record(run(number, .changed, generation: UInt64(number)))
         }
         try fixture.cache.record(run(4, .unchanged, generation: 3))
         try fixture.cache.record(run(5, .failed, generation: nil))

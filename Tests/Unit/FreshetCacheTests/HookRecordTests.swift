@@ -1,3 +1,4 @@
+import FreshetModel
 import TestSupport
 import Testing
 

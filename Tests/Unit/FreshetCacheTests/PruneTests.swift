@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -66,7 +67,7 @@ struct PruneTests {
         let new = try fixture.commit("new", validators: [.tag("3")])
         #expect(new.generation.number == 1)
         #expect(try fixture.reader() == "new")
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("3"))
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("3"))
     }
 
     @Test("is removed, but not files that are being written under its name")
@@ -117,7 +118,7 @@ struct PruneTests {
                 #expect(try again.readerIfAny() == (left == nil ? nil : "three"), situation)
                 if left != nil {
                     #expect(
-                        try again.cache.validators("jwks", url: "https://example.com/jwks") == .tag("2"), situation)
+                        try again.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("2"), situation)
                 }
                 _ = try again.cache.prune("jwks")
                 #expect(try again.names("current") == ["other.json"], situation)

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -9,32 +10,34 @@ struct RecordsTests {
     @Test("validators by URL, as long as the content to which they belong is current")
     func validators() throws {
         let fixture = try CacheFixture()
-        let other = Validators(
-            url: "https://example.com/2", entityTag: nil, lastModified: "Sat, 21 Nov 2026 02:00:00 GMT")
-        try fixture.commit("one", validators: [.tag("a"), other])
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("a"))
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/2") == other)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/3") == nil)
-        #expect(try fixture.cache.validators("unknown", url: "https://example.com/jwks") == nil)
+        let other = Validators(lastModified: "Sat, 21 Nov 2026 02:00:00 GMT")
+        try fixture.commit(
+            "one", validators: [.tag("a"), BoundValidators(binding: "https://example.com/2", other)])
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("a"))
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/2") == other)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/3") == nil)
+        #expect(try fixture.cache.validators("unknown", boundTo: "https://example.com/jwks") == nil)
         try fixture.commit("two")
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         try fixture.commit("one")
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
     }
 
     @Test("validators up to the limits")
     func validatorLimits() throws {
         let fixture = try CacheFixture()
-        let longest = Validators.tag(String(repeating: "t", count: CacheLimits.validatorBytes), url: "u")
-        let tooLong = Validators.tag(String(repeating: "t", count: CacheLimits.validatorBytes + 1), url: "v")
+        let longest = BoundValidators.tag(
+            String(repeating: "t", count: CacheLimits.validatorBytes), boundTo: "u")
+        let tooLong = BoundValidators.tag(
+            String(repeating: "t", count: CacheLimits.validatorBytes + 1), boundTo: "v")
         try fixture.commit("one", validators: [longest, tooLong])
-        #expect(try fixture.cache.validators("jwks", url: "u") == longest)
-        #expect(try fixture.cache.validators("jwks", url: "v") == nil)
-        let many = (0...CacheLimits.validatorsPerPipeline).map { Validators.tag("t", url: "\($0)") }
+        #expect(try fixture.cache.validators("jwks", boundTo: "u") == longest.validators)
+        #expect(try fixture.cache.validators("jwks", boundTo: "v") == nil)
+        let many = (0...CacheLimits.validatorsPerPipeline).map { BoundValidators.tag("t", boundTo: "\($0)") }
         try fixture.commit("two", validators: many)
-        #expect(try fixture.cache.validators("jwks", url: "0") == nil)
-        #expect(try fixture.cache.validators("jwks", url: "1") != nil)
-        #expect(try fixture.cache.validators("jwks", url: "\(CacheLimits.validatorsPerPipeline)") != nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "0") == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "1") != nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "\(CacheLimits.validatorsPerPipeline)") != nil)
     }
 
     @Test("a 304 with its validators")
@@ -43,7 +46,7 @@ struct RecordsTests {
         let generation = try fixture.commit("one", validators: [.tag("a")]).generation
         let confirmed = try fixture.cache.recordUnchanged("jwks", validators: [.tag("b")], at: WallTime(seconds: 5000))
         #expect(confirmed == generation.withoutRevision)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("b"))
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("b"))
         #expect(
             try fixture.cache.refreshState("jwks")
                 == RefreshState(lastAttempt: WallTime(seconds: 5000), lastSuccess: WallTime(seconds: 5000)))
@@ -116,7 +119,7 @@ struct RecordsTests {
     func requests() throws {
         let directory = try TemporaryDirectory.forCache()
         let spent = (1...3).map {
-            RequestBurst(first: WallTime(seconds: $0), last: WallTime(seconds: $0 + 1), count: $0)
+            RequestBurst(first: WallTime(seconds: $0), last: WallTime(seconds: $0 + 1), count: Int($0))
         }
         do {
             let fixture = try CacheFixture(directory)
@@ -164,19 +167,19 @@ struct RecordsTests {
         for number in 1...Int64(total) {
             try fixture.cache.record(
                 RunRecord(
-                    number: number, pipeline: "jwks", causes: "network", started: WallTime(seconds: number),
-                    finished: WallTime(seconds: number + 1), outcome: .failed,
+                    pipeline: "jwks", number: UInt64(number), causes: "network", started: WallTime(seconds: number),
+                    ended: WallTime(seconds: number + 1), outcome: .failed,
                     error: "x" + String(repeating: "é", count: CacheLimits.runTextBytes)))
         }
         try fixture.cache.record(
             RunRecord(
-                number: 1, pipeline: "other", causes: "", started: WallTime(seconds: 1),
-                finished: WallTime(seconds: 1), outcome: .changed, generation: 4))
+                pipeline: "other", number: 1, causes: "", started: WallTime(seconds: 1),
+                ended: WallTime(seconds: 1), outcome: .changed, generation: 4))
         let runs = try fixture.cache.runs("jwks")
-        #expect(runs.map(\.number) == (4...Int64(total)).reversed())
+        #expect(runs.map(\.number) == (4...UInt64(total)).reversed())
         #expect(runs.first?.error?.utf8.count == CacheLimits.runTextBytes - 1)
         #expect(runs.first?.error?.last == "é")
-        #expect(try fixture.cache.runs("jwks", limit: 2).map(\.number) == [Int64(total), Int64(total) - 1])
+        #expect(try fixture.cache.runs("jwks", limit: 2).map(\.number) == [UInt64(total), UInt64(total) - 1])
         #expect(try fixture.cache.runs("other").first?.generation == 4)
         #expect(try fixture.cache.runs("unknown").isEmpty)
     }
@@ -289,8 +292,8 @@ struct PartsTests {
     @Test("parts of a snapshot are kept until a snapshot without them, separately for each pipeline")
     func parts() throws {
         let fixture = try CacheFixture()
-        func part(_ text: String, tag: String? = nil) -> SnapshotPart {
-            SnapshotPart(binding: "b", entityTag: tag, value: Array(text.utf8))
+        func part(_ text: String, tag: String? = nil) -> StoredPart {
+            StoredPart(binding: "b", validators: Validators(entityTag: tag), value: Array(text.utf8))
         }
         try fixture.cache.keepParts(of: "home", new: ["x": part("1", tag: "\"a\""), "y": part("")]) { _ in false }
         try fixture.cache.keepParts(of: "other", new: ["x": part("other")]) { _ in false }
@@ -309,27 +312,31 @@ struct PartsTests {
     @Test("the pages of a part are kept and deleted with it; their state is read without their items")
     func pages() throws {
         let fixture = try CacheFixture()
-        func part(_ count: Int64, next: String?) -> SnapshotPart {
-            SnapshotPart(
-                binding: "b", value: [],
-                pages: PartPages(
-                    items: Array("[1]\n".utf8), count: count, next: next, token: next == nil ? "t" : nil))
+        func part(_ count: Int, next: String?) -> StoredPart {
+            StoredPart(
+                binding: "b", validators: Validators(), value: [],
+                pages: StoredPages(
+                    items: Array("[1]\n".utf8), count: count, next: next.flatMap { PageBookmark($0) },
+                    token: next == nil ? "t" : nil))
         }
         let open = part(1, next: "2 1 home\nh\nu\n")
         try fixture.cache.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)]) { _ in false }
         #expect(try fixture.cache.part("x", of: "home") == open)
-        func states() throws -> [PartPagesState]? {
+        func states() throws -> [StoredPagesState]? {
             try fixture.cache.memory("home", key: "k")?.pages.sorted { $0.part < $1.part }
         }
         #expect(
             try states() == [
-                PartPagesState(part: "x", count: 1, hasMore: true), PartPagesState(part: "y", count: 2, hasMore: false),
+                StoredPagesState(part: "x", count: 1, hasMore: true),
+                StoredPagesState(part: "y", count: 2, hasMore: false),
             ])
         #expect(try fixture.cache.memories(key: "k")["home"]?.pages.count == 2)
         try fixture.cache.keepParts(of: "home", new: ["x": part(2, next: nil)], and: ["x"].contains)
-        #expect(try states() == [PartPagesState(part: "x", count: 2, hasMore: false)])
+        #expect(try states() == [StoredPagesState(part: "x", count: 2, hasMore: false)])
         #expect(try fixture.cache.part("x", of: "home")?.pages?.token == "t")
-        try fixture.cache.keepParts(of: "home", new: ["x": SnapshotPart(binding: "b", value: [1])]) { _ in false }
+        try fixture.cache.keepParts(
+            of: "home", new: ["x": StoredPart(binding: "b", validators: Validators(), value: [1])]
+        ) { _ in false }
         #expect(try states() == [])
         #expect(try fixture.cache.part("x", of: "home")?.pages == nil)
     }

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -15,7 +16,7 @@ struct RecoveryTests {
     }
 
     private func validators(_ fixture: CacheFixture) throws -> Validators? {
-        try fixture.cache.validators("jwks", url: "https://example.com/jwks")
+        try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks")
     }
 
     @Test("after an orderly end nothing is repaired and all state is kept")
@@ -68,7 +69,7 @@ struct RecoveryTests {
         #expect(try fixture.names("current") == ["jwks.json"])
         #expect(try fixture.reader() == "current")
         #expect(try fixture.cache.current("jwks") == nil)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         #expect(try fixture.names("generations/jwks").count == 2)
         #expect(try fixture.cache.examine("jwks").findings == [])
         guard case .restored(let generation) = try fixture.commit("current", to: renamed, at: 3) else {
@@ -388,7 +389,7 @@ struct VanishingTests {
         try fixture.commit("one", validators: [.tag("one")])
         TemporaryDirectory.remove(fixture.directory.cache)
         #expect(try fixture.cache.current("jwks") == nil)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == nil)
         #expect(try fixture.cache.recordUnchanged("jwks", at: WallTime(seconds: 5)) == nil)
         guard case .restored(let generation) = try fixture.commit("one") else {
@@ -426,9 +427,9 @@ struct VanishingTests {
         let fixture = try CacheFixture()
         let path = try fixture.commit("one", validators: [.tag("one")]).generation.path
         try #require(chmod(path, 0o600) == 0)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("one"))
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("one"))
         try TemporaryDirectory.write(Array("eno".utf8), to: path)
-        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         #expect(try fixture.cache.current("jwks") == nil)
     }
 }

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -41,7 +42,7 @@ struct RejectedTests {
         #expect(rejected.reason == "worse" && rejected.rejectedAt == WallTime(seconds: 11))
         #expect(try names() == ["1", "rejected"])
         #expect(try fixture.reader() == "one")
-        #expect(try fixture.cache.validators("jwks", url: url)?.entityTag == "1")
+        #expect(try fixture.cache.validators("jwks", boundTo: url)?.entityTag == "1")
         let content = try #require(
             try fixture.cache.openRejected(of: "jwks", for: myself, at: WallTime(seconds: 20)))
         #expect(try content.read(100) == Array("yy".utf8))
@@ -86,7 +87,7 @@ struct RejectedTests {
         #expect(try fixture.reader() == "x")
         #expect(try names() == ["1", "2"])
         #expect(try rejected() == nil)
-        #expect(try fixture.cache.validators("jwks", url: url)?.entityTag == "2")
+        #expect(try fixture.cache.validators("jwks", boundTo: url)?.entityTag == "2")
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 10))
         #expect(try LinuxFileSystem().status(outcome.generation.path)?.links == 2)
         // The same content passes again as long as it is kept.
@@ -163,8 +164,8 @@ struct RejectedTests {
         #expect(try names() == ["1", "rejected"])
         try fixture.cache.record(
             RunRecord(
-                number: 3, pipeline: "jwks", causes: "timer", started: WallTime(seconds: 10 + week),
-                finished: WallTime(seconds: 10 + week), outcome: .unchanged, error: nil, generation: 1))
+                pipeline: "jwks", number: 3, causes: "timer", started: WallTime(seconds: 10 + week),
+                ended: WallTime(seconds: 10 + week), outcome: .unchanged, error: nil, generation: 1))
         #expect(try names() == ["1"])
     }
 

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -71,7 +72,7 @@ struct RollbackTests {
         let newest = try fixture.cache.rollBack(destination, to: 3)
         #expect(newest.replaced == 1 && !newest.generation.isBehind)
         #expect(try fixture.reader() == "three")
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("three"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("three"))
         #expect(throws: CacheError.notKept(nil, kept: [])) {
             try fixture.cache.rollBack(CacheDestination(pipeline: "other", file: "other"), to: nil)
         }
@@ -82,11 +83,11 @@ struct RollbackTests {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
         // The request has the validators of the origin's content, and its 304 changes nothing.
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("three"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("three"))
         let confirmed = try fixture.cache.recordUnchanged(
             "jwks", asked: .tag("three"), validators: [.tag("three again")], at: WallTime(seconds: 10))
         #expect(confirmed?.number == 1 && confirmed?.isBehind == true)
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("three again"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("three again"))
         let declined = try fixture.commit("three", to: destination, validators: [.tag("c")], at: 20)
         guard case .declined(let generation, isNew: false) = declined else {
             Issue.record("\(declined)")
@@ -94,12 +95,12 @@ struct RollbackTests {
         }
         #expect(generation.number == 1 && generation.isBehind)
         #expect(try fixture.reader() == "one")
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("c"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("c"))
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
         #expect(try fixture.names("generations/jwks").count == 3)
         let changed = try fixture.commit("four", to: destination, validators: [.tag("d")], at: 30).generation
         #expect(changed.number == 4 && !changed.isBehind)
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("d"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("d"))
         // The origin's earlier content counts as other content again.
         #expect(try fixture.commit("three", to: destination, at: 40).generation.number == 5)
     }
@@ -115,7 +116,7 @@ struct RollbackTests {
         }
         #expect(generation.number == 2 && !generation.isBehind)
         #expect(try fixture.cache.current("jwks")?.isBehind == false)
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("b"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("b"))
     }
 
     @Test("ignores a response to a request that was made for other content")
@@ -123,10 +124,12 @@ struct RollbackTests {
         let (fixture, destination) = try threeGenerations()
         _ = try fixture.cache.rollBack(destination, to: 2)
         _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
-        let asked = try #require(try fixture.cache.validators("jwks", url: url))
+        let asked = try #require(try fixture.cache.validators("jwks", boundTo: url))
         _ = try fixture.cache.unpin("jwks")
-        #expect(try fixture.cache.recordUnchanged("jwks", asked: asked, at: WallTime(seconds: 6)) == nil)
-        #expect(try fixture.cache.validators("jwks", url: url) == nil)
+        #expect(
+            try fixture.cache.recordUnchanged(
+                "jwks", asked: BoundValidators(binding: url, asked), at: WallTime(seconds: 6)) == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == nil)
     }
 
     @Test("to damaged content fails, and the copy stays")
@@ -192,7 +195,7 @@ struct PinTests {
                 }
                 #expect(kept.number == 1 && kept.isBehind && kept.pinnedAt == WallTime(seconds: 5))
             }
-            #expect(try fixture.cache.validators("jwks", url: url) == .tag("c"))
+            #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("c"))
             #expect(throws: CacheError.pinned(1)) { try fixture.cache.rollBack(.jwks, to: 1) }
         }
         let fixture = try CacheFixture(directory)
@@ -206,7 +209,7 @@ struct PinTests {
         #expect(wasPinned && generation?.pinnedAt == nil && generation?.isBehind == false)
         #expect(try !fixture.cache.unpin("jwks").wasPinned)
         // With the validators of its newest content, the origin would answer that nothing has changed.
-        #expect(try fixture.cache.validators("jwks", url: url) == .tag("a"))
+        #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("a"))
         #expect(try fixture.commit("two").generation.number == 2)
         #expect(try fixture.reader() == "two")
     }

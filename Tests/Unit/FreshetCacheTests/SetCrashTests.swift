@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -87,7 +88,7 @@ struct SetCrashTests {
                 if try fixture.cache.current("shop") != nil {
                     // "kill -9 at any moment, and the first request is conditional".
                     #expect(
-                        try fixture.cache.validators("shop", url: "https://example.com/jwks") != nil, situation)
+                        try fixture.cache.validators("shop", boundTo: "https://example.com/jwks") != nil, situation)
                 }
             }
             let again = try CacheFixture(point.directory)

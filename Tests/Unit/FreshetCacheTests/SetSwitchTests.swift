@@ -1,3 +1,4 @@
+import FreshetModel
 import Synchronization
 import TestSupport
 import Testing
@@ -122,7 +123,7 @@ struct SetSwitchTests {
         let fixture = try CacheFixture(directory)
         #expect(fixture.report.pipelines.allSatisfy { !$0.hasFailed }, "\(fixture.report)")
         #expect(try fixture.cache.current("shop") == nil)
-        #expect(try fixture.cache.validators("shop", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.cache.validators("shop", boundTo: "https://example.com/jwks") == nil)
         try fixture.commitSet("two", at: 2)
         #expect(try fixture.seen == .of("two"))
         #expect(try fixture.cache.current("shop")?.number == 2)

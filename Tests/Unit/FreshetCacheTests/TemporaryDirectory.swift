@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -92,7 +93,7 @@ struct CacheFixture {
 
     @discardableResult
     func commit(
-        _ text: String, to destination: CacheDestination = .jwks, validators: [Validators] = [],
+        _ text: String, to destination: CacheDestination = .jwks, validators: [BoundValidators] = [],
         truncated: Bool = false, isCheck: Bool = true, at seconds: Int64 = 1000, contentExpires: Int64? = nil
     ) throws -> CommitOutcome {
         let pending = try cache.begin(destination)
@@ -141,7 +142,11 @@ extension Generation {
 }
 
 extension Validators {
-    static func tag(_ tag: String, url: String = "https://example.com/jwks") -> Validators {
-        Validators(url: url, entityTag: tag, lastModified: nil)
+    static func tag(_ tag: String) -> Validators { Validators(entityTag: tag) }
+}
+
+extension BoundValidators {
+    static func tag(_ tag: String, boundTo binding: String = "https://example.com/jwks") -> BoundValidators {
+        BoundValidators(binding: binding, .tag(tag))
     }
 }

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing
@@ -75,7 +76,7 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         let memory = try fixture.cache.memory(destination.pipeline, key: "k")
         #expect((memory?.current?.withdrawnAt == nil) == (found != nil), situation)
         #expect(memory?.current != nil, situation)
-        let validators = try fixture.cache.validators(destination.pipeline, url: "https://example.com/jwks")
+        let validators = try fixture.cache.validators(destination.pipeline, boundTo: "https://example.com/jwks")
         #expect(mayForget || validators != nil, situation)
         return found
     }

@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import Glibc
 import Synchronization
 import TestSupport
@@ -27,7 +28,7 @@ struct WithdrawalTests {
         #expect(memory.current?.number == 2)
         #expect(memory.current?.withdrawnAt == WallTime(seconds: 100))
         #expect(memory.attempts.lastSuccess == WallTime(seconds: 20))
-        #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
+        #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         #expect(try fixture.cache.content(of: "jwks", limit: 100) == Array("new".utf8))
         #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, true])
     }
@@ -69,7 +70,7 @@ struct WithdrawalTests {
         _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
         #expect(files.calls == ["lstat", "lstat", "unlink", "opendir", "fsync", "lstat", "lstat"])
         files.arm(.nothing)
-        _ = try fixture.cache.validators("jwks", url: Self.url)
+        _ = try fixture.cache.validators("jwks", boundTo: Self.url)
         #expect(files.calls == ["lstat"])
     }
 
@@ -130,7 +131,7 @@ struct WithdrawalTests {
         #expect(try system.status(fixture.directory.cache + "/current/jwks.json")?.identity.inode == inode)
         #expect(try fixture.names("generations/jwks").count == 2)
         #expect(try fixture.cache.current("jwks")?.number == 2)
-        #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
+        #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         // A second call has nothing to do.
         #expect(try fixture.cache.putBack(.jwks)?.number == 2)
         let directory = fixture.directory
@@ -186,7 +187,7 @@ struct WithdrawalTests {
         try fixture.commit("new", validators: [.tag("new")], at: 20)
         _ = try fixture.cache.rollBack(.jwks, to: 1)
         _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
-        #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
+        #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         guard case .declined(let shown, _) = try fixture.commit("new", at: 200) else {
             Issue.record("content from before a rollback must not come back by itself")
             return
@@ -244,7 +245,7 @@ struct WithdrawalTests {
         let stored = try #require(try fixture.names("generations/jwks").last)
         let content = fixture.directory.cache + "/generations/jwks/" + stored
         try TemporaryDirectory.write(Array("bad".utf8), to: content)
-        #expect(try fixture.cache.validators("jwks", url: Self.url) == nil)
+        #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == nil)
         #expect(try fixture.cache.putBack(.jwks) == nil)
         #expect(try fixture.cache.memory("jwks", key: "k")?.current == nil)
         let found = try fixture.cache.examine("jwks", repairs: true)

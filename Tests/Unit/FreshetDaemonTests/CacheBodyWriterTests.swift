@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Glibc
 import TestSupport
@@ -34,7 +35,7 @@ struct CacheBodyWriterTests {
 
     private func commit(_ body: FetchedBody) async throws -> CommitResult {
         try await store.commit(
-            Snapshot(body, validators: FreshetPipelines.Validators(entityTag: "\"v1\""), binding: "b"), of: definition)
+            Snapshot(body, validators: FreshetModel.Validators(entityTag: "\"v1\""), binding: "b"), of: definition)
     }
 
     @Test("a body becomes a generation unchanged, with the digest that was computed while it was written")

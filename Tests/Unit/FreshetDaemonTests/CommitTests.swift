@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import TestSupport
 import Testing
 
@@ -15,7 +16,7 @@ struct CommitDetectorTests {
 
     /// The new generation that a run leaves, from the generations before and after it.
     private func newGeneration(
-        from before: UInt64?, to after: UInt64?, _ outcome: FreshetPipelines.RunOutcome
+        from before: UInt64?, to after: UInt64?, _ outcome: FreshetModel.RunOutcome
     ) -> UInt64? {
         var watch = CommitDetector()
         let order = RunOrder(run: 1, reason: .signals, causes: [], started: Self.start, epoch: 0)

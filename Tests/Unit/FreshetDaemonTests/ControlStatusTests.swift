@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import Glibc
 import Testing
 
@@ -122,7 +123,7 @@ struct ControlStatusTests {
 
     @Test("all outcomes and freshness values have the same names in the engine and on the interface")
     func names() {
-        for outcome in [FreshetPipelines.RunOutcome.changed, .unchanged, .failed, .superseded, .cancelled] {
+        for outcome in [FreshetModel.RunOutcome.changed, .unchanged, .failed, .superseded, .cancelled] {
             #expect(RunStatus(summary(outcome, at: now)).outcome?.rawValue == outcome.rawValue)
         }
         for freshness in [FreshetPipelines.Freshness.fresh, .stale] {

@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import TestSupport
 import Testing
@@ -28,7 +29,7 @@ struct SignedCommentTests {
                 let definition = PipelineDefinition(
                     name: name, source: .file("/dev/null"), cache: CacheRules(file: name))
                 _ = try await store.commit(
-                    Snapshot(.bytes([1]), validators: FreshetPipelines.Validators(), binding: "b"), of: definition)
+                    Snapshot(.bytes([1]), validators: FreshetModel.Validators(), binding: "b"), of: definition)
             }
             await store.rememberSigned("a", SignedComment(digest: "cd", comment: "before"))
             await store.rememberSigned("a", words)

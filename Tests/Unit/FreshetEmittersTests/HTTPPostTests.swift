@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Testing
 

@@ -1,3 +1,4 @@
+import FreshetModel
 import Testing
 import WorldTestSupport
 

@@ -1,3 +1,4 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetPipelines
@@ -62,8 +63,10 @@ struct BudgetTests {
     @Test("stored requests count after a restart; requests in the future count as requests of now")
     func memory() {
         let remembered = PersistentState(requests: [
-            RequestBurst(first: 100_000_000, last: 130_000_000, count: 2),
-            RequestBurst(first: 9_000_000_000, last: 9_900_000_000, count: 3),
+            RequestBurst(
+                first: WallTime(microseconds: 100_000_000), last: WallTime(microseconds: 130_000_000), count: 2),
+            RequestBurst(
+                first: WallTime(microseconds: 9_000_000_000), last: WallTime(microseconds: 9_900_000_000), count: 3),
         ])
         let now = Dialogue.beginning
         let memory = StoredRefreshState(remembered, now: now, wallNow: 1_130_000_000, tolerance: .zero)

@@ -1,3 +1,4 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetPipelines

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetTestKit
 import Testing
 import WorldTestSupport

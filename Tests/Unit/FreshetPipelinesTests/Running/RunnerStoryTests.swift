@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetSignals
 import FreshetTestKit
 import Testing
@@ -157,7 +158,7 @@ struct RunnerStoryTests {
         #expect(stage.requestLimiter.counts == (0, 0))
         #expect(pending.now == .stopped)
         #expect(stage.outcomes == [.cancelled])
-        #expect(stage.store.records.map(\.outcome) == ["cancelled"])
+        #expect(stage.store.records.map(\.outcome) == [.cancelled])
         #expect(try stage.refresh().now == .stopped)
         #expect(stage.clock.manual.sleeperCount == 0)
     }
@@ -284,7 +285,7 @@ struct RunnerStoryTests {
         #expect(pending.now == .stopped)
         try stage.advance(0.1)
         #expect(isRemoved.withLock { $0 })
-        #expect(stage.store.records.map(\.outcome) == ["cancelled"])
+        #expect(stage.store.records.map(\.outcome) == [.cancelled])
         try stage.fire("file")
         #expect(stage.origin.times == [0])
         #expect(try stage.refresh().now == .stopped)
