@@ -22,6 +22,8 @@ package final class ScriptedService: ControlService {
         package var key: String?
         /// The content of generations, by number; `readable` by everybody or only by root.
         package var contents: [Int64: [UInt8]] = [:]
+        /// Called before the content of a generation is read.
+        package var beforeContent: (@Sendable (Int64) -> Void)?
         package var candidate: [UInt8]?
         package var isReadable = true
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
@@ -159,6 +161,7 @@ package final class ScriptedService: ControlService {
     package func content(
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent {
+        script.withLock { $0.beforeContent }?(generation)
         let (content, isReadable) = script.withLock { ($0.contents[generation], $0.isReadable) }
         guard isReadable else { throw .notReadable(name: name, number: generation) }
         guard let content else { throw .noSuchGeneration(name: name, number: generation, kept: []) }

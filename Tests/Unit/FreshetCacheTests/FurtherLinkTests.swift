@@ -165,6 +165,10 @@ struct CopyRestorationTests {
         try fixture.cache.assign([("jwks", "keys.json")])
         #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
         #expect(try fixture.names("current") == ["jwks.json"])
+        // Even if the former name, by which readers know it, was removed.
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
+        #expect(try fixture.names("current").isEmpty)
     }
 
     @Test("the link to several files is restored")

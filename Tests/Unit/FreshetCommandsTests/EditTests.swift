@@ -435,6 +435,27 @@ import Testing
         #expect(read("tmp/secret") == "every: 1h\n" && read("etc/pipelines/lower.yaml") == nil)
     }
 
+    /// The directories of the test belong to the user who runs it, and root trusts only its own.
+    @Test(
+        "root does not install a file in a directory that another user made while the editor was open",
+        .enabled(if: geteuid() == 0))
+    func untrustedMeanwhile() async throws {
+        let missing = "\(directory)/new"
+        let world = World(
+            turns: [
+                { _ in
+                    for path in [missing, missing + "/pipelines"] { #expect(mkdir(path, 0o755) == 0) }
+                    #expect(chmod(missing + "/pipelines", 0o777) == 0)
+                    return "every: 2h\n"
+                }
+            ], user: 0)
+        let result = try await edit(["--new", "rates"], world, below: ["new"])
+        #expect(result.status == .notPermitted, "\(result.printError)")
+        #expect(result.printError.contains("root does not edit '"))
+        #expect(result.memory.turns.withLock { $0 } == 1)
+        #expect(EditedFile.names(in: missing + "/pipelines") == [])
+    }
+
     @Test("a text with only comments is kept, but not installed")
     func notes() async throws {
         let result = try await edit(["--new", "rates"], World(turns: [{ _ in "# where is it?\n" }]))

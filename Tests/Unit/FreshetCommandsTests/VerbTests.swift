@@ -412,6 +412,18 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
     }
 
+    @Test("get reads the next generation if a commit removed the one that the daemon named")
+    func getReplaced() async throws {
+        let service = service()
+        service.change { script in
+            script.contents = [5: Array("newest\n".utf8)]
+            script.beforeContent = { [weak service] number in
+                service?.change { $0.pipelines["jwks"]?.generation?.number = number + 1 }
+            }
+        }
+        try await check("get jwks", service, output: "newest\n")
+    }
+
     @Test("get gives up if each generation that the daemon names is gone when it is read")
     func getGone() async throws {
         try await check(

@@ -27,12 +27,14 @@ struct AbandonedLookupsTests {
     @Test("lookups of many hosts are limited first for hosts with abandoned lookups, then for all hosts")
     func inTotal() {
         var lookups = AbandonedLookups()
-        for number in 0..<AbandonedLookups.maxWithoutOthers { lookups.add("\(number).example", at: at(0)) }
+        for number in 0..<127 { lookups.add("\(number).example", at: at(0)) }
+        #expect(lookups.refusal(of: "0.example", at: at(0)) == nil)
+        lookups.add("127.example", at: at(0))
         #expect(lookups.refusal(of: "0.example", at: at(1)) == .host(1))
         #expect(lookups.refusal(of: "honest.example", at: at(1)) == nil)
-        for number in AbandonedLookups.maxWithoutOthers..<AbandonedLookups.maxInTotal {
-            lookups.add("\(number).example", at: at(1))
-        }
+        for number in 128..<255 { lookups.add("\(number).example", at: at(1)) }
+        #expect(lookups.refusal(of: "honest.example", at: at(1)) == nil)
+        lookups.add("255.example", at: at(1))
         #expect(lookups.refusal(of: "honest.example", at: at(1)) == .others(256))
         #expect(lookups.refusal(of: "honest.example", at: at(30)) == nil)
         #expect(lookups.refusal(of: "0.example", at: at(31)) == nil)

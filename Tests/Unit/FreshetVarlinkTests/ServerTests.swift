@@ -345,6 +345,8 @@ import Testing
         var limits = testLimits(for: 32)
         let most = 20 << 20
         limits.pendingOutputBytes = most
+        // Otherwise the connections would be closed because their clients are silent.
+        limits.silence = .seconds(3_600)
         try await withServer(limits: limits) { harness in
             let unread = try (0..<8).map { _ in
                 let client = try harness.connect()
