@@ -136,7 +136,8 @@ extension CommandFailure {
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "'\(name)' is pinned at generation \(number); 'freshetctl unpin \(name)' unpins it"))
+                    "nothing changed: '\(name)' is pinned at generation \(number); 'freshetctl unpin \(name)' unpins it"
+                ))
         case .configurationRefused(let diagnostics):
             let errors = diagnostics.count { $0.severity == .error }
             self.init(

@@ -158,7 +158,7 @@ enum JournalMessage: String, CaseIterable {
         case .hookFailed: "the hook failed; Freshet retries it: {error}"
         case .hookOutput: "hook output: {output}"
         case .checkOutput: "check output: {output}"
-        case .signed: "signed by its publisher: {comment}"
+        case .signed: "the publisher's signature is valid; its comment: {comment}"
         case .signalReceived: "received a signal"
         case .freshEnough: "the copy is fresh enough; nothing is fetched"
         case .waiting: "waiting"
@@ -176,7 +176,8 @@ enum JournalMessage: String, CaseIterable {
         case .invalidPipeline: "not run, its configuration has an error: {error}"
         case .indexRebuilt:
             "the index {file} is damaged: {error}; it is now {moved-to}, and a new one was made from the files; lost: times of checks, validators, runs, history, budgets, parameters, holds, pins, pending hooks"
-        case .indexRepaired: "damaged values in the index {file} were dropped or reset: {content}"
+        case .indexRepaired:
+            "damaged values in the index {file} were dropped or reset, published copies are not affected: {content}"
         case .cacheRepaired: "the cache was repaired"
         case .cacheUpdateFailed:
             "cannot use the cache index, copies are still fetched and published; check the disk: {error}"
@@ -184,7 +185,7 @@ enum JournalMessage: String, CaseIterable {
         case .accepted: "published rejected content as generation {generation}"
         case .pinned: "pinned at generation {generation}"
         case .unpinned: "no longer pinned"
-        case .held: "held: the pipeline does not run until it is released"
+        case .held: "held: the pipeline does not run until it is released ('freshetctl release {pipeline}')"
         case .released: "released: the pipeline runs again"
         case .heldBack: "the source has new content; the copy stays because it is pinned"
         case .removedForSpace: "removed older content because cache.max-total or cache.min-free was reached: {content}"

@@ -58,10 +58,10 @@ extension RemovedContent {
     /// The maximum number of items that the text names.
     private static let named = 10
 
-    /// Such as `jwks 3, jwks 4, prices (rejected), 2 more`.
+    /// Such as `generation 3 of jwks, rejected content of prices, 2 more`.
     var text: String {
         var parts = items.prefix(Self.named).map { item in
-            "\(item.pipeline) \(item.generation.map { "\($0)" } ?? "(rejected)")"
+            "\(item.generation.map { "generation \($0)" } ?? "rejected content") of \(item.pipeline)"
         }
         if items.count > parts.count { parts.append("\(items.count - parts.count) more") }
         return parts.joined(separator: ", ")

@@ -108,7 +108,8 @@ import Testing
         pinned.change { $0.rollback = .failure(.pinned(name: "jwks", number: 12)) }
         try await check(
             "rollback jwks", pinned, status: .failure,
-            printError: "freshetctl: 'jwks' is pinned at generation 12; 'freshetctl unpin jwks' unpins it\n",
+            printError:
+                "freshetctl: nothing changed: 'jwks' is pinned at generation 12; 'freshetctl unpin jwks' unpins it\n",
             asked: ["rollback jwks before for \(caller)"])
     }
 
