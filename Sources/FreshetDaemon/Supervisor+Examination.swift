@@ -60,11 +60,11 @@ extension Supervisor {
     }
 
     /// Handles a pipeline without any intact content: readers find no file until the next fetch.
-    private func lost(_ name: String) {
+    func lost(_ name: String) {
         invalid[name]?.remembered.generation = nil
         let runner = pipelines[name]?.runner
         runner?.publishesNothing()
-        changed(name, nil, detail: "the cache was repaired; no content was intact, so Freshet fetches it again")
+        changed(name, nil, detail: "no content is intact, so Freshet fetches it again")
         // The request is refused while the pipeline is held, out of budget or without network; then its next check
         // fetches.
         _ = runner?.requestRefresh(force: false)

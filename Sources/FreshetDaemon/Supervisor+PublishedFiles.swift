@@ -31,11 +31,11 @@ extension Supervisor {
         }
     }
 
-    /// Publishes the current generations again whose files are missing. Without an undamaged generation, the pipeline
-    /// has no copy until its next run.
+    /// Publishes the current generations again whose files are missing. If the generation is not intact, Freshet fetches
+    /// the content again.
     private func restoreFiles(where isMissing: (_ file: String) -> Bool) async {
         for runner in pipelines.values.map(\.runner) where isMissing(runner.definition.cache.file) {
-            await runner.restoreCopy()
+            if await runner.restoreCopy() { lost(runner.name) }
         }
     }
 }

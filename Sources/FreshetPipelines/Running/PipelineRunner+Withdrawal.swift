@@ -60,11 +60,15 @@ extension PipelineRunner {
 
     /// Publishes the copy again if readers do not find it, or records its loss: after a run without a new copy, and
     /// after another program has removed the published file.
-    package func restoreCopy() async {
-        guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return }
+    ///
+    /// - Returns: whether the copy is lost.
+    @discardableResult
+    package func restoreCopy() async -> Bool {
+        guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return false }
         switch await world.store.restoreCopy(of: name) {
         case .done(let generation):
             state.withLock { $0.recordGeneration(generation) }
+            return false
         case .nothing, .damaged:
             let isLost = state.withLock { state in
                 // The operator may have chosen another one meanwhile.
@@ -73,7 +77,8 @@ extension PipelineRunner {
                 return true
             }
             if isLost { mailbox.post(.lost) }
-        case .left, .failed: break
+            return isLost
+        case .left, .failed: return false
         }
     }
 

@@ -140,13 +140,15 @@ struct GenerationTests {
             #expect(try client.pin("a").changed)
             try home.write("two", to: "source.txt")
             #expect(try client.refresh("a").outcome == .unchanged)
-            // The content, too: the daemon would publish it again.
+            // The content, too: the daemon would publish it again. And held: the daemon would fetch it again.
+            _ = try client.hold("a")
             TemporaryDirectory.remove(home.path + "/cache/below/generations/a")
             #expect(unlink(home.path + "/cache/below/current/a.txt") == 0)
             let reply = try client.unpin("a")
             #expect(reply.changed && reply.generation == nil)
             let generation = try client.status("a").generation
             #expect(generation?.pinnedSince == nil && generation?.behind == nil)
+            _ = try client.release("a")
             #expect(try client.refresh("a").outcome == .changed)
             #expect(home.copy("a.txt") == "two")
         }
