@@ -30,6 +30,42 @@ struct CopyRestorationTests {
         }
     }
 
+    /// The watch of the published files finds removed names only.
+    @Test("the failed run restores a copy that another file has replaced, which no watch finds")
+    func replaced() async throws {
+        let home = try Home()
+        try home.write("one", to: "input")
+        try home.configure("news", text(home))
+        _ = try await withDaemon(home) { client in
+            #expect(try client.refresh("news").outcome == .changed)
+            try home.write("theirs", to: "theirs")
+            #expect(rename(home.path + "/theirs", home.path + "/cache/below/current/news") == 0)
+            #expect(unlink(home.path + "/input") == 0)
+            #expect(home.copy("news") == "theirs")
+            #expect(try client.refresh("news").outcome == .failed)
+            #expect(home.copy("news") == "one")
+            #expect(try client.status("news").generation?.number == 1)
+        }
+    }
+
+    @Test("the failed run leaves the pipeline without a copy if the content was changed in place, which no watch finds")
+    func edited() async throws {
+        let home = try Home()
+        try home.write("one", to: "input")
+        try home.configure("news", text(home))
+        _ = try await withDaemon(home) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            // The generation's own file is a hard link to this one.
+            let file = open(home.path + "/cache/below/current/news", O_WRONLY)
+            #expect(Glibc.write(file, "ONE", 3) == 3)
+            close(file)
+            #expect(unlink(home.path + "/input") == 0)
+            #expect(try client.status("news").generation != nil)
+            #expect(try client.refresh("news").outcome == .failed)
+            #expect(try client.status("news").generation == nil)
+        }
+    }
+
     @Test("the status shows no copy if no content is intact")
     func lost() async throws {
         let home = try Home()
