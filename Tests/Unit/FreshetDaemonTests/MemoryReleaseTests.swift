@@ -1,4 +1,3 @@
-import FreshetEventLoop
 import FreshetTestKit
 import Testing
 
@@ -46,19 +45,5 @@ struct MemoryReleaseTests {
         schedule.hasReturned(before: 100 * mebibyte, after: 20 * mebibyte)
         #expect(isUseful(&schedule, used: 100 * mebibyte, now: now))
         #expect(schedule.next(after: now) == now + .seconds(5))
-    }
-
-    @Test("freed memory of this process is returned to the system")
-    func returned() throws {
-        let before = try #require(ProcessMemory.anonymous)
-        // Small blocks, each after one that stays, so that the heap does not shrink by itself.
-        var blocks: [[UInt8]?] = (0..<40_000).map { _ in [UInt8](repeating: 1, count: 2_000) }
-        let used = try #require(ProcessMemory.anonymous)
-        #expect(used > before)
-        for index in blocks.indices where !index.isMultiple(of: 16) { blocks[index] = nil }
-        ProcessMemory.returnFreed()
-        let after = try #require(ProcessMemory.anonymous)
-        #expect(after < used)
-        #expect(blocks.count == 40_000)
     }
 }
