@@ -110,7 +110,11 @@ extension Supervisor {
                 parts.hooks.generationChanged(name, generation, causes: causes)
             },
             withdrawal: makeWithdrawalHandler(definition.name, parts.hooks),
-            runEnded: { [memoryRelease] in memoryRelease.runEnded() },
+            runEnded: { [memoryRelease] in
+                memoryRelease.runEnded()
+                // Its commit may have made the directory again.
+                parts.publishedFiles?.renew()
+            },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }

@@ -5,15 +5,15 @@ import Logging
 
 /// Published files that other programs remove while the daemon runs.
 extension Supervisor {
-    /// Watches the directory of the published files.
-    func watchPublishedFiles() {
-        guard let directory = parts?.cache.publishedDirectory else { return }
+    /// Watches the directory of the published files; nil: the system does not allow it, which is logged.
+    func watchPublishedFiles(of cache: LocalCache) -> PublishedFileWatch? {
         do {
-            publishedFileWatch = try PublishedFileWatch(loop, directory: directory) { [weak self] removal in
+            return try PublishedFileWatch(loop, directory: cache.publishedDirectory) { [weak self] removal in
                 self?.adopt { [weak self] in await self?.restoreFiles(after: removal) }
             }
         } catch {
             limiter.log(.fileUnwatched, [.error: .string("\(error)")])
+            return nil
         }
     }
 
@@ -22,12 +22,12 @@ extension Supervisor {
         case .files(let names):
             // Several files have a link and a stamp.
             await restoreFiles { names.contains($0) || names.contains($0 + ".stamp") }
-        case .unknown(let directoryIsGone):
+        case .unknown:
+            // The directory is watched before files are restored, so that no removal is missed.
+            parts?.publishedFiles?.renew()
             await restoreFiles { _ in true }
-            guard directoryIsGone, !isEnding else { return }
-            watchPublishedFiles()
-            // Some may have been removed again before the new directory was watched.
-            await restoreFiles { _ in true }
+            // If the directory above was removed too, a restored file or the next commit makes it again.
+            parts?.publishedFiles?.renew()
         }
     }
 

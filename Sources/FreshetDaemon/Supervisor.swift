@@ -83,7 +83,6 @@ actor Supervisor {
     /// The control socket, if the service manager passed it.
     var inherited: VarlinkListener?
     var socketWatch: DirectoryWatch?
-    var publishedFileWatch: PublishedFileWatch?
     /// The message that the socket cannot be created again has been logged.
     var isSocketLost = false
     /// The index is new, so the last successful runs of hooks are unknown.
@@ -114,6 +113,8 @@ actor Supervisor {
         let systemBus: BusSignals
         let files: FileMonitor
         let hooks: HookScheduler
+        /// Nil: removals of published files are not noticed.
+        let publishedFiles: PublishedFileWatch?
     }
 
     /// - Parameters:
@@ -254,7 +255,6 @@ actor Supervisor {
         followSleep()
         followSessions()
         await hostAll()
-        watchPublishedFiles()
         redactor.setSecrets(hidden.union(secretParameters))
         statusTimer = LoopTimer(loop, named: "status line") { [weak self] in
             self?.adopt { [weak self] in await self?.sendStatus() }
@@ -325,7 +325,8 @@ actor Supervisor {
             engine: engine, requestLimiter: requestLimiter, memory: memory, sleep: watchSleep(bus, network, engine),
             sessions: watchSessions(bus),
             systemBus: BusSignals(bus),
-            files: FileMonitor(loop) { [fileEvents] path, fact, _ in fileEvents.publish(path, fact) }, hooks: hooks)
+            files: FileMonitor(loop) { [fileEvents] path, fact, _ in fileEvents.publish(path, fact) }, hooks: hooks,
+            publishedFiles: watchPublishedFiles(of: cache))
     }
 
     /// Creates a directory and its parents, as `mkdir -p -m MODE` does. Under systemd, they exist already.

@@ -90,7 +90,7 @@ struct CopyRestorationTests {
 struct RemovedFileTests {
     /// How the file is removed.
     enum Removal: String, CaseIterable, Sendable {
-        case unlinked, renamed, withDirectory
+        case unlinked, renamed, withDirectory, withRenamedDirectory
 
         func perform(in home: Home) throws {
             let directory = home.path + "/cache/below/current"
@@ -101,6 +101,9 @@ struct RemovedFileTests {
                 let aside = home.path + "/aside-\(UInt64.random(in: 0 ... .max))"
                 try #require(rename(directory + "/news", aside) == 0)
             case .withDirectory: TemporaryDirectory.remove(directory)
+            case .withRenamedDirectory:
+                let aside = home.path + "/aside-\(UInt64.random(in: 0 ... .max))"
+                try #require(rename(directory, aside) == 0)
             }
         }
     }
@@ -132,6 +135,9 @@ struct RemovedFileTests {
             try #require(client.refresh("news").outcome == .changed)
             TemporaryDirectory.remove(home.path + "/cache/below")
             #expect(try eventually { try client.status("news").lastRun?.number == 2 && home.copy("news") == "one\n" })
+            // The directory that the commit made is watched.
+            #expect(unlink(home.path + "/cache/below/current/news") == 0)
+            #expect(eventually { home.copy("news") == "one\n" })
         }
     }
 
