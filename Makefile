@@ -11,6 +11,8 @@
 #   make bench     measure performance; has no pass or fail
 #   make bench-network  measure network events and the idle daemon
 #   make bench-signals  compare the signals with other libraries
+#   make bench-scale  measure thousands of pipelines, beside curl, nginx, Redis and bare C
+#   make bench-compare BASE=COMMIT  the same, beside another commit
 #   make docs      build the documentation of the libraries, in .build/docs
 #   make sanitize  run unit tests and simulation under the thread and the address sanitizer
 #   make fuzz      SECONDS=60 TARGETS=: run the fuzzer on each parser of untrusted bytes (CONTRIBUTING.md)
@@ -68,7 +70,7 @@ install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	else echo "make install: freshetctl does not run here; the completions for $(1) are not installed" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals docs sanitize fuzz deb install uninstall clean
+.PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals bench-scale bench-compare docs sanitize fuzz deb install uninstall clean
 # A build uses all processors itself, and packages must be installed before it.
 .NOTPARALLEL:
 
@@ -130,6 +132,12 @@ bench-network: setup-test build
 
 bench-signals: setup
 	@Benchmarks/signals
+
+bench-scale: setup-test build
+	@Benchmarks/scale
+
+bench-compare: setup-test build
+	@Benchmarks/compare '$(BASE)'
 
 docs:
 	@Scripts/docs

@@ -8,8 +8,9 @@ BINARIES = pathlib.Path(os.environ.get("FRESHET_BIN", HERE.parent / ".build/rele
 class Daemon:
     """freshetd with a configuration of its own; `ready` is how long READY took, in seconds."""
 
-    def __init__(self, folder, pipelines, settings="", prefix=()):
+    def __init__(self, folder, pipelines, settings="", prefix=(), binaries=BINARIES):
         self.folder = folder
+        self.binaries = binaries
         self.prefix = prefix
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "etc/pipelines").mkdir(parents=True)
@@ -24,7 +25,7 @@ class Daemon:
         listener.bind(address)
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [*self.prefix, BINARIES / "freshetd", "--config-dir", self.folder / "etc", "--state-dir",
+            [*self.prefix, self.binaries / "freshetd", "--config-dir", self.folder / "etc", "--state-dir",
              self.folder / "state", "--cache-dir", self.folder / "cache", "--runtime-dir", self.folder / "runtime",
              # Root's daemon would become the user of the service, whom not every machine has.
              *(["--user", "root"] if os.geteuid() == 0 else [])],
@@ -41,7 +42,7 @@ class Daemon:
         return self.folder / "runtime/io.freshet.Control"
 
     def control(self, *words):
-        subprocess.run([BINARIES / "freshetctl", "--socket", self.socket, *words],
+        subprocess.run([self.binaries / "freshetctl", "--socket", self.socket, *words],
                        check=True, stdout=subprocess.DEVNULL)
 
     def current(self, name):
@@ -87,9 +88,9 @@ class Connection:
         self.socket.close()
 
 
-def until(condition):
+def until(condition, pause=0.01):
     while not condition():
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def timed(action):
