@@ -60,8 +60,9 @@ package struct CacheExamination: Hashable, Sendable {
     package var bytes: Int64 = 0
     /// The current generation after a repair; nil: nothing was repaired, or there is no current generation.
     package var published: Generation?
-    /// Whether the pipeline has no current generation after a repair.
-    package var isLost = false
+    /// The revision (``Generation/revision``) in which a repair left the pipeline without a current generation; nil:
+    /// there is one, or nothing was repaired.
+    package var lostRevision: UInt64?
     /// The number of findings beyond ``CacheLimits/findings``, which are neither listed nor repaired.
     package var unnamed = 0
 

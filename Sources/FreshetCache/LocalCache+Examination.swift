@@ -88,7 +88,7 @@ extension LocalCache {
             try look(at: pipeline, doubtful, &examination)
             guard repairs, !examination.findings.isEmpty else { return }
             examination.published = try repair(pipeline, &examination, &state)
-            examination.isLost = examination.published == nil
+            if examination.published == nil { examination.lostRevision = state.nextRevision() }
             var left = CacheExamination()
             try look(at: pipeline, doubtful, &left)
             examination.markRepaired(remaining: left)

@@ -47,11 +47,14 @@ extension Supervisor {
             pipelines[name]?.runner.keepsNothingRejected()
             invalid[name]?.remembered.rejected = nil
         }
-        if let kept = withdrawn(name), repaired.contains(where: { $0.isOfContent(of: Int64(clamping: kept.number)) }) {
-            return lost(name)
-        }
         let before = published(name)?.number
-        if examination.isLost, before != nil { return lost(name) }
+        if let revision = examination.lostRevision {
+            let isKeptLost = withdrawn(name).map { kept in
+                repaired.contains { $0.isOfContent(of: Int64(clamping: kept.number)) }
+            }
+            guard isKeptLost ?? (before != nil) else { return }
+            return lost(name, revision: revision)
+        }
         guard let now = examination.published.map(CurrentGeneration.init) else { return }
         changed(name, now, detail: "the cache was repaired; generation \(now.number) is current")
         guard now.number != before else { return }
@@ -59,11 +62,18 @@ extension Supervisor {
         parts?.hooks.generationChanged(name, now, causes: "fsck")
     }
 
-    /// Handles a pipeline without any intact content: readers find no file until the next fetch.
-    func lost(_ name: String) {
+    /// Handles a repair that left a pipeline without any intact content: readers find no file until the next fetch.
+    ///
+    /// - Parameter revision: when that was: a run may have committed a copy since then.
+    private func lost(_ name: String, revision: UInt64) {
         invalid[name]?.remembered.generation = nil
+        if let runner = pipelines[name]?.runner, !runner.losesCopy(revision: revision) { return }
+        fetchAgain(name)
+    }
+
+    /// Requests a run of a pipeline that has lost its copy.
+    func fetchAgain(_ name: String) {
         let runner = pipelines[name]?.runner
-        runner?.publishesNothing()
         changed(name, nil, detail: "no content is intact, so Freshet fetches it again")
         // The request is refused while the pipeline is held, out of budget or without network; then its next check
         // fetches.

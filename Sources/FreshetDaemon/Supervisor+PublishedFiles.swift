@@ -35,7 +35,7 @@ extension Supervisor {
     /// the content again.
     private func restoreFiles(where isMissing: (_ file: String) -> Bool) async {
         for runner in pipelines.values.map(\.runner) where isMissing(runner.definition.cache.file) {
-            if await runner.restoreCopy() { lost(runner.name) }
+            if await runner.restoreCopy() { fetchAgain(runner.name) }
         }
     }
 }

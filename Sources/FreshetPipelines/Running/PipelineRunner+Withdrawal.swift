@@ -36,6 +36,7 @@ extension PipelineRunner {
     /// Withdraws the copy, or publishes it again.
     func settleCopy(withdraws: Bool, in group: inout DiscardingTaskGroup) {
         group.addTask { [self] in
+            let before = state.withLock { $0.generation }
             let settlement: CopyChangeResult
             switch await withdraws
                 ? world.store.withdraw(name, unless: { [self] in isConcluding })
@@ -49,7 +50,7 @@ extension PipelineRunner {
                 settlement = .left
             case .nothing:
                 // The kept copy is damaged and has to be fetched again, unless the run in progress is about to commit.
-                if !isConcluding { publishesNothing() }
+                if !isConcluding { losesCopy(before) }
                 settlement = .left
             case .left: settlement = .left
             case .failed: settlement = .failed
@@ -69,17 +70,23 @@ extension PipelineRunner {
         case .done(let generation):
             state.withLock { $0.recordGeneration(generation) }
             return false
-        case .nothing, .damaged:
-            let isLost = state.withLock { state in
-                // The operator may have chosen another one meanwhile.
-                guard state.generation == before else { return false }
-                state.generation = nil
-                return true
-            }
-            if isLost { mailbox.post(.lost) }
-            return isLost
+        case .nothing, .damaged: return losesCopy(before)
         case .left, .failed: return false
         }
+    }
+
+    /// There is no copy any more, unless a run or the operator has published another one meanwhile.
+    ///
+    /// - Returns: whether the copy is lost.
+    @discardableResult
+    private func losesCopy(_ before: CurrentGeneration?) -> Bool {
+        let isLost = state.withLock { state in
+            guard state.generation == before else { return false }
+            state.generation = nil
+            return true
+        }
+        if isLost { mailbox.post(.lost) }
+        return isLost
     }
 
     /// The withdrawn copy was damaged. Unless there is a newer one by now, there is no copy until the next run.

@@ -95,7 +95,16 @@ struct ExaminationTests {
         #expect(try scene.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         #expect(try scene.examine().isEmpty)
         #expect(try scene.fixture.names("").contains("strays") == false)
+        #expect(repaired.lostRevision == nil)
         #expect(try scene.fixture.commit("two", to: scene.destination).generation.number == 3)
+    }
+
+    @Test("a copy that is committed after a repair found none has a higher revision than the loss")
+    func lossBeforeCommit() throws {
+        let scene = try Examined()
+        for number in 1...2 { try damage(try scene.path(number)) }
+        let lost = try #require(try scene.cache.examine("jwks", repairs: true).lostRevision)
+        #expect(try scene.fixture.commit("three", to: scene.destination).generation.revision > lost)
     }
 
     @Test("that finds only damaged content removes it all in a repair, so that it is fetched again")

@@ -138,13 +138,26 @@ struct RejectionTests {
     @Test("a damaged copy is not published any more")
     func lost() throws {
         let stage = try rejecting()
-        stage.runner.publishesNothing()
+        #expect(stage.runner.losesCopy(revision: 1))
         try stage.executor.runUntilIdle()
         #expect(stage.status.generation == nil && stage.status.freshness == nil)
         stage.origin.answers(.content("whole"))
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
         #expect(stage.status.generation != nil && stage.status.activity == .loaded)
+    }
+
+    @Test("a copy that was committed after a repair found none stays")
+    func committedAfterTheRepair() throws {
+        let stage = try rejecting()
+        var newer = CurrentGeneration(number: 2, size: 3, digest: "new", committedAt: 0, path: "data")
+        newer.revision = 8
+        stage.runner.publishes(newer)
+        #expect(!stage.runner.losesCopy(revision: 7))
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.generation?.number == 2 && stage.status.freshness != nil)
+        #expect(stage.runner.losesCopy(revision: 8))
+        #expect(stage.status.generation == nil)
     }
 
     // MARK: Later checks
