@@ -16,13 +16,14 @@ import Synchronization
 ///
 /// ``run()`` runs the daemon. Pipelines, the control server and observers of facts are child tasks of this call, so
 /// that no task is left when it returns.
-actor Supervisor {
-    /// The delay between a change and the new status line, so that a burst of changes causes only one line.
-    static let statusDelay: Duration = .milliseconds(250)
-
+@DaemonActor
+final class Supervisor {
     let options: DaemonOptions
-    /// Uses the search path from the start of the daemon, also if directories are added or removed later.
-    let loader: ConfigurationLoader
+    let context: DaemonContext
+    let reader: ConfigurationReader
+    let reloadLock = ReloadLock()
+    nonisolated let status: StatusReporter
+    private var watchdog: WatchdogReporter?
     let loop: EventLoop
     let log: Logger
     /// The log level of `log`.
@@ -35,8 +36,8 @@ actor Supervisor {
     let directories: ServiceDirectories
     let started = WallClock.now
 
-    nonisolated let events = ControlEvents()
-    nonisolated let readers = ContentReaders()
+    nonisolated let events: ControlEvents
+    nonisolated let readers: ContentReaders
     let registry: SignalRegistry
     let limiter: LogLimiter
     let flapLog: FlapLog
@@ -62,12 +63,6 @@ actor Supervisor {
     var pipelines: [String: RunningPipeline] = [:]
     var invalid: [String: InvalidPipeline] = [:]
     var targets: [NetworkTarget: NetworkTargetFollower] = [:]
-    var isReloading = false
-    /// Reloads that wait for the reload lock.
-    var waitingReloads: [CheckedContinuation<Void, Never>] = []
-    private var lastStatus = ""
-    private var isStatusDue = false
-    private var statusTimer: LoopTimer?
     /// Expires when a summary of network changes is due.
     var networkTimer: LoopTimer?
     var sleepLogFilter = SleepLogFilter()
@@ -78,20 +73,10 @@ actor Supervisor {
     var fileWatches: [String: [SharedFileWatch]] = [:]
     let fileEvents: FileEventPublisher
     private var termination: SignalDescriptor?
-    /// Nil if the service manager has no watchdog for the daemon.
-    var heartbeat: Heartbeat?
     /// The control socket, if the service manager passed it.
-    var inherited: VarlinkListener?
-    var socketWatch: DirectoryWatch?
-    /// The message that the socket cannot be created again has been logged.
-    var isSocketLost = false
+    private var inherited: VarlinkListener?
     /// The index is new, so the last successful runs of hooks are unknown.
     var isHookStateLost = false
-
-    /// The closures that ``run()`` starts as child tasks.
-    private let jobs: AsyncStream<@Sendable () async -> Void>
-    private let jobsInput: AsyncStream<@Sendable () async -> Void>.Continuation
-    private let exit = Exit()
 
     // Set by run() before any use.
     var parts: Parts?
@@ -120,55 +105,27 @@ actor Supervisor {
     /// - Parameters:
     ///   - threshold: the threshold of `log`, which can change while the daemon runs.
     ///   - redactor: the redactor of `log`.
-    init(
+    nonisolated init(
         options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold(),
         redactor: Redactor = Redactor()
     ) throws {
+        context = try DaemonContext(options: options, loop: loop, log: log, redactor: redactor)
         self.options = options
-        loader = Self.loader(options)
         self.loop = loop
         self.log = log
         self.threshold = threshold
         self.redactor = redactor
-        notifier = Notifier(environment: options.environment)
-        clock = LoopEngineClock(loop: loop)
-        pools = ThreadPools(clock: clock)
-        limiter = LogLimiter(log: log, clock: clock)
-        flapLog = FlapLog(log: log, limiter: limiter, clock: clock)
+        reader = ConfigurationReader(context)
+        status = StatusReporter(context)
+        (events, readers) = (context.events, context.readers)
+        (notifier, clock, pools) = (context.notifier, context.clock, context.pools)
+        (limiter, flapLog, directories) = (context.limiter, context.flapLog, context.directories)
         slowJobs = SlowJobLog(log)
         memoryRelease = MemoryRelease(loop)
         registry = SignalRegistry(events: events, log: log, limiter: limiter, clock: clock)
         fileEvents = FileEventPublisher(log: flapLog, registry: registry)
-        directories = try Self.directories(options)
         configurationSince = started
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
-        (jobs, jobsInput) = AsyncStream.makeStream()
-    }
-
-    /// The directories of the daemon. A directory that a flag names is not looked up, so that a user without a name and
-    /// a home directory, as in a container, causes no error.
-    static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
-        let flags = [
-            ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
-            ("RUNTIME_DIRECTORY", options.runtimeDirectory),
-            // The configuration has its own search path.
-            ("CONFIGURATION_DIRECTORY", "/"),
-        ]
-        var environment = options.environment
-        for (variable, flag) in flags where flag != nil { environment[variable] = "/" }
-        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: options.owner)
-        directories.state = options.stateDirectory ?? directories.state
-        directories.cache = options.cacheDirectory ?? directories.cache
-        directories.runtime = options.runtimeDirectory ?? directories.runtime
-        return directories
-    }
-
-    /// The daemon's own directories, whose files cannot be sources.
-    static func ownDirectories(_ directories: ServiceDirectories?, _ options: DaemonOptions) -> PrivateDirectories {
-        let credentials = Credentials(environment: options.environment).directory
-        return PrivateDirectories(
-            whole: [directories?.state, directories?.runtime, credentials].compactMap(\.self),
-            cache: directories?.cache)
     }
 
     // MARK: Life
@@ -177,15 +134,15 @@ actor Supervisor {
     func run() async -> DaemonExit {
         slowJobs.observe(loop)
         do {
-            inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
+            inherited = try ControlSocket.inheritedListener(ListenDescriptors(environment: options.environment).items)
         } catch {
             log.log(.cannotStart, [.error: .string("\(error)")])
             return .configuration
         }
         let hostEnvironment: HostEnvironment
         configurationSince = WallClock.now
-        let loaded = await load()
-        (configuration, hostEnvironment) = await checkingHostEnvironment(of: selected(loaded))
+        let loaded = await reader.load()
+        (configuration, hostEnvironment) = await reader.checkingHostEnvironment(of: reader.selected(loaded))
         readers.setGroups(hostEnvironment.groups)
         hidden = hostEnvironment.hidden(with: configuration)
         redactor.setSecrets(hidden)
@@ -212,32 +169,27 @@ actor Supervisor {
         await prepareInvalid()
         await begin()
         if let network = parts?.network { followDirectNetworks(network) }
-        await withDiscardingTaskGroup { group in
-            for await job in jobs { group.addTask { await job() } }
-            group.cancelAll()
-        }
+        await context.tasks.run()
         // Flushed here, while the loop still runs, so that a slow disk does not count as a hang.
         if let cache = parts?.cache { await pools.cache.run("index") { cache.flush() } }
         registry.finish()
         flapLog.finish()
         limiter.finish()
         log.log(.stopping)
-        return exit.status ?? .success
+        return context.tasks.exit
     }
 
     /// Adds a child task to the running daemon.
     nonisolated func adopt(_ job: @escaping @Sendable () async -> Void) {
-        jobsInput.yield(job)
+        context.tasks.add(job)
     }
 
     /// Whether ``end(_:)`` was called.
-    nonisolated var isEnding: Bool { exit.status != nil }
+    nonisolated var isEnding: Bool { context.tasks.isEnding }
 
     /// Ends the daemon: cancels runs, waits for them, and finishes commits in progress.
     nonisolated func end(_ status: DaemonExit = .success) {
-        exit.set(status)
-        notifier.stopping(status: "stopping")
-        jobsInput.finish()
+        context.tasks.end(status)
     }
 
     /// Starts all parts. Sources are armed and the socket listens before READY; READY does not wait for the first
@@ -245,7 +197,8 @@ actor Supervisor {
     private func begin() async {
         do {
             try handleProcessSignals()
-            try serveControl()
+            let socket = try ControlSocket(context, inherited: inherited, self)
+            adopt { await socket.run() }
         } catch {
             log.log(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
@@ -256,11 +209,9 @@ actor Supervisor {
         followSessions()
         await hostAll()
         redactor.setSecrets(hidden.union(secretParameters))
-        statusTimer = LoopTimer(loop, named: "status line") { [weak self] in
-            self?.adopt { [weak self] in await self?.sendStatus() }
-        }
-        notifier.ready(status: await statusLine())
-        beginWatchdog()
+        status.begin { [weak self] in await self?.statusLine() ?? "" }
+        await status.ready()
+        watchdog = WatchdogReporter(context, status)
         if !notifier.isConnected { log.log(.noManager) }
         log.log(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
@@ -270,9 +221,9 @@ actor Supervisor {
 
     private func makeParts() async throws -> Parts {
         let directories = directories
-        try Self.makeDirectory(directories.state, mode: 0o700)
-        try Self.makeDirectory(directories.cache, mode: 0o755)
-        try Self.makeDirectory(directories.runtime, mode: 0o755)
+        try DaemonDirectories.make(directories.state, mode: 0o700)
+        try DaemonDirectories.make(directories.cache, mode: 0o755)
+        try DaemonDirectories.make(directories.runtime, mode: 0o755)
         let (quota, removed, log) = (CacheQuota(configuration.daemon), removedForSpace, log)
         let (cache, report) = try await pools.cache.run { () throws(CacheError) in
             try LocalCache.open(
@@ -309,7 +260,7 @@ actor Supervisor {
         let dependencies = EngineDependencies(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: pools.commands),
-                files: FileReader(paths: pools.paths, own: Self.ownDirectories(directories, options)),
+                files: FileReader(paths: pools.paths, own: DaemonDirectories.own(directories, options)),
                 copyFiles: FileReader(paths: pools.copies, checksLinks: false),
                 copies: directories.cache + "/current"),
             transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log] gaps in
@@ -327,22 +278,6 @@ actor Supervisor {
             systemBus: BusSignals(bus),
             files: FileMonitor(loop) { [fileEvents] path, fact, _ in fileEvents.publish(path, fact) }, hooks: hooks,
             publishedFiles: watchPublishedFiles(of: cache))
-    }
-
-    /// Creates a directory and its parents, as `mkdir -p -m MODE` does. Under systemd, they exist already.
-    static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
-        let components = path.split(separator: "/")
-        var made = path.hasPrefix("/") ? "" : "."
-        for (index, component) in components.enumerated() {
-            made += "/\(component)"
-            guard mkdir(made, index == components.count - 1 ? mode : 0o755) != 0 else { continue }
-            var status = stat()
-            let reason = errno
-            guard stat(made, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-                throw FreshetEventLoop.SystemCallError(
-                    "mkdir", errno: reason == EEXIST ? ENOTDIR : reason, subject: made)
-            }
-        }
     }
 
     /// Starts to handle process signals. A process signal may arrive at any time. It is blocked and stays pending until
@@ -419,15 +354,6 @@ actor Supervisor {
         end(exit)
     }
 
-    /// The part of a configuration that `--once` runs; without names, the whole configuration.
-    func selected(_ configuration: Configuration) -> Configuration {
-        guard !options.onceNames.isEmpty else { return configuration }
-        var selected = configuration
-        selected.pipelines.removeAll { !options.onceNames.contains($0.name) }
-        selected.invalid = selected.invalid.filter { options.onceNames.contains($0.key) }
-        return selected
-    }
-
     /// Whether `--once` can run a pipeline. It does not wait for the network, and makes a network probe only once.
     private func canBeReached(_ name: String) async -> Bool {
         guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target] else {
@@ -441,39 +367,5 @@ actor Supervisor {
         guard let obstacle else { return true }
         limiter.log(.notRun, [.pipeline: .string(name), .path: .string(obstacle)])
         return false
-    }
-
-    // MARK: Status
-
-    /// Plans a new status line, because a value in it may have changed.
-    nonisolated func statusMayHaveChanged() {
-        guard notifier.isConnected else { return }
-        adopt { await self.planStatus() }
-    }
-
-    private func planStatus() {
-        guard !isStatusDue else { return }
-        isStatusDue = true
-        statusTimer?.arm(at: .now + Self.statusDelay)
-    }
-
-    func sendStatus() async {
-        isStatusDue = false
-        let line = await statusLine()
-        guard line != lastStatus, !isEnding else { return }
-        lastStatus = line
-        notifier.status(line)
-    }
-}
-
-/// The exit status of the daemon. The first failure is kept.
-private final class Exit: Sendable {
-    private let stored = Mutex<DaemonExit?>(nil)
-
-    /// Nil as long as the daemon has not been ended.
-    var status: DaemonExit? { stored.withLock { $0 } }
-
-    func set(_ status: DaemonExit) {
-        stored.withLock { if $0 == nil || $0 == .success { $0 = status } }
     }
 }

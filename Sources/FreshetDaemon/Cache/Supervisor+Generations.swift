@@ -159,7 +159,7 @@ extension Supervisor {
         }
         let state = pipelines[name].map { PipelineState($0.runner.status.activity) } ?? .failed
         events.publish(.state(state, of: name, detail: detail, at: WallClock.now))
-        statusMayHaveChanged()
+        status.mayHaveChanged()
     }
 }
 

@@ -21,8 +21,8 @@ extension Supervisor {
     func prune(_ names: [String], caller: String) async throws(ControlError) -> ControlMessage.Pruned {
         // With the lock, a reload that adds a pipeline happens either before, and the pipeline is configured, or after,
         // and the pipeline starts without old data.
-        await acquireReloadLock()
-        defer { releaseReloadLock() }
+        await reloadLock.acquire()
+        defer { reloadLock.release() }
         let configured = try await configuredNames()
         let store = try cacheStore()
         var pruned = ControlMessage.Pruned()
@@ -53,7 +53,7 @@ extension Supervisor {
 
     /// The names of the active pipelines, and of all pipelines that have configuration files, valid or not.
     private func configuredNames() async throws(ControlError) -> Set<String> {
-        let loaded = await load()
+        let loaded = await reader.load()
         if let error = loaded.daemonDiagnostics.first(where: { $0.severity == .error }) {
             throw .failed(
                 name: nil,

@@ -34,7 +34,9 @@ extension Supervisor {
                     )
                 }
             }
-            return await group.reduce(into: [:]) { $0[$1.name] = $1.result }
+            var results: [String: WithdrawalResult] = [:]
+            for await one in group { results[one.name] = one.result }
+            return results
         }
         for (definition, isDue) in unsettled {
             // A failure has been logged, and the pipeline retries.

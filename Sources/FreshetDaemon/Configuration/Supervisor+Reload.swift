@@ -12,65 +12,6 @@ import Logging
 
 /// Reads the configuration at the start and at each reload.
 extension Supervisor {
-    /// Reads the files on a worker thread.
-    func load() async -> Configuration {
-        let loader = loader
-        return await pools.configuration.run("configuration") { loader.load() }
-    }
-
-    /// The loader for the directories of ``searchPath(_:user:exists:)``.
-    static func loader(_ options: DaemonOptions) -> ConfigurationLoader {
-        ConfigurationLoader(
-            searchPath: searchPath(options),
-            context: LoadContext(
-                defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
-                busError: BusMatch.error(of:)),
-            fileSystem: options.copies.isEmpty
-                ? fileSystem(options)
-                : SubstitutingFileSystem(fileSystem(options), copies: options.copiedContents))
-    }
-
-    /// The files of this machine; in a process that root started, only files that no other user can change.
-    static func fileSystem(_ options: DaemonOptions) -> any ConfigurationFileSystem {
-        if let recorded = options.recordedFiles { return recorded }
-        guard options.invoker == 0 else { return HostFileSystem() }
-        let trust = PathTrust(user: 0, isPersonal: false)
-        return GuardedFileSystem(HostFileSystem()) { path in
-            do throws(PathTrust.ValidationError) {
-                try trust.check(DaemonOptions.absolute(path), as: .configuration)
-                return nil
-            } catch {
-                return FileError(
-                    message: "root does not read this configuration: \(error.message)", remedy: error.remedy)
-            }
-        }
-    }
-
-    /// The configuration directories: those of the flags or the environment; otherwise the user's own directory, if it
-    /// exists and the user is not root; otherwise the system's directories.
-    ///
-    /// - Parameters:
-    ///   - user: nil: ``DaemonOptions/owner``.
-    ///   - exists: whether a path exists.
-    static func searchPath(
-        _ options: DaemonOptions, user: UInt32? = nil, exists: (String) -> Bool = { access($0, F_OK) == 0 }
-    ) -> SearchPath {
-        let user = user ?? options.owner
-        let own = user == 0 ? nil : ownConfiguration(options.environment, user)
-        return SearchPath(
-            flags: options.configurationDirectories,
-            configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"],
-            own: own.flatMap { exists($0) ? $0 : nil })
-    }
-
-    /// The configuration directory of a user, the same as in the user's unit; nil: it is unknown.
-    private static func ownConfiguration(_ environment: [String: String], _ user: UInt32) -> String? {
-        var environment = environment
-        // Set, because a lack of the other directories must not cause an error here.
-        for variable in ["STATE_DIRECTORY", "CACHE_DIRECTORY"] { environment[variable] = "/" }
-        return try? ServiceDirectories(name: "freshet", environment: environment, userID: user).configuration.first
-    }
-
     /// Reloads after SIGHUP, in the same way as after a request by the control socket. The result is logged.
     func reloadBySignal(_ detail: String) async {
         do throws(ControlError) {
@@ -91,20 +32,20 @@ extension Supervisor {
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         // A reload in progress may have read the files before the latest edit, so this reload reads them again.
-        await acquireReloadLock()
-        defer { releaseReloadLock() }
+        await reloadLock.acquire()
+        defer { reloadLock.release() }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         notifier.reloading(status: "reading the configuration")
         loop.nameJob("reload")
         let read = WallClock.now
-        let files = await rejectingProgramErrors(of: selected(await load()))
+        let files = await reader.rejectingProgramErrors(of: reader.selected(await reader.load()), active: configuration)
         let (new, hostEnvironment, lacking) = await keepingRunning(files)
         loop.nameJob("reload: errors")
         var errors = files.diagnostics.filter { $0.severity == .error }
         if errors.isEmpty, let conflict = await assignFiles(of: new, in: parts) { errors = [conflict] }
         guard errors.isEmpty else {
             refusedReload = RefusedReload(errors, at: WallClock.now, redactor)
-            notifier.ready(status: await statusLine())
+            await status.ready()
             for (index, error) in errors.enumerated() {
                 await giveWay(before: index, "errors of a reload")
                 log(error)
@@ -124,7 +65,7 @@ extension Supervisor {
         let summary = await apply(new, configurationOnly: configurationOnly)
         refusedReload = nil
         configurationSince = read
-        notifier.ready(status: await statusLine())
+        await status.ready()
         limiter.log(
             .reloaded,
             [
@@ -145,7 +86,7 @@ extension Supervisor {
     ///
     /// - Returns: the configuration to be applied, its host environment, and the errors of those pipelines.
     private func keepingRunning(_ new: Configuration) async -> (Configuration, HostEnvironment, [Diagnostic]) {
-        let (checked, hostEnvironment) = await checkingHostEnvironment(of: new)
+        let (checked, hostEnvironment) = await reader.checkingHostEnvironment(of: new)
         let running = Set(hostEnvironment.errors.map(\.pipeline)).filter { pipelines[$0] != nil }
         guard new.isValid, !running.isEmpty else { return (checked, hostEnvironment, []) }
         let lacking = running.sorted().flatMap { checked.invalid[$0] ?? [] }.filter { $0.severity == .error }
@@ -153,30 +94,8 @@ extension Supervisor {
         kept.pipelines = new.pipelines.map { definition in
             running.contains(definition.name) ? pipelines[definition.name]?.definition ?? definition : definition
         }
-        let (applied, others) = await checkingHostEnvironment(of: kept)
+        let (applied, others) = await reader.checkingHostEnvironment(of: kept)
         return (applied, others, lacking)
-    }
-
-    /// Waits until no other reload is in progress, and blocks other reloads until ``releaseReloadLock()``.
-    func acquireReloadLock() async {
-        guard isReloading else {
-            isReloading = true
-            return
-        }
-        await withCheckedContinuation { waiter in
-            // The other reload may have ended meanwhile, because the suspension lets other work run first.
-            guard isReloading else {
-                isReloading = true
-                return waiter.resume()
-            }
-            waitingReloads.append(waiter)
-        }
-    }
-
-    /// Passes the lock to the reload that has waited longest, so that no later one overtakes it.
-    func releaseReloadLock() {
-        guard waitingReloads.isEmpty else { return waitingReloads.removeFirst().resume() }
-        isReloading = false
     }
 
     /// Applies the differences of a valid configuration. An unchanged pipeline keeps its state, its run and its
@@ -233,62 +152,6 @@ extension Supervisor {
         return ReloadSummary(
             added: difference.added.map(\.name), changed: difference.changed.map(\.name), removed: difference.removed,
             unchanged: Int64(difference.unchanged.count))
-    }
-
-    /// Compiles the jq programs that are not active yet, and adds their errors. It uses its own helper, because those
-    /// of pipelines may be busy. At the start, programs are not compiled, because that would delay READY by some
-    /// milliseconds for each program; then a run reports the error.
-    private func rejectingProgramErrors(of new: Configuration) async -> Configuration {
-        loop.nameJob("reload: programs")
-        let active = Set(configuration.pipelines.flatMap(\.programs))
-        let transformer = JQTransformer(loop, workers: pools.helpers)
-        var compileErrors: [ProgramText: String?] = [:]
-        var errors: [ProgramError] = []
-        for definition in new.pipelines {
-            for program in Set(definition.programs).subtracting(active).sorted(by: { $0.text < $1.text }) {
-                var compileError: String?
-                if let known = compileErrors[program] {
-                    compileError = known
-                } else {
-                    do throws(FetchError) {
-                        compileError = try await transformer.error(in: program.text, variables: program.variables)
-                    } catch {
-                        // A program that ends the helper is an error; a helper that cannot be started is not.
-                        if case .failed(let failure) = error, failure.kind == .content {
-                            compileError = failure.message
-                        }
-                    }
-                    compileErrors[program] = .some(compileError)
-                }
-                guard let compileError else { continue }
-                errors.append(ProgramError(pipeline: definition.name, program: program.text, message: compileError))
-            }
-        }
-        guard !errors.isEmpty else { return new }
-        let loader = loader
-        return await pools.configuration.run("configuration") { [errors] in
-            loader.addingProgramErrors(errors, in: new)
-        }
-    }
-
-    /// Reads the credentials of pipelines and looks up their groups, on a worker thread. A pipeline that lacks one is
-    /// invalid.
-    func checkingHostEnvironment(of configuration: Configuration) async -> (Configuration, HostEnvironment) {
-        let credentials = Credentials(environment: options.environment)
-        let loader = loader
-        let trust = Self.trust(options)
-        let (checked, hostEnvironment) = await pools.configuration.run("configuration") {
-            let hostEnvironment = HostEnvironment(of: configuration, credentials, trust)
-            var checked = configuration
-            if !hostEnvironment.warnings.isEmpty {
-                checked = loader.adding(hostEnvironment.warnings, as: .warning, in: checked)
-            }
-            if !hostEnvironment.errors.isEmpty {
-                checked = loader.adding(hostEnvironment.errors, as: .error, in: checked)
-            }
-            return (checked, hostEnvironment)
-        }
-        return (checked, hostEnvironment)
     }
 
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {

@@ -38,8 +38,7 @@ extension Supervisor: ControlService {
     }
 
     func inactiveFile(_ name: String) async -> String? {
-        let loader = loader
-        return await pools.configuration.run("configuration") { loader.file(ofPipeline: name) }
+        await reader.file(ofPipeline: name)
     }
 
     func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
@@ -186,42 +185,6 @@ extension Supervisor: ControlService {
         var states: [PipelineState] = []
         await forEachSnapshot("counts of pipelines") { states.append(PipelineState($1.activity)) }
         return PipelineCounts(states + Array(repeating: .failed, count: invalid.count))
-    }
-
-    // MARK: The server
-
-    /// The least number of an ordinary user (login.defs(5), UID_MIN on Debian).
-    private static let firstOrdinaryUser: UInt32 = 1_000
-
-    private static func rights() -> ControlRights {
-        let user = geteuid()
-        var group: UInt32?
-        if let entry = getgrnam("freshet") { group = entry.pointee.gr_gid }
-        return ControlRights(
-            daemonUser: user, isSystemDaemon: user != 0 && user < firstOrdinaryUser, changingGroup: group)
-    }
-
-    /// Serves the socket that the service manager passed, or creates it. Clients wait in the socket's queue until the
-    /// daemon has started, because adopted tasks run after that.
-    func serveControl() throws {
-        let path = options.socket ?? "\(directories.runtime)/\(ControlInterface.name)"
-        let listener = try inherited ?? VarlinkListener(path: path)
-        let rights = Self.rights()
-        let server = try VarlinkServer(
-            loop, listener,
-            identity: VarlinkServer.Identity(
-                vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
-            interfaces: try ControlDispatcher(self, rights: rights).interfaces(),
-            isPrivileged: rights.hasReservedConnections)
-        if let path = listener.path { keepSocket(of: server, at: path) }
-        adopt { [weak self] in
-            do {
-                try await server.run()
-            } catch {
-                self?.log.log(.controlFailed, [.error: .string("\(error)")])
-                self?.end(.failure)
-            }
-        }
     }
 }
 

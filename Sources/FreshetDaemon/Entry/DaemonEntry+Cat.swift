@@ -7,7 +7,7 @@ extension DaemonEntry {
     /// Prints the configuration files that take effect, each below its name, as `systemctl cat` does. Without names it
     /// prints the files of the daemon and of all pipelines. It needs no running daemon and does not validate the files.
     package static func cat(_ names: [String], _ options: DaemonOptions, json: Bool) -> DaemonExit {
-        let loader = Supervisor.loader(options)
+        let loader = ConfigurationLocation.loader(options)
         let selection: PipelineSelection
         do throws(PipelineSelection.TooManyPatterns) {
             selection = try PipelineSelection(names)

@@ -48,7 +48,7 @@ private struct DryRunSession: Sendable {
     let redactor = Redactor()
 
     func run() async -> DaemonExit {
-        let loader = Supervisor.loader(options)
+        let loader = ConfigurationLocation.loader(options)
         var configuration = await workers.run("configuration") { loader.load() }
         guard configuration.isDaemonValid else { return refuse(configuration.daemonDiagnostics) }
         if let definition = configuration.definition(request.name) {
@@ -92,7 +92,7 @@ private struct DryRunSession: Sendable {
             http: http, commands: CommandRunner(loop, workers: workers),
             files: FileReader(
                 paths: PathPool(clock: LoopEngineClock(loop: loop)),
-                own: Supervisor.ownDirectories(try? Supervisor.directories(options), options)), copies: current)
+                own: DaemonDirectories.own(try? DaemonDirectories.find(options), options)), copies: current)
         let transformer = JQTransformer(loop, workers: workers)
         var files: ProgramInputFiles?
         defer { files?.removeDirectory() }
@@ -115,7 +115,7 @@ private struct DryRunSession: Sendable {
     /// - Parameter files: the directory for candidates that programs inspect.
     private func helpers(_ files: ProgramInputFiles?) -> CheckHelpers {
         let programs = TrustedPrograms(
-            commands: CommandRunner(loop, workers: workers), workers: workers, trust: Supervisor.trust(options))
+            commands: CommandRunner(loop, workers: workers), workers: workers, trust: options.trust)
         let isQuiet = request.isQuiet
         return CheckHelpers(
             verifier: ContentVerifier(workers: workers),
@@ -163,7 +163,7 @@ private struct DryRunSession: Sendable {
         return HostEnvironment(
             of: Configuration(pipelines: [definition]),
             reader == .root ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
-            readBy: reader, Supervisor.trust(options))
+            readBy: reader, options.trust)
     }
 
     private struct Refused: Error {
@@ -201,7 +201,7 @@ private struct DryRunSession: Sendable {
     }
 
     /// Whether the system's daemon uses this configuration.
-    private var isSystemPath: Bool { Supervisor.searchPath(options).isSystemPath }
+    private var isSystemPath: Bool { ConfigurationLocation.searchPath(options).isSystemPath }
 
     // MARK: Results
 

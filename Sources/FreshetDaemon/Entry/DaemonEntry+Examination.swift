@@ -18,7 +18,7 @@ extension DaemonEntry {
     /// Examines the cache while no daemon uses it.
     package static func examine(_ request: ExaminationRequest, _ options: DaemonOptions) -> DaemonExit {
         do {
-            let directories = try Supervisor.directories(options)
+            let directories = try DaemonDirectories.find(options)
             return try examine(request, cache: directories.cache, state: directories.state)
         } catch {
             StandardStream.write("freshetd: \(PlainText.escaping("\(error)"))\n", to: STDERR_FILENO)

@@ -26,7 +26,7 @@ extension DaemonEntry {
             case .examination: .examining
             }
         do {
-            let directories = try Supervisor.directories(options)
+            let directories = try DaemonDirectories.find(options)
             let user = try PrivilegeDrop.perform(
                 for: purpose,
                 in: PrivilegeDrop.Directories(

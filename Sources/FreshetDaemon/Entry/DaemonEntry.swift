@@ -38,7 +38,7 @@ package enum DaemonEntry {
     /// Prints all errors of the configuration, including its jq programs: on standard error, or with `json` on standard
     /// output as diagnostics of the control interface.
     package static func check(_ options: DaemonOptions, json: Bool) -> DaemonExit {
-        let loader = Supervisor.loader(options)
+        let loader = ConfigurationLocation.loader(options)
         var configuration = loader.load()
         var compileErrors: [ProgramText: String?] = [:]
         var errors: [ProgramError] = []
@@ -56,7 +56,7 @@ package enum DaemonEntry {
         let hostEnvironment = HostEnvironment(
             checking: configuration, environment: options.environment, isRoot: options.owner == 0,
             PathTrust(
-                user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !Supervisor.isSystemService(options)))
+                user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !options.isSystemService))
         configuration = loader.adding(
             hostEnvironment.errors + hostEnvironment.warnings, as: .warning, in: configuration)
         if json {
@@ -85,7 +85,7 @@ package enum DaemonEntry {
     /// The polkit rule that the administrator has to install if hooks reload units; empty: no rule is needed.
     private static func polkitRule(for configuration: Configuration, _ options: DaemonOptions) -> String {
         let units = Set(configuration.pipelines.flatMap { $0.hooks.compactMap(\.unit) }).sorted()
-        guard !units.isEmpty, Supervisor.isSystemService(options) else { return "" }
+        guard !units.isEmpty, options.isSystemService else { return "" }
         let rule = Polkit.rule(for: units, user: "freshet")
         return
             "hooks reload \(units.joined(separator: ", ")); to permit that, put this rule into "

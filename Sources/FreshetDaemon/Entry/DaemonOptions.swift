@@ -49,9 +49,9 @@ package struct DaemonOptions: Sendable {
     /// them. Blocks.
     mutating func readFiles(for work: DaemonEntry.Work) {
         copiedContents = copies.mapValues(SubstitutingFileSystem.copy(of:))
-        let path = Supervisor.searchPath(self)
+        let path = ConfigurationLocation.searchPath(self)
         guard work == .reading, invoker == 0, !configurationDirectories.isEmpty, !path.isSystemPath else { return }
-        recordedFiles = RecordedFileSystem(Supervisor.fileSystem(self), at: path)
+        recordedFiles = RecordedFileSystem(ConfigurationLocation.fileSystem(self), at: path)
     }
 
     /// Makes a path absolute, because hooks and readers have other working directories.

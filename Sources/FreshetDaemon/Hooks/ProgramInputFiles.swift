@@ -42,11 +42,11 @@ struct ProgramInputFiles: Sendable {
     /// Creates the directory, and removes files that a killed daemon left there. Blocks only for a short time: if there
     /// are many files, ``removeLeftovers(atMost:)`` removes them later.
     func prepare() throws {
-        try Supervisor.makeDirectory(directory, mode: 0o700)
+        try DaemonDirectories.make(directory, mode: 0o700)
         if leftovers(in: directory, atMost: Self.leftoversAtStart + 1).count > Self.leftoversAtStart,
             rename(directory, former) == 0
         {
-            return try Supervisor.makeDirectory(directory, mode: 0o700)
+            return try DaemonDirectories.make(directory, mode: 0o700)
         }
         for name in leftovers(in: directory, atMost: .max) { unlink("\(directory)/\(name)") }
     }

@@ -26,19 +26,19 @@ extension Supervisor {
                 try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
             },
             programs: programs,
-            units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
+            units: UnitReloader(loop, systemBus, isPersonal: !options.isSystemService, clock: clock),
             workers: pools.programs, files: files,
             clock: clock, log: log,
             limiter: limiter, redactor: redactor, readers: readers, adopt: { [weak self] job in self?.adopt(job) },
-            statusChanged: { [weak self] in self?.statusMayHaveChanged() })
+            statusChanged: { [weak self] in self?.status.mayHaveChanged() })
         return HookScheduler(dependencies, seed: UInt64.random(in: 0 ... .max))
     }
 
-    private static let hookDirectory = "hooks"
-    private static let checkDirectory = "checks"
+    nonisolated private static let hookDirectory = "hooks"
+    nonisolated private static let checkDirectory = "checks"
 
     /// The names of the directories for programs in the state directory, including renamed ones.
-    static var programDirectories: [String] {
+    nonisolated static var programDirectories: [String] {
         [hookDirectory, checkDirectory].flatMap { [$0, $0 + ProgramInputFiles.formerSuffix] }
     }
 
@@ -53,7 +53,7 @@ extension Supervisor {
     /// Runs the programs of hooks and checks.
     var programs: TrustedPrograms {
         TrustedPrograms(
-            commands: CommandRunner(loop, workers: pools.programs), workers: pools.programs, trust: Self.trust(options))
+            commands: CommandRunner(loop, workers: pools.programs), workers: pools.programs, trust: options.trust)
     }
 
     /// Creates the objects that verify signatures and run the programs of checks.
@@ -67,11 +67,6 @@ extension Supervisor {
                 guard readers.isPublic(pipeline) else { return }
                 logging.logOutput(of: command, of: pipeline, limiter, log)
             })
-    }
-
-    /// The rule for programs that may run as a hook or a check.
-    static func trust(_ options: DaemonOptions) -> PathTrust {
-        PathTrust(user: geteuid(), isPersonal: !isSystemService(options))
     }
 
     /// Sets the hooks of these pipelines, so that they run after changes, and pending hooks run now.

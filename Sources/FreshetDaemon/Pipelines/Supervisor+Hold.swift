@@ -18,8 +18,8 @@ extension Supervisor {
         if isNew { setHeld(name, since: since) }
         // With the lock, a reload or a pruning that removes the pipeline happens either before, and the pipeline does
         // not exist, or after, and the pipeline was held.
-        await acquireReloadLock()
-        defer { releaseReloadLock() }
+        await reloadLock.acquire()
+        defer { reloadLock.release() }
         guard pipelines[name] != nil || invalid[name] != nil else { throw .noSuchPipeline(name: name, suggestion: nil) }
         // An earlier request for the same state has been stored by now, or has failed.
         if !isNew, (heldSince(name) != nil) == isHeld { return false }
@@ -37,7 +37,7 @@ extension Supervisor {
             text: !isHeld && invalid[name] != nil
                 ? "released; the pipeline does not run while its configuration has errors" : nil,
             [.pipeline: .string(name), .caller: .string(caller)])
-        statusMayHaveChanged()
+        status.mayHaveChanged()
         return true
     }
 

@@ -30,8 +30,8 @@ extension Supervisor {
     ///
     /// Other work continues meanwhile, and reloads wait.
     func hostAll() async {
-        await acquireReloadLock()
-        defer { releaseReloadLock() }
+        await reloadLock.acquire()
+        defer { reloadLock.release() }
         guard let parts else { return }
         var remembered = await parts.store.remembered()
         for (index, definition) in configuration.pipelines.enumerated() {
@@ -115,7 +115,7 @@ extension Supervisor {
                 // Its commit may have made the directory again.
                 parts.publishedFiles?.renew()
             },
-            statusChanged: { [weak self] in self?.statusMayHaveChanged() })
+            statusChanged: { [weak self] in self?.status.mayHaveChanged() })
         return (target, network, reporter)
     }
 
@@ -248,7 +248,7 @@ extension Supervisor {
             networkChanged(of: target, message: JournalMessage.network.text)
         }
         for hosted in pipelines.values where hosted.target == target { hosted.runner.networkChanged(follower.state) }
-        statusMayHaveChanged()
+        status.mayHaveChanged()
     }
 
     /// Logs the first change of a network immediately, and counts further changes until the network is stable.

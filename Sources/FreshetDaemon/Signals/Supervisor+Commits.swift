@@ -19,7 +19,7 @@ extension Supervisor {
     ///
     /// - Parameter after: the names that each pipeline runs after, without a cycle. A name that is not a key does not
     ///   run.
-    static func dependencyGroups(_ after: [String: [String]]) -> [[String]] {
+    nonisolated static func dependencyGroups(_ after: [String: [String]]) -> [[String]] {
         var awaited = after.mapValues { $0.count { after[$0] != nil } }
         var successors: [String: [String]] = [:]
         for (name, before) in after {

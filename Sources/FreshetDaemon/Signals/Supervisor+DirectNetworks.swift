@@ -17,7 +17,7 @@ extension Supervisor {
         // too.
         guard targets[.elsewhere]?.watch.fact.isReachable == false else { return }
         for hosted in pipelines.values { publish(hosted, revision) }
-        statusMayHaveChanged()
+        status.mayHaveChanged()
     }
 
     /// Publishes the direct networks to a pipeline that was added or changed.

@@ -7,15 +7,9 @@ import Glibc
 
 /// User sessions on this machine.
 extension Supervisor {
-    /// Whether the daemon is the system service and not a user's own service. A user's own daemon only looks for
-    /// sessions of that user.
-    static func isSystemService(_ options: DaemonOptions) -> Bool {
-        ServiceDirectories.isSystemService(environment: options.environment, userID: options.owner)
-    }
-
     /// Starts to watch sessions. A missing logind is logged only once, for sleep and sessions together.
     nonisolated func watchSessions(_ bus: BusConnection) -> SessionMonitor {
-        SessionMonitor(bus: bus, scope: Self.isSystemService(options) ? .local : .user(geteuid()))
+        SessionMonitor(bus: bus, scope: options.isSystemService ? .local : .user(geteuid()))
     }
 
     /// Publishes the facts of sessions.

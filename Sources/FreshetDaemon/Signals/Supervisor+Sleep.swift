@@ -60,7 +60,7 @@ extension Supervisor {
         var fields: [JournalField: Logger.MetadataValue] = [:]
         if let detail { fields[.detail] = .string(detail) }
         limiter.log(.clockStepped, fields)
-        statusMayHaveChanged()
+        status.mayHaveChanged()
     }
 
     /// The row `resume` of `freshetctl signals`.

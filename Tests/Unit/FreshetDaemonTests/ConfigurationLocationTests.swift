@@ -11,7 +11,7 @@ struct ConfigurationLocationTests {
         var options = DaemonOptions()
         options.environment = environment
         options.configurationDirectories = flags
-        return Supervisor.searchPath(options, user: user, exists: existing.contains).directories
+        return ConfigurationLocation.searchPath(options, user: user, exists: existing.contains).directories
     }
 
     private let system = SearchPath.system.directories

@@ -113,28 +113,27 @@ struct HoldTests {
         let home = try Home()
         try configure(home)
         let log = LogRecorder()
-        let loop = try EventLoop()
-        try loop.runInThread(named: "test-loop")
-        defer { loop.stop() }
-        let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
-        let life = Task(executorPreference: loop) { await daemon.run() }
-        #expect(await eventually { log.lines.contains { $0.message == "ready" } })
-        try await body(daemon, try #require(await daemon.parts?.store))
-        daemon.end()
-        #expect(await life.value == .success)
+        try await DaemonLoop.run { loop in
+            let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
+            let life = Task(executorPreference: loop) { await daemon.run() }
+            #expect(await eventually { log.lines.contains { $0.message == "ready" } })
+            try await body(daemon, try #require(await daemon.parts?.store))
+            daemon.end()
+            #expect(await life.value == .success)
+        }
     }
 
     @Test("a hold takes effect immediately, then waits for a reload; it stores nothing if that removes the pipeline")
     func race() async throws {
         try await withSupervisor { daemon, store in
             for isRemoved in [true, false] {
-                await daemon.acquireReloadLock()
-                let hold = Task { await daemon.failureOfHold("a") }
+                await daemon.reloadLock.acquire()
+                let hold = Task(executorPreference: try DaemonLoop.shared.get()) { await daemon.failureOfHold("a") }
                 #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
                 #expect(await store.remembered("a").heldSince == nil)
                 await daemon.dismiss("a")
                 if !isRemoved { await daemon.bringBack() }
-                await daemon.releaseReloadLock()
+                await daemon.reloadLock.release()
                 #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
                 #expect(await (store.remembered("a").heldSince == nil) == isRemoved)
                 // The pipeline that was added again has the state too.
@@ -147,13 +146,13 @@ struct HoldTests {
     @Test("a hold and a release that wait keep their order, also if another reload requests the lock")
     func order() async throws {
         try await withSupervisor { daemon, store in
-            await daemon.acquireReloadLock()
-            let hold = Task { try await daemon.hold("a", true, caller: "test") }
+            await daemon.reloadLock.acquire()
+            let hold = Task(executorPreference: try DaemonLoop.shared.get()) { try await daemon.hold("a", true, caller: "test") }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
-            let release = Task { try await daemon.hold("a", false, caller: "test") }
+            let release = Task(executorPreference: try DaemonLoop.shared.get()) { try await daemon.hold("a", false, caller: "test") }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince == nil })
-            await daemon.releaseAndReacquireReloadLock()
-            await daemon.releaseReloadLock()
+            await daemon.reloadLock.releaseAndReacquire()
+            await daemon.reloadLock.release()
             let answers = [try await hold.value, try await release.value]
             #expect(answers == [true, true])
             #expect(await daemon.pipeline("a")?.heldSince == nil)
@@ -164,16 +163,16 @@ struct HoldTests {
     @Test("the reply that a pipeline is already held comes only after the hold is stored")
     func already() async throws {
         try await withSupervisor { daemon, store in
-            await daemon.acquireReloadLock()
-            let first = Task { try await daemon.hold("a", true, caller: "test") }
+            await daemon.reloadLock.acquire()
+            let first = Task(executorPreference: try DaemonLoop.shared.get()) { try await daemon.hold("a", true, caller: "test") }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
-            let second = Task { () -> (isNew: Bool, isKept: Bool) in
+            let second = Task(executorPreference: try DaemonLoop.shared.get()) { () -> (isNew: Bool, isKept: Bool) in
                 let isNew = try await daemon.hold("a", true, caller: "test")
                 return (isNew, await store.remembered("a").heldSince != nil)
             }
             // A reply that does not wait would have come by then.
             for _ in 1...1_000 { await Task.yield() }
-            await daemon.releaseReloadLock()
+            await daemon.reloadLock.release()
             let isNew = try await first.value
             #expect(isNew)
             let answer = try await second.value
@@ -182,11 +181,11 @@ struct HoldTests {
     }
 }
 
-extension Supervisor {
+extension ReloadLock {
     /// Releases the lock and immediately requests it again, like a reload that reached the actor in between.
-    fileprivate func releaseAndReacquireReloadLock() async {
-        releaseReloadLock()
-        await acquireReloadLock()
+    fileprivate func releaseAndReacquire() async {
+        release()
+        await acquire()
     }
 }
 

@@ -225,9 +225,7 @@ struct HookSchedulerTests {
 
 /// Runs a daemon until it ends.
 private func run(_ options: DaemonOptions) async throws -> DaemonExit {
-    let loop = try EventLoop()
-    try loop.runInThread(named: "test-loop")
-    defer { loop.stop() }
+    let loop = try DaemonLoop.shared.get()
     let daemon = try Supervisor(options: options, loop: loop, log: LogRecorder().logger)
     return await Task(executorPreference: loop) { await daemon.run() }.value
 }

@@ -13,15 +13,15 @@ struct ListeningTests {
 
     @Test("the daemon creates its own socket if none was passed")
     func none() throws {
-        #expect(try Supervisor.inheritedListener([]) == nil)
+        #expect(try ControlSocket.inheritedListener([]) == nil)
     }
 
     @Test("several sockets, or a socket with another name, are refused with a remedy")
     func refused() {
         #expect(throws: ActivationError.several(["varlink", "http"])) {
-            try Supervisor.inheritedListener([item("varlink"), item("http")])
+            try ControlSocket.inheritedListener([item("varlink"), item("http")])
         }
-        #expect(throws: ActivationError.misnamed("unknown")) { try Supervisor.inheritedListener([item("unknown")]) }
+        #expect(throws: ActivationError.misnamed("unknown")) { try ControlSocket.inheritedListener([item("unknown")]) }
         #expect(ActivationError.several(["a", "b"]).description.contains("one ListenStream="))
         #expect(ActivationError.misnamed("a").description.contains("FileDescriptorName=varlink"))
     }

@@ -55,14 +55,32 @@ final class Home: Sendable {
     }
 }
 
-/// Runs a daemon on its own loop while `body` uses it on a thread that may block. Then it ends the daemon and waits for
+/// The loop of all daemons in this process. They share ``DaemonActor`` too, so no loop with jobs of this actor may stop.
+///
+/// Tasks that use the actor directly have to prefer the loop: then all jobs of the actor run on the loop's thread, as in
+/// `freshetd`.
+enum DaemonLoop {
+    static let shared = Result {
+        let loop = try EventLoop()
+        try loop.runInThread(named: "daemon-loop")
+        return loop
+    }
+
+    /// Runs a body on the loop.
+    nonisolated(nonsending) static func run<Value>(
+        _ body: (EventLoop) async throws -> Value
+    ) async throws -> Value {
+        let loop = try shared.get()
+        return try await withTaskExecutorPreference(loop) { try await body(loop) }
+    }
+}
+
+/// Runs a daemon while `body` uses it on a thread that may block. Then it ends the daemon and waits for
 /// that.
 func withDaemon(
     _ home: Home, _ log: LogRecorder = LogRecorder(), _ body: @escaping @Sendable (ControlClient) throws -> Void
 ) async throws -> DaemonExit {
-    let loop = try EventLoop()
-    try loop.runInThread(named: "test-loop")
-    defer { loop.stop() }
+    let loop = try DaemonLoop.shared.get()
     let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
     let life = Task(executorPreference: loop) { await daemon.run() }
     let result = await onThread {

@@ -11,9 +11,7 @@ struct OnceTests {
         var options = home.options
         options.once = true
         options.onceNames = names
-        let loop = try EventLoop()
-        try loop.runInThread(named: "test-loop")
-        defer { loop.stop() }
+        let loop = try DaemonLoop.shared.get()
         let daemon = try Supervisor(options: options, loop: loop, log: log.logger)
         return await Task(executorPreference: loop) { await daemon.run() }.value
     }

@@ -237,9 +237,7 @@ struct SupervisorTests {
     func second() async throws {
         let home = try Home()
         try home.configure("greeting", Home.printing("hello", to: "greeting"))
-        let loop = try EventLoop()
-        try loop.runInThread(named: "second-loop")
-        defer { loop.stop() }
+        let loop = try DaemonLoop.shared.get()
         let log = LogRecorder()
         let other = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let exit = try await withDaemon(home) { client in
@@ -260,9 +258,7 @@ struct SupervisorTests {
     func invalidDaemonFile() async throws {
         let home = try Home()
         try home.write("concurency: 3\n", to: "etc/freshet.yaml")
-        let loop = try EventLoop()
-        try loop.runInThread(named: "test-loop")
-        defer { loop.stop() }
+        let loop = try DaemonLoop.shared.get()
         let log = LogRecorder()
         let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let exit = await Task(executorPreference: loop) { await daemon.run() }.value

@@ -1,0 +1,101 @@
+import FreshetConfiguration
+import FreshetEmitters
+import FreshetEventLoop
+import FreshetJQ
+import FreshetPipelines
+import FreshetSystemd
+
+/// Reads the configuration and finds its errors, on worker threads.
+struct ConfigurationReader: Sendable {
+    private let options: DaemonOptions
+    /// Uses the search path from the start of the daemon, also if directories are added or removed later.
+    private let loader: ConfigurationLoader
+    private let loop: EventLoop
+    private let pools: ThreadPools
+
+    init(_ context: DaemonContext) {
+        options = context.options
+        loader = ConfigurationLocation.loader(options)
+        loop = context.loop
+        pools = context.pools
+    }
+
+    /// Reads the files.
+    func load() async -> Configuration {
+        let loader = loader
+        return await pools.configuration.run("configuration") { loader.load() }
+    }
+
+    /// The file of a pipeline, which need not be in the active configuration; nil: there is no such file.
+    func file(ofPipeline name: String) async -> String? {
+        let loader = loader
+        return await pools.configuration.run("configuration") { loader.file(ofPipeline: name) }
+    }
+
+    /// The part of a configuration that `--once` runs; without names, the whole configuration.
+    func selected(_ configuration: Configuration) -> Configuration {
+        guard !options.onceNames.isEmpty else { return configuration }
+        var selected = configuration
+        selected.pipelines.removeAll { !options.onceNames.contains($0.name) }
+        selected.invalid = selected.invalid.filter { options.onceNames.contains($0.key) }
+        return selected
+    }
+
+    /// Compiles the jq programs that are not active yet, and adds their errors. It uses its own helper, because those
+    /// of pipelines may be busy. At the start, programs are not compiled, because that would delay READY by some
+    /// milliseconds for each program; then a run reports the error.
+    ///
+    /// - Parameter active: the active configuration.
+    func rejectingProgramErrors(of new: Configuration, active: Configuration) async -> Configuration {
+        loop.nameJob("reload: programs")
+        let active = Set(active.pipelines.flatMap(\.programs))
+        let transformer = JQTransformer(loop, workers: pools.helpers)
+        var compileErrors: [ProgramText: String?] = [:]
+        var errors: [ProgramError] = []
+        for definition in new.pipelines {
+            for program in Set(definition.programs).subtracting(active).sorted(by: { $0.text < $1.text }) {
+                var compileError: String?
+                if let known = compileErrors[program] {
+                    compileError = known
+                } else {
+                    do throws(FetchError) {
+                        compileError = try await transformer.error(in: program.text, variables: program.variables)
+                    } catch {
+                        // A program that ends the helper is an error; a helper that cannot be started is not.
+                        if case .failed(let failure) = error, failure.kind == .content {
+                            compileError = failure.message
+                        }
+                    }
+                    compileErrors[program] = .some(compileError)
+                }
+                guard let compileError else { continue }
+                errors.append(ProgramError(pipeline: definition.name, program: program.text, message: compileError))
+            }
+        }
+        guard !errors.isEmpty else { return new }
+        let loader = loader
+        return await pools.configuration.run("configuration") { [errors] in
+            loader.addingProgramErrors(errors, in: new)
+        }
+    }
+
+    /// Reads the credentials of pipelines and looks up their groups, on a worker thread. A pipeline that lacks one is
+    /// invalid.
+    func checkingHostEnvironment(of configuration: Configuration) async -> (Configuration, HostEnvironment) {
+        let credentials = Credentials(environment: options.environment)
+        let loader = loader
+        let trust = options.trust
+        let (checked, hostEnvironment) = await pools.configuration.run("configuration") {
+            let hostEnvironment = HostEnvironment(of: configuration, credentials, trust)
+            var checked = configuration
+            if !hostEnvironment.warnings.isEmpty {
+                checked = loader.adding(hostEnvironment.warnings, as: .warning, in: checked)
+            }
+            if !hostEnvironment.errors.isEmpty {
+                checked = loader.adding(hostEnvironment.errors, as: .error, in: checked)
+            }
+            return (checked, hostEnvironment)
+        }
+        return (checked, hostEnvironment)
+    }
+}
