@@ -57,7 +57,9 @@ let package = Package(
             ]),
         .target(name: "FreshetCache", dependencies: ["FreshetModel", "FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetPipelines", "CYAML"]),
-        .target(name: "FreshetControl", dependencies: ["FreshetVarlink"]),
+        .target(
+            name: "FreshetControl", dependencies: ["FreshetVarlink"],
+            resources: [.embedInCode("io.freshet.Control.varlink")]),
         .target(name: "FreshetRender"),
         .target(
             name: "FreshetDaemon",
