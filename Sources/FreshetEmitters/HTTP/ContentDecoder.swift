@@ -5,7 +5,7 @@ import CZlib
 /// libcurl decodes too, but does not report whether the coding ended: a truncated body looks complete. This decoder
 /// reports it (``isComplete``). Other codings are not requested.
 ///
-/// Not `Sendable`: it belongs to its ``HTTPExchange``.
+/// Not `Sendable`: it belongs to its ``BodyReceiver``.
 final class ContentDecoder {
     /// Why a body cannot be decoded, for messages.
     struct Failure: Error, Hashable {

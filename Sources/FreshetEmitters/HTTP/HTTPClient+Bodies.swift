@@ -9,7 +9,7 @@ extension HTTPClient {
         var kept: (any PendingBody)?
         while true {
             if case .failure = exchange.result { break }
-            if let piece = exchange.spool.next() {
+            if let piece = exchange.body.spool.next() {
                 // The spool can take another piece.
                 resume(exchange)
                 do throws(RunFailure) {
@@ -37,7 +37,7 @@ extension HTTPClient {
         if piece.isFirst {
             await kept?.discard()
             kept = nil
-            kept = try await exchange.bodyStore?.begin(expecting: exchange.expected)
+            kept = try await exchange.fetch.bodyStore?.begin(expecting: exchange.body.expected)
         }
         try await kept?.append(piece.bytes)
     }
@@ -46,7 +46,7 @@ extension HTTPClient {
         _ kept: any PendingBody, of exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>
     ) async -> Result<FetchResult, FetchError> {
         // The stored pieces may belong to an earlier, incomplete body: then the answer contains its whole body.
-        guard exchange.spool.isHandedOn, case .success(.content(var content)) = result,
+        guard exchange.body.spool.isHandedOn, case .success(.content(var content)) = result,
             case .bytes(let rest) = content.body
         else {
             await kept.discard()
@@ -57,12 +57,12 @@ extension HTTPClient {
         } catch {
             return .failure(.failed(error))
         }
-        content.body = .kept(StoredBody(kept, size: exchange.spool.count))
+        content.body = .kept(StoredBody(kept, size: exchange.body.spool.count))
         return .success(.content(content))
     }
 
     func resume(_ exchange: HTTPExchange) {
-        guard exchange.unpause(), let pool = pools[exchange.pool] else { return }
+        guard exchange.body.unpause(), let pool = pools[exchange.pool] else { return }
         let code = pool.resume(exchange)
         guard code != CURLE_OK else { return }
         hopEnded(exchange, code)

@@ -13,9 +13,10 @@ extension HTTPClient: Probing {
             throw .failed(RunFailure(.local, "it is not an http or https URL"))
         }
         guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        let source = HTTPSource(url: probe.url, host: probe.host)
         let exchange = HTTPExchange(
-            easy, FetchRequest(source: .http(HTTPSource(url: probe.url, host: probe.host))),
-            HTTPSource(url: probe.url, host: probe.host), at: location, fields: [], options: options, for: .status)
+            easy, HTTPRequest(purpose: .status, source: source, location: location, options: options),
+            for: FetchRequest(source: .http(source)))
         let result = await perform(exchange, epoch: epoch)
         guard let answer = exchange.answer else {
             _ = try result.get()
@@ -26,7 +27,12 @@ extension HTTPClient: Probing {
     }
 }
 
-extension HTTPExchange.Answer {
+/// The answer to a request for a status.
+struct StatusAnswer: Hashable {
+    var status: Int
+    /// The target of a redirect; nil if the answer is not a redirect, or its target is not an http or https URL.
+    var redirect: Location?
+
     /// Such as `answered 302 to http://portal.example/login`: without the query, which may contain personal data.
     fileprivate func text(wanted: Int?) -> String {
         let instead = wanted.map { " instead of \($0)" } ?? ""

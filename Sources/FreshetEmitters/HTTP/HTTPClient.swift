@@ -1,5 +1,6 @@
 import CCurl
 package import FreshetEventLoop
+import FreshetModel
 package import FreshetPipelines
 import Glibc
 import Synchronization
@@ -131,9 +132,13 @@ package actor HTTPClient {
             throw .failed(error)
         }
         guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
-        var request = request
-        request.validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
-        let exchange = HTTPExchange(easy, request, source, at: location, fields: fields, proof: proof, options: options)
+        let validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
+        let exchange = HTTPExchange(
+            easy,
+            HTTPRequest(
+                source: source, location: location, options: options, fields: fields, proof: proof,
+                validators: validators.flatMap { $0.isEmpty ? nil : $0 }),
+            for: request)
         return try await perform(exchange, epoch: request.epoch).get()
     }
 
@@ -144,7 +149,7 @@ package actor HTTPClient {
         let identifier = lastExchange
         exchanges[identifier] = exchange
         exchange.lookups = lookups
-        exchange.yieldTurn = { [weak self, loop] in
+        exchange.body.yieldTurn = { [weak self, loop] in
             loop.perform(named: "HTTP") { [weak self] in self?.assumeIsolated { $0.goOn(identifier) } }
         }
         let cancellations = cancellations
@@ -189,7 +194,7 @@ package actor HTTPClient {
             return refuse(exchange, Self.noMemory)
         }
         exchange.pool = serial
-        if start(exchange, in: pool) { exchange.asked() }
+        if start(exchange, in: pool) { exchange.fetch.asked() }
     }
 
     /// Starts the request. Returns false if libcurl did not accept it; the exchange then has a failure as its result.
@@ -200,7 +205,8 @@ package actor HTTPClient {
         guard code == CURLM_OK else {
             let reason = String(cString: curl_multi_strerror(code))
             refuse(
-                exchange, RunFailure(.local, "libcurl rejected the request to \(exchange.source.host): \(reason)"))
+                exchange,
+                RunFailure(.local, "libcurl rejected the request to \(exchange.request.source.host): \(reason)"))
             return false
         }
         return true

@@ -37,6 +37,13 @@ struct OriginFreshness: Hashable, Sendable {
     }
 }
 
+extension OriginFreshness {
+    init(_ head: ResponseHead) {
+        self.init(
+            cacheControl: head.list("cache-control"), expires: head["expires"], date: head["date"], age: head["age"])
+    }
+}
+
 /// The directives of `Cache-Control` (RFC 9111, 5.2.2) that determine how long an answer is fresh.
 struct CacheControl: Hashable, Sendable {
     /// Whether the answer must be validated before each use; also true if the directive names only some fields.

@@ -119,3 +119,12 @@ struct ContentRange: Hashable, Sendable {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? UInt64(text) : nil
     }
 }
+
+extension PartialBody.Rest {
+    init(_ head: ResponseHead, length: UInt64?) {
+        self.init(
+            contentRanges: head.values(of: "content-range"), entityTag: head.token("etag"),
+            lastModified: head.token("last-modified"), contentType: head["content-type"],
+            contentEncoding: head["content-encoding"], length: length)
+    }
+}

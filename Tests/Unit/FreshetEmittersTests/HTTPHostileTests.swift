@@ -160,7 +160,7 @@ struct HTTPHostileTests {
         let turns = TurnCounter(running.loop)
         turns.begin()
         #expect(try await fetch(origin.url(), maxBytes: UInt64(size)).content?.bytes.count == size)
-        #expect(turns.end() >= size / HTTPExchange.decodedBytesPerTurn)
+        #expect(turns.end() >= size / BodyReceiver.decodedBytesPerTurn)
     }
 
     @Test(
