@@ -48,7 +48,7 @@ extension CommandContext {
                 for string in strings { free(string) }
                 return reason
             },
-            child: { path, arguments, streams in ChildProcess.run(path, arguments, streams) })
+            child: { path, arguments, streams in ProgramRunner.run(path, arguments, streams) })
     }
 
     private static func readEnvironment() -> [String: String] {

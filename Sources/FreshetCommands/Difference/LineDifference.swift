@@ -1,5 +1,4 @@
 import FreshetEventLoop
-import Glibc
 
 /// The difference of two contents, line by line, by diff(1).
 enum LineDifference {
@@ -20,54 +19,18 @@ enum LineDifference {
             throw Failure(message: error.description)
         }
         defer { withExtendedLifetime(files) {} }
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw failure("pipe") }
-        defer { close(ends[0]) }
-        var child: pid_t = 0
-        let spawned = spawn(
-            ["diff", "-u", "--text", files.0.pathForOthers, files.1.pathForOthers], pipe: ends, &child)
-        close(ends[1])
-        guard spawned == 0 else {
-            errno = spawned
-            throw failure(program)
+        let ended: (status: Int32, output: [UInt8], errorOutput: [UInt8])
+        do throws(ProgramRunner.Failure) {
+            ended = try ProgramRunner.runCollected(
+                program, ["-u", "--text", files.0.pathForOthers, files.1.pathForOthers], withErrors: false, limit: .max)
+        } catch {
+            throw Failure(message: "\(program): \(error.reason)")
         }
-        let output = readAll(ends[0])
-        var status: Int32 = 0
-        while waitpid(child, &status, 0) < 0, errno == EINTR {}
         // 0: equal; 1: different; others: an error, which diff(1) has printed on standard error.
-        guard status & 0x7F == 0, (status >> 8) & 0xFF < 2 else {
-            throw Failure(message: "\(program) failed")
-        }
+        guard ended.status < 2 else { throw Failure(message: "\(program) failed") }
         // The first two lines have the paths of descriptors.
-        let lines = output.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
+        let lines = ended.output.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
         return lines.count == 3 ? Array(lines[2]) : []
-    }
-
-    private static func spawn(_ arguments: [String], pipe: [Int32], _ child: inout pid_t) -> Int32 {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO)
-        for end in pipe { posix_spawn_file_actions_addclose(&actions, end) }
-        var strings = arguments.map { strdup($0) }
-        strings.append(nil)
-        defer { for string in strings { free(string) } }
-        return posix_spawn(&child, program, &actions, nil, strings, environ)
-    }
-
-    private static func readAll(_ descriptor: Int32) -> [UInt8] {
-        var output: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return output }
-            output += buffer[..<count]
-        }
-    }
-
-    private static func failure(_ what: String) -> Failure {
-        Failure(message: "\(what): \(strerror(errno).map { String(cString: $0) } ?? "error \(errno)")")
     }
 }
 

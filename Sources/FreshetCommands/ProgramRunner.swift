@@ -1,19 +1,34 @@
 import Glibc
 
 /// Runs another program and waits for its end.
-enum ChildProcess {
+enum ProgramRunner {
+    /// The reason for which a program could not be run.
+    struct Failure: Error {
+        var reason: String
+
+        init(_ error: Int32) { reason = strerror(error).map { String(cString: $0) } ?? "error \(error)" }
+    }
+
     /// The most bytes that are kept of each output stream; further bytes are read and dropped.
     private static let mostBytes = 64 << 20
 
     static func run(_ path: String, _ arguments: [String], _ streams: ChildStreams) -> ChildResult {
-        switch streams {
-        case .shared: runShared(path, arguments)
-        case .collected: runCollected(path, arguments)
+        do throws(Failure) {
+            switch streams {
+            case .shared: return .ended(status: try runShared(path, arguments))
+            case .collected:
+                let ended = try runCollected(path, arguments)
+                return .ended(
+                    status: ended.status, output: String(decoding: ended.output, as: UTF8.self),
+                    errorOutput: String(decoding: ended.errorOutput, as: UTF8.self))
+            }
+        } catch {
+            return .failed(error.reason)
         }
     }
 
     /// Ignores SIGINT and SIGQUIT while the child runs, as system(3) does: Ctrl-C is for the child.
-    private static func runShared(_ path: String, _ arguments: [String]) -> ChildResult {
+    private static func runShared(_ path: String, _ arguments: [String]) throws(Failure) -> Int32 {
         var ignoring = sigaction()
         ignoring.__sigaction_handler.sa_handler = SIG_IGN
         var interrupt = sigaction()
@@ -24,58 +39,45 @@ enum ChildProcess {
             sigaction(SIGINT, &interrupt, nil)
             sigaction(SIGQUIT, &quit, nil)
         }
-        return spawn(path, arguments, nil).map(
-            running: { .ended(status: status(of: $0)) }, otherwise: ChildResult.failed)
+        return status(of: try spawn(path, arguments, nil))
     }
 
-    private static func runCollected(_ path: String, _ arguments: [String]) -> ChildResult {
-        var output: [Int32] = [-1, -1]
-        var errorPipe: [Int32] = [-1, -1]
-        guard pipe(&output) == 0 else { return .failed(reason(errno)) }
-        guard pipe(&errorPipe) == 0 else {
-            let why = reason(errno)
-            output.forEach { close($0) }
-            return .failed(why)
-        }
-        // This program has one thread, so no other child can inherit the pipes before the flag is set.
-        for descriptor in output + errorPipe { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    /// Runs a program with an empty input and collects its output.
+    ///
+    /// - Parameters:
+    ///   - withErrors: whether standard error is collected too; otherwise the child shares that of this program.
+    ///   - limit: the most bytes that are kept of each stream.
+    static func runCollected(
+        _ path: String, _ arguments: [String], withErrors: Bool = true, limit: Int = mostBytes
+    ) throws(Failure) -> (status: Int32, output: [UInt8], errorOutput: [UInt8]) {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, errorPipe[1], STDERR_FILENO)
-        let spawned = spawn(path, arguments, &actions)
-        close(output[1])
-        close(errorPipe[1])
-        defer {
-            close(output[0])
-            close(errorPipe[0])
-        }
-        return spawned.map(
-            running: { child in
-                let (written, errorText) = collect(output[0], errorPipe[0])
-                return .ended(
-                    status: status(of: child), output: String(decoding: written, as: UTF8.self),
-                    errorOutput: String(decoding: errorText, as: UTF8.self))
-            }, otherwise: ChildResult.failed)
-    }
-
-    private enum Spawned {
-        case running(pid_t)
-        case failed(String)
-
-        func map(running: (pid_t) -> ChildResult, otherwise: (String) -> ChildResult) -> ChildResult {
-            switch self {
-            case .running(let child): running(child)
-            case .failed(let reason): otherwise(reason)
+        var readEnds: [Int32] = []
+        defer { for end in readEnds { close(end) } }
+        let child: pid_t
+        do {
+            var writeEnds: [Int32] = []
+            defer { for end in writeEnds { close(end) } }
+            for stream in withErrors ? [STDOUT_FILENO, STDERR_FILENO] : [STDOUT_FILENO] {
+                var ends: [Int32] = [-1, -1]
+                guard pipe(&ends) == 0 else { throw Failure(errno) }
+                // This program has one thread, so no other child can inherit the pipe before the flag is set.
+                for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+                readEnds.append(ends[0])
+                writeEnds.append(ends[1])
+                posix_spawn_file_actions_adddup2(&actions, ends[1], stream)
             }
+            child = try spawn(path, arguments, &actions)
         }
+        let collected = collect(readEnds, limit)
+        return (status(of: child), collected[0], withErrors ? collected[1] : [])
     }
 
     private static func spawn(
         _ path: String, _ arguments: [String], _ actions: UnsafePointer<posix_spawn_file_actions_t>?
-    ) -> Spawned {
+    ) throws(Failure) -> pid_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -96,7 +98,8 @@ enum ChildProcess {
             variables.isEmpty
             ? posix_spawn(&child, path, actions, &attributes, strings, environ)
             : posix_spawn(&child, path, actions, &attributes, strings, &variables)
-        return error == 0 ? .running(child) : .failed(reason(error))
+        guard error == 0 else { throw Failure(error) }
+        return child
     }
 
     /// The environment of this process, without colours: the child writes to a pipe.
@@ -112,11 +115,11 @@ enum ChildProcess {
         return variables
     }
 
-    /// Reads two pipes until both are closed.
-    private static func collect(_ output: Int32, _ errorPipe: Int32) -> ([UInt8], [UInt8]) {
-        var pipes = [(descriptor: output, bytes: [UInt8]()), (descriptor: errorPipe, bytes: [UInt8]())]
+    /// Reads pipes until all of them are closed.
+    private static func collect(_ descriptors: [Int32], _ limit: Int) -> [[UInt8]] {
+        var pipes = descriptors.map { (descriptor: $0, bytes: [UInt8]()) }
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        var open = 2
+        var open = pipes.count
         while open > 0 {
             // poll(2) ignores negative descriptors.
             var entries = pipes.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
@@ -124,7 +127,7 @@ enum ChildProcess {
             for index in pipes.indices where entries[index].revents != 0 {
                 let count = read(pipes[index].descriptor, &buffer, buffer.count)
                 if count > 0 {
-                    let rest = max(0, mostBytes - pipes[index].bytes.count)
+                    let rest = max(0, limit - pipes[index].bytes.count)
                     pipes[index].bytes += buffer[..<min(count, rest)]
                 } else if count == 0 || errno != EINTR {
                     pipes[index].descriptor = -1
@@ -132,7 +135,7 @@ enum ChildProcess {
                 }
             }
         }
-        return (pipes[0].bytes, pipes[1].bytes)
+        return pipes.map(\.bytes)
     }
 
     private static func status(of child: pid_t) -> Int32 {
@@ -143,9 +146,5 @@ enum ChildProcess {
         // The parts of the status, as wait(2) defines them: the signal that ended the child, or its exit status.
         let signal = status & 0x7F
         return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
-    }
-
-    private static func reason(_ error: Int32) -> String {
-        strerror(error).map { String(cString: $0) } ?? "error \(error)"
     }
 }
