@@ -56,9 +56,9 @@ let package = Package(
                 "FreshetModel", "FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto", "CZlib",
             ]),
         .target(name: "FreshetCache", dependencies: ["FreshetModel", "FreshetSignals", "CSQLite", "CCrypto"]),
-        .target(name: "FreshetConfiguration", dependencies: ["FreshetPipelines", "CYAML"]),
+        .target(name: "FreshetConfiguration", dependencies: ["FreshetModel", "FreshetPipelines", "CYAML"]),
         .target(
-            name: "FreshetControl", dependencies: ["FreshetVarlink"],
+            name: "FreshetControl", dependencies: ["FreshetModel", "FreshetVarlink"],
             resources: [.embedInCode("io.freshet.Control.varlink")]),
         .target(name: "FreshetRender"),
         .target(
@@ -148,7 +148,8 @@ let package = Package(
             dependencies: ["FreshetCache", "FreshetModel", "FreshetSignals", "FreshetEventLoop"],
             path: "Tests/Unit/FreshetCacheTests"),
         .testTarget(
-            name: "FreshetConfigurationTests", dependencies: ["FreshetConfiguration", "FreshetPipelines"],
+            name: "FreshetConfigurationTests",
+            dependencies: ["FreshetConfiguration", "FreshetModel", "FreshetPipelines"],
             path: "Tests/Unit/FreshetConfigurationTests"),
         .testTarget(
             name: "FreshetControlTests", dependencies: ["FreshetControl", "FreshetVarlink", "ControlTestSupport"],

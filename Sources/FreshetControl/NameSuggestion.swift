@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Finds the name that was probably meant.
 package enum NameSuggestion {
     /// A longer name gets no suggestion: it is hardly a misspelt name.
@@ -21,33 +23,12 @@ package enum NameSuggestion {
             guard abs(other.count - wanted.count) <= limit else { continue }
             comparisons += wanted.count * other.count
             guard comparisons <= comparisonsLimit else { break }
-            let distance = distance(wanted, other)
+            let distance = EditDistance.between(wanted, other)
             // Two names of two letters that share none are not similar.
             guard distance <= limit, distance < max(wanted.count, other.count), distance < best?.distance ?? .max
             else { continue }
             best = (candidate, distance)
         }
         return best?.name
-    }
-
-    /// The number of insertions, deletions, replacements and exchanges of neighbours that turn one text into the other
-    /// (optimal string alignment).
-    static func distance(_ left: [Character], _ right: [Character]) -> Int {
-        var beforeLast: [Int] = []
-        var last = Array(0...right.count)
-        for (row, first) in left.enumerated() {
-            var current = [row + 1]
-            current.reserveCapacity(right.count + 1)
-            for (column, second) in right.enumerated() {
-                var cost = min(last[column] + (first == second ? 0 : 1), last[column + 1] + 1, current[column] + 1)
-                if row > 0, column > 0, first == right[column - 1], left[row - 1] == second {
-                    cost = min(cost, beforeLast[column - 1] + 1)
-                }
-                current.append(cost)
-            }
-            beforeLast = last
-            last = current
-        }
-        return last[right.count]
     }
 }

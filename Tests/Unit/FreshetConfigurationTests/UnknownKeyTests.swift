@@ -1,3 +1,4 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetConfiguration
@@ -103,8 +104,8 @@ struct UnknownKeyTests {
             ("quiet", "quite", 1), ("kitten", "sitting", 3),
         ])
     func distance(one: String, other: String, expected: Int) {
-        #expect(Suggestion.distance(Array(one.utf8), Array(other.utf8)) == expected)
-        #expect(Suggestion.distance(Array(other.utf8), Array(one.utf8)) == expected)
+        #expect(EditDistance.between(Array(one.utf8), Array(other.utf8)) == expected)
+        #expect(EditDistance.between(Array(other.utf8), Array(one.utf8)) == expected)
     }
 
     @Test("a word that is too long gets no suggestion")
