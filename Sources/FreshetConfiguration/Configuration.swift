@@ -65,10 +65,6 @@ package struct ConfigurationDifference: Hashable, Sendable {
     package var removed: [String] = []
     package var unchanged: [String] = []
 
-    package init(isDaemonChanged: Bool) {
-        self.isDaemonChanged = isDaemonChanged
-    }
-
     /// Whether the configurations are equal.
     package var isEmpty: Bool { !isDaemonChanged && added.isEmpty && changed.isEmpty && removed.isEmpty }
 }

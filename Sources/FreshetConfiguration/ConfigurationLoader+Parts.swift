@@ -12,14 +12,7 @@ package struct ConfigurationPart: Hashable, Sendable {
     package var file: String
     package var content: Content
     /// Whether the file is merged over another file.
-    package var isDropIn: Bool
-
-    package init(pipeline: String?, file: String, content: Content, isDropIn: Bool = false) {
-        self.pipeline = pipeline
-        self.file = file
-        self.content = content
-        self.isDropIn = isDropIn
-    }
+    package var isDropIn: Bool = false
 }
 
 extension ConfigurationLoader {

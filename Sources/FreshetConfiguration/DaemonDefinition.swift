@@ -4,11 +4,11 @@ package import FreshetPipelines
 package struct DaemonDefinition: Hashable, Sendable {
     /// The longest delay of `start` and `network`. Each host has its own constant delay, so that a fleet that boots
     /// together does not send its requests together. Zero unless configured.
-    package var splay: Duration
+    package var splay = Duration.zero
     /// How many runs of all pipelines may be in progress at the same time; at least 1.
-    package var concurrency: Int
+    package var concurrency = DaemonDefinition.defaultConcurrency
     /// How many of these runs may use one origin (scheme, host and port) at the same time; at least 1.
-    package var originConcurrency: Int
+    package var originConcurrency = DaemonDefinition.defaultOriginConcurrency
     /// The IPv4 or IPv6 address, as written, whose route decides whether the network is reachable, for pipelines
     /// without an address; nil: the documentation addresses, which stand for any remote host.
     package var networkTarget: String?
@@ -31,18 +31,6 @@ package struct DaemonDefinition: Hashable, Sendable {
     /// The limit of connections to one host that browsers use for HTTP/1.1: every origin can serve that many to a
     /// client.
     package static let defaultOriginConcurrency = 6
-
-    package init(
-        splay: Duration = .zero, concurrency: Int = DaemonDefinition.defaultConcurrency,
-        originConcurrency: Int = DaemonDefinition.defaultOriginConcurrency, networkTarget: String? = nil,
-        networkProbe: NetworkProbe? = nil
-    ) {
-        self.splay = splay
-        self.concurrency = concurrency
-        self.originConcurrency = originConcurrency
-        self.networkTarget = networkTarget
-        self.networkProbe = networkProbe
-    }
 
     /// The two limits on concurrent requests.
     package var requestLimits: RequestLimiter.Limits {

@@ -8,11 +8,6 @@ struct LabelledText {
     let columns: Int?
     private(set) var lines: [String] = []
 
-    init(palette: Palette, columns: Int?) {
-        self.palette = palette
-        self.columns = columns
-    }
-
     /// The width of a label, with the colon and the space after it.
     private static let labelColumns = 11
     /// The narrowest text: narrower terminals wrap the lines themselves.

@@ -29,11 +29,6 @@ package struct Diagnostic: Hashable, Sendable {
         package var text: String
         /// How many Unicode scalars of `text` precede the location.
         package var caret: Int
-
-        package init(text: String, caret: Int) {
-            self.text = text
-            self.caret = caret
-        }
     }
 
     /// The path of the file as it was searched for, or of a directory that could not be read.

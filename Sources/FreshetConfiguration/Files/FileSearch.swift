@@ -21,11 +21,6 @@ struct FileSearch {
     let fileSystem: any ConfigurationFileSystem
     private(set) var errors: [Diagnostic] = []
 
-    init(searchPath: SearchPath, fileSystem: any ConfigurationFileSystem) {
-        self.searchPath = searchPath
-        self.fileSystem = fileSystem
-    }
-
     /// All pipelines, by name.
     mutating func findPipelines() -> [Group] {
         var files: [String: String] = [:]

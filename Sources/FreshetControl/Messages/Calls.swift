@@ -30,7 +30,6 @@ package enum ControlMessage {
     /// signals).
     package struct Names: Codable, Hashable, Sendable {
         package var names: [String]?
-        package init(names: [String]? = nil) { self.names = names }
     }
 
     package struct Pipelines: Codable, Hashable, Sendable {
@@ -40,7 +39,6 @@ package enum ControlMessage {
 
     package struct Summaries: Codable, Hashable, Sendable {
         package var summaries: [PipelineSummary]
-        package init(summaries: [PipelineSummary]) { self.summaries = summaries }
     }
 
     package struct Refresh: Codable, Hashable, Sendable {
@@ -95,45 +93,24 @@ package enum ControlMessage {
         package var name: String
         package var path: [String]
         package var suggestion: String?
-
-        package init(name: String, path: [String], suggestion: String? = nil) {
-            self.name = name
-            self.path = path
-            self.suggestion = suggestion
-        }
     }
 
     /// Parameters of `SeveralBranches`.
     package struct Branches: Codable, Hashable, Sendable {
         package var name: String
         package var more: MorePages
-
-        package init(name: String, more: MorePages) {
-            self.name = name
-            self.more = more
-        }
     }
 
     /// Parameters of `CannotLoadMore`.
     package struct NamedReason: Codable, Hashable, Sendable {
         package var name: String
         package var reason: String
-
-        package init(name: String, reason: String) {
-            self.name = name
-            self.reason = reason
-        }
     }
 
     /// Parameters of the error `Failed`.
     package struct Failure: Codable, Hashable, Sendable {
         package var name: String?
         package var reason: String
-
-        package init(name: String?, reason: String) {
-            self.name = name
-            self.reason = reason
-        }
     }
 
     package struct SetParameters: Codable, Hashable, Sendable {
@@ -164,17 +141,11 @@ package enum ControlMessage {
     package struct InvalidParameters: Codable, Hashable, Sendable {
         package var name: String
         package var refusals: [InvalidSetting]
-
-        package init(name: String, refusals: [InvalidSetting]) {
-            self.name = name
-            self.refusals = refusals
-        }
     }
 
     /// Parameters of `Get` and `FireSignal`, and of the errors `NoGeneration` and `CannotFire`.
     package struct Name: Codable, Hashable, Sendable {
         package var name: String
-        package init(name: String) { self.name = name }
     }
 
     package struct Generation: Codable, Hashable, Sendable {
@@ -185,7 +156,6 @@ package enum ControlMessage {
     package struct Event: Codable, Hashable, Sendable {
         /// Nil in the first reply of a `Monitor` and of a `FollowSignals`.
         package var event: ControlEvent?
-        package init(event: ControlEvent? = nil) { self.event = event }
     }
 
     package struct Signals: Codable, Hashable, Sendable {
@@ -197,22 +167,15 @@ package enum ControlMessage {
     package struct Fired: Codable, Hashable, Sendable {
         /// How many pipelines received the signal.
         package var pipelines: Int64
-        package init(pipelines: Int64) { self.pipelines = pipelines }
     }
 
     package struct Reload: Codable, Hashable, Sendable {
         package var configurationOnly: Bool?
-        package init(configurationOnly: Bool? = nil) { self.configurationOnly = configurationOnly }
     }
 
     package struct Reloaded: Codable, Hashable, Sendable {
         package var summary: ReloadSummary
-        package var diagnostics: [ConfigurationDiagnostic]
-
-        package init(summary: ReloadSummary, diagnostics: [ConfigurationDiagnostic] = []) {
-            self.summary = summary
-            self.diagnostics = diagnostics
-        }
+        package var diagnostics: [ConfigurationDiagnostic] = []
     }
 
     /// Parameters of `SetLogLevel` and reply of `GetLogLevel`.
@@ -232,12 +195,6 @@ package enum ControlMessage {
         package var suggestion: String?
         /// A file that is not in the active configuration; only for a pipeline.
         package var file: String?
-
-        package init(name: String, suggestion: String? = nil, file: String? = nil) {
-            self.name = name
-            self.suggestion = suggestion
-            self.file = file
-        }
     }
 
     /// Parameters of `ConfigurationRefused`.
@@ -248,6 +205,5 @@ package enum ControlMessage {
 
     package struct Reason: Codable, Hashable, Sendable {
         package var reason: String
-        package init(reason: String) { self.reason = reason }
     }
 }

@@ -41,11 +41,6 @@ extension ControlMessage {
     package struct History: Codable, Hashable, Sendable {
         package var name: String
         package var limit: Int64?
-
-        package init(name: String, limit: Int64? = nil) {
-            self.name = name
-            self.limit = limit
-        }
     }
 
     package struct PastGenerations: Codable, Hashable, Sendable {
@@ -76,7 +71,6 @@ extension ControlMessage {
     package struct Content: Codable, Hashable, Sendable {
         /// The next bytes, in Base64.
         package var data: String
-        package init(data: String) { self.data = data }
     }
 
     /// The reply of `Rollback` and `Accept`.
@@ -97,11 +91,6 @@ extension ControlMessage {
         package var name: String
         /// The digest, or its beginning.
         package var digest: String?
-
-        package init(name: String, digest: String? = nil) {
-            self.name = name
-            self.digest = digest
-        }
     }
 
     /// The reply of `Pin` and `Unpin`.
@@ -122,11 +111,5 @@ extension ControlMessage {
         package var name: String
         package var number: Int64?
         package var kept: [Int64]
-
-        package init(name: String, number: Int64?, kept: [Int64]) {
-            self.name = name
-            self.number = number
-            self.kept = kept
-        }
     }
 }

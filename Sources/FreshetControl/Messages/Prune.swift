@@ -59,6 +59,5 @@ extension ControlMessage {
 
     package struct Prune: Codable, Hashable, Sendable {
         package var names: [String]
-        package init(names: [String]) { self.names = names }
     }
 }

@@ -96,18 +96,12 @@ extension ControlMessage {
 
     package struct Metrics: Codable, Hashable, Sendable {
         package var pipelines: [PipelineCounters]
-        package init(pipelines: [PipelineCounters]) { self.pipelines = pipelines }
     }
 
     /// Parameters of `RecentEvents`.
     package struct Recent: Codable, Hashable, Sendable {
         package var names: [String]?
         package var since: Int64?
-
-        package init(names: [String]? = nil, since: Int64? = nil) {
-            self.names = names
-            self.since = since
-        }
     }
 
     package struct RecentEvents: Codable, Hashable, Sendable {
@@ -127,10 +121,5 @@ extension ControlMessage {
         package var name: String?
         /// Whether the call changed anything.
         package var changed: Bool
-
-        package init(name: String, changed: Bool) {
-            self.name = name
-            self.changed = changed
-        }
     }
 }

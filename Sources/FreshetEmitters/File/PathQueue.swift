@@ -17,17 +17,6 @@ struct PathQueue {
         var isNoticed = false
         /// Whether the caller has its result or was cancelled.
         var isLeft = false
-
-        init(
-            path: String, caller: PathPool.Caller, since: ContinuousClock.Instant,
-            access: @escaping @Sendable () -> Void, fail: @escaping @Sendable (RunFailure) -> Void
-        ) {
-            self.path = path
-            self.caller = caller
-            self.since = since
-            self.access = access
-            self.fail = fail
-        }
     }
 
     struct Findings {
