@@ -82,12 +82,7 @@ package final class ControlClient {
 
     /// The status of the pipelines that a request selects, sorted by name.
     package func pipelines(_ request: ControlMessage.List) throws(Failure) -> [PipelineStatus] {
-        var pipelines: [PipelineStatus] = []
-        try stream("List", request, as: ControlMessage.Pipelines.self) { reply in
-            pipelines += reply.pipelines
-            return true
-        }
-        return pipelines
+        try list("List", request) { (reply: ControlMessage.Pipelines) in reply.pipelines }
     }
 
     /// The status of the pipelines with these names or patterns, in the order of the names.
@@ -97,12 +92,7 @@ package final class ControlClient {
 
     /// Summaries of the pipelines that a request selects, sorted by name.
     package func summaries(_ request: ControlMessage.List) throws(Failure) -> [PipelineSummary] {
-        var summaries: [PipelineSummary] = []
-        try stream("Summarize", request, as: ControlMessage.Summaries.self) { reply in
-            summaries += reply.summaries
-            return true
-        }
-        return summaries
+        try list("Summarize", request) { (reply: ControlMessage.Summaries) in reply.summaries }
     }
 
     /// The status of the daemon and summaries of all pipelines. Both calls are sent together, so the client waits only
@@ -120,24 +110,16 @@ package final class ControlClient {
     ///
     /// - Parameter names: may be patterns; nil: all.
     package func descriptions(_ names: [String]? = nil) throws(Failure) -> [PipelineDescription] {
-        var pipelines: [PipelineDescription] = []
-        try stream("Describe", ControlMessage.Names(names: names), as: ControlMessage.Descriptions.self) { reply in
-            pipelines += reply.pipelines
-            return true
+        try list("Describe", ControlMessage.Names(names: names)) { (reply: ControlMessage.Descriptions) in
+            reply.pipelines
         }
-        return pipelines
     }
 
     /// Counters of pipelines.
     ///
     /// - Parameter names: may be patterns; nil: all.
     package func counters(_ names: [String]? = nil) throws(Failure) -> [PipelineCounters] {
-        var pipelines: [PipelineCounters] = []
-        try stream("Metrics", ControlMessage.Names(names: names), as: ControlMessage.Metrics.self) { reply in
-            pipelines += reply.pipelines
-            return true
-        }
-        return pipelines
+        try list("Metrics", ControlMessage.Names(names: names)) { (reply: ControlMessage.Metrics) in reply.pipelines }
     }
 
     /// The recent events that the daemon keeps, oldest first; no event after `completeSince` is missing.
@@ -382,6 +364,18 @@ package final class ControlClient {
         } catch {
             throw Self.failure(error)
         }
+    }
+
+    /// The elements of all replies.
+    private func list<Reply: Decodable, Element>(
+        _ method: String, _ parameters: some Encodable, _ elements: (Reply) -> [Element]
+    ) throws(Failure) -> [Element] {
+        var list: [Element] = []
+        try stream(method, parameters, as: Reply.self) { reply in
+            list += elements(reply)
+            return true
+        }
+        return list
     }
 
     func encode(_ parameters: some Encodable) throws(Failure) -> VarlinkParameters {
