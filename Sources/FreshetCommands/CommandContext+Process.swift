@@ -7,7 +7,7 @@ extension CommandContext {
         // Before anything is opened: a closed standard stream gets /dev/null.
         StandardDescriptors.occupy()
         let isTerminal = isatty(STDOUT_FILENO) == 1
-        let environment = readEnvironment()
+        let environment = ProcessEnvironment.variables()
         var outputFailure: String?
         let write = { (bytes: ArraySlice<UInt8>) -> Bool in
             // After a failed write, further output would hide the gap.
@@ -49,19 +49,6 @@ extension CommandContext {
                 return reason
             },
             child: { path, arguments, streams in ProgramRunner.run(path, arguments, streams) })
-    }
-
-    private static func readEnvironment() -> [String: String] {
-        var result: [String: String] = [:]
-        var entry = environ
-        while let pointer = entry.pointee {
-            let text = String(cString: pointer)
-            if let equals = text.firstIndex(of: "=") {
-                result[String(text[..<equals])] = String(text[text.index(after: equals)...])
-            }
-            entry += 1
-        }
-        return result
     }
 
     /// The width of a terminal. `COLUMNS` has precedence, as in systemd's tools.

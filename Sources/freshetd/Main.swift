@@ -133,7 +133,7 @@ struct FreshetDaemonCommand: ParsableCommand {
         options.onceNames = names
         options.logLevel = logLevel
         options.user = user
-        options.environment = DaemonEntry.environment()
+        options.environment = ProcessEnvironment.variables()
         for copy in copies {
             let parts = copy.split(separator: "=", maxSplits: 1).map(String.init)
             if parts.count == 2 { options.copies[parts[0]] = parts[1] }

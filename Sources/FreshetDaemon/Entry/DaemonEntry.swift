@@ -13,20 +13,6 @@ package enum DaemonEntry {
 
     package static func isLogLevel(_ text: String) -> Bool { Logger.Level(rawValue: text) != nil }
 
-    /// The environment of this process.
-    package static func environment() -> [String: String] {
-        var result: [String: String] = [:]
-        var entry = environ
-        while let pointer = entry.pointee {
-            let text = String(cString: pointer)
-            if let equals = text.firstIndex(of: "=") {
-                result[String(text[..<equals])] = String(text[text.index(after: equals)...])
-            }
-            entry += 1
-        }
-        return result
-    }
-
     /// Blocks the process signals that the daemon receives as events, and ignores SIGPIPE, so that a peer that closes
     /// its end causes an error of write(2). Call it before any thread starts.
     package static func prepareProcess() {
