@@ -107,7 +107,7 @@ struct GraphSVG {
         _ svg: inout SVGWriter
     ) {
         let y = place.y
-        let role = StateStyle.role(row.style)
+        let role = SVGWriter.Role(row.style)
         func n(_ value: Double) -> String { SVGWriter.number(value) }
         if let first = row.subscriptions.min() { svg.line(x(first), y, box, y) } else { svg.line(box - 40, y, box, y) }
         for wire in row.subscriptions.sorted() {
@@ -170,5 +170,18 @@ struct GraphSVG {
     private static func arrow(_ x: Double, _ y: Double, _ svg: inout SVGWriter) {
         func n(_ value: Double) -> String { SVGWriter.number(value) }
         svg.shape("M\(n(x)) \(n(y))L\(n(x - 8)) \(n(y - 4))L\(n(x - 8)) \(n(y + 4))Z", .arrow)
+    }
+}
+
+extension SVGWriter.Role {
+    /// The colour of a state, as in tables.
+    fileprivate init(_ style: Palette.Style) {
+        self =
+            switch style {
+            case .good: .good
+            case .busy: .busy
+            case .bad: .bad
+            case .plain, .faint, .heading: .plain
+            }
     }
 }

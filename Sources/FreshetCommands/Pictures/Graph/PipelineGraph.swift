@@ -57,7 +57,8 @@ struct PipelineGraph: Hashable, Sendable {
                 Row(
                     name: description.name, description: description.description,
                     state: description.invalid == true ? "invalid" : status.map(Self.state) ?? "unknown",
-                    style: description.invalid == true ? .bad : status.map(StateStyle.style) ?? .plain,
+                    style: description.invalid == true
+                        ? .bad : status.map { Palette.Style($0.state, $0.freshness) } ?? .plain,
                     terms: Self.terms(description), subscriptions: Set(sources.compactMap { indices[$0] }),
                     files: description.files, hooks: description.hooks,
                     ownWire: indices["pipeline " + description.name].flatMap { wires[$0].origin == nil ? nil : $0 }))

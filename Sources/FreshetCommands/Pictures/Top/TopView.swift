@@ -128,7 +128,7 @@ struct TopView {
             return outcome + duration + (causes.isEmpty ? "" : ", \(causes)")
         }
         return [
-            Table.Cell(pipeline.name), Table.Cell(state, StateStyle.style(of: pipeline)),
+            Table.Cell(pipeline.name), Table.Cell(state, Palette.Style(pipeline.state, pipeline.freshness)),
             Table.Cell(pipeline.generation.map { "\($0.number)" } ?? "-"),
             Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
             Table.Cell(pipeline.lastCheck.map { Self.short($0, times) } ?? "-"),
