@@ -12,9 +12,6 @@ package struct TextCanvas: Sendable {
 
     package init(columns: Int) { self.columns = max(0, columns) }
 
-    /// The number of rows so far.
-    package var rowCount: Int { rows.count }
-
     /// Draws a text to the right of a cell. The text has to be harmless.
     package mutating func put(_ text: String, row: Int, column: Int, _ style: Palette.Style = .plain) {
         var column = column

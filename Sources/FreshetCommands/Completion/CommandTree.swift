@@ -23,7 +23,6 @@ struct CommandTree: Decodable {
         var shouldDisplay: Bool
         var isRepeating: Bool
         var names: [Name]?
-        var valueName: String?
         var allValues: [String]?
         var abstract: String?
 

@@ -86,9 +86,6 @@ struct ConnectionStateMachine {
         following = following ?? now
     }
 
-    /// Whether no more bytes will arrive.
-    var hasInputEnded: Bool { inputEnded }
-
     mutating func received(_ bytes: some Collection<UInt8>) {
         framer.append(bytes)
     }
