@@ -8,7 +8,7 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
     "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetModel", "FreshetPipelines",
-    "FreshetSystemSignals", "FreshetVarlink",
+    "FreshetSystemSignals", "FreshetVarlink", "ConfigurationTestSupport",
 ]
 
 let package = Package(
@@ -93,6 +93,10 @@ let package = Package(
             name: "ControlTestSupport",
             dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "TestSupport", "ThreadTestSupport"],
             path: "Tests/Support/Control"),
+        // The files of a configuration, in memory.
+        .target(
+            name: "ConfigurationTestSupport", dependencies: ["FreshetConfiguration"],
+            path: "Tests/Support/Configuration"),
         // The dependencies of the engine as scripts: clock, origins, disk.
         .target(
             name: "WorldTestSupport",
@@ -149,7 +153,7 @@ let package = Package(
             path: "Tests/Unit/FreshetCacheTests"),
         .testTarget(
             name: "FreshetConfigurationTests",
-            dependencies: ["FreshetConfiguration", "FreshetModel", "FreshetPipelines"],
+            dependencies: ["ConfigurationTestSupport", "FreshetConfiguration", "FreshetModel", "FreshetPipelines"],
             path: "Tests/Unit/FreshetConfigurationTests"),
         .testTarget(
             name: "FreshetControlTests", dependencies: ["FreshetControl", "FreshetVarlink", "ControlTestSupport"],
@@ -179,7 +183,7 @@ let package = Package(
             dependencies: [
                 "FreshetDaemon", "FreshetModel", "FreshetPipelines", "FreshetSignals", "FreshetTestKit",
                 "FreshetConfiguration",
-                "FreshetSystemSignals", "FreshetEventLoop", "WorldTestSupport",
+                "FreshetSystemSignals", "FreshetEventLoop", "ConfigurationTestSupport", "WorldTestSupport",
             ],
             path: "Tests/Simulation"),
         // The targets of the fuzzer, with their seeds and mutations of them (CONTRIBUTING.md, Fuzzing).

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import FreshetConfiguration
 import FreshetPipelines
 import FreshetSignals

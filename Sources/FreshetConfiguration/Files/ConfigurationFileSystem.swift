@@ -1,5 +1,4 @@
-/// The file system operations that reading a configuration needs. ``HostFileSystem`` is the real one,
-/// ``InMemoryFileSystem`` the one for tests.
+/// The file system operations that reading a configuration needs. ``HostFileSystem`` is the real one.
 package protocol ConfigurationFileSystem: Sendable {
     /// The names in a directory, in no order, without `.` and `..`; nil if there is no such directory.
     func names(inDirectory path: String) throws(FileError) -> [String]?
@@ -39,7 +38,8 @@ package struct FileError: Error, Hashable, Sendable {
             remedy: "give this user permission to read it and to search the directories above it (chown, chmod)")
     }
 
-    static func tooLarge(limit: Int) -> FileError {
+    /// The file is larger than the limit in bytes.
+    package static func tooLarge(limit: Int) -> FileError {
         FileError(
             message: "the file is larger than \(limit >> 10) KiB", remedy: "split it, or remove what is not needed")
     }
@@ -50,7 +50,8 @@ package struct FileError: Error, Hashable, Sendable {
             remedy: "remove the link, or point it to /dev/null to hide files of this name in other directories")
     }
 
-    static var notRegular: FileError {
+    /// The path does not lead to a regular file.
+    package static var notRegular: FileError {
         FileError(message: "this is not a regular file", remedy: "replace it with a regular file, or rename it")
     }
 }

@@ -1,3 +1,5 @@
+import ConfigurationTestSupport
+
 @testable import FreshetConfiguration
 
 extension FuzzTarget {

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import Testing
 
 @testable import FreshetConfiguration

@@ -1,3 +1,4 @@
+import ConfigurationTestSupport
 import FreshetPipelines
 
 @testable import FreshetConfiguration

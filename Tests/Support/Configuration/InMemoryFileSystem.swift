@@ -1,4 +1,6 @@
-/// A file system for tests: files by their paths. A directory exists if there is a file below it.
+package import FreshetConfiguration
+
+/// Files of a configuration by their paths. A directory exists if there is a file below it.
 package struct InMemoryFileSystem: ConfigurationFileSystem {
     package enum Entry: Hashable, Sendable {
         case bytes([UInt8])
