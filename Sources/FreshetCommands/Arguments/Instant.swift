@@ -80,7 +80,7 @@ struct Instant: ExpressibleByArgument, Hashable, Sendable {
 
     private static func span(_ text: Substring) -> Int64? {
         // `infinity` is not an instant.
-        TimeSpan(argument: String(text).trimmed)?.microseconds
+        DurationArgument(argument: String(text).trimmed)?.microseconds
     }
 
     private static func unixTime(_ text: Substring) -> Meaning? {

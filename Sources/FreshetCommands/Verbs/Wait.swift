@@ -26,7 +26,7 @@ struct Wait: Verb {
     @Option(help: ArgumentHelp("Wait until they publish this generation, or a later one.", valueName: "number"))
     var generation: Int64?
     @Option(help: ArgumentHelp("Wait no longer than this, such as 30s or 5min.", valueName: "time"))
-    var timeout: TimeSpan?
+    var timeout: DurationArgument?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {

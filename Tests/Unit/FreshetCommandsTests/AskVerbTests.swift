@@ -168,15 +168,15 @@ import Testing
             ("2d", 172_800_000_000),
             ("0", 0),
         ] as [(String, Int64)])
-    func spans(text: String, expected: Int64) { #expect(TimeSpan(argument: text)?.microseconds == expected) }
+    func spans(text: String, expected: Int64) { #expect(DurationArgument(argument: text)?.microseconds == expected) }
 
     @Test(
         "an invalid duration is rejected",
         arguments: ["", "s", "1x", "-1s", "1.5s", "9223372036854775807w", "10 parsecs"])
-    func noSpans(text: String) { #expect(TimeSpan(argument: text) == nil) }
+    func noSpans(text: String) { #expect(DurationArgument(argument: text) == nil) }
 
     @Test("infinity means an unlimited time")
-    func infinity() { #expect(TimeSpan(argument: "infinity")?.duration == nil) }
+    func infinity() { #expect(DurationArgument(argument: "infinity")?.duration == nil) }
 
     // MARK: logs
 

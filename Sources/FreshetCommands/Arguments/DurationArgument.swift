@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// A duration on the command line, in the syntax of systemd.time(7): `30s`, `1h 30min`, `90`. A number alone is in
 /// seconds.
-struct TimeSpan: ExpressibleByArgument, Hashable, Sendable {
+struct DurationArgument: ExpressibleByArgument, Hashable, Sendable {
     /// Nil for `infinity`.
     var microseconds: Int64?
 
