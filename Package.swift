@@ -71,7 +71,9 @@ let package = Package(
             ]),
         .target(
             name: "FreshetCommands",
-            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "FreshetRender", argumentParser]),
+            dependencies: [
+                "FreshetModel", "FreshetControl", "FreshetVarlink", "FreshetEventLoop", "FreshetRender", argumentParser,
+            ]),
         .executableTarget(
             name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
@@ -156,7 +158,8 @@ let package = Package(
             dependencies: ["ConfigurationTestSupport", "FreshetConfiguration", "FreshetModel", "FreshetPipelines"],
             path: "Tests/Unit/FreshetConfigurationTests"),
         .testTarget(
-            name: "FreshetControlTests", dependencies: ["FreshetControl", "FreshetVarlink", "ControlTestSupport"],
+            name: "FreshetControlTests",
+            dependencies: ["FreshetControl", "FreshetModel", "FreshetVarlink", "ControlTestSupport"],
             path: "Tests/Unit/FreshetControlTests"),
         .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
         .testTarget(

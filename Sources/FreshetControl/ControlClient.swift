@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetVarlink
 
 /// A synchronous, typed client of the control interface, for programs that make a few calls and end.

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetVarlink
 
 /// The methods on generations.

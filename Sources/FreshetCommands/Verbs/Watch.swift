@@ -1,5 +1,6 @@
 import ArgumentParser
 import FreshetControl
+import FreshetModel
 import FreshetRender
 
 struct Watch: Verb {

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A public key of minisign(1): an Ed25519 key, and the key number that signatures refer to.
 ///
 /// https://jedisct1.github.io/minisign/ describes the formats of keys and signatures.
@@ -14,7 +16,7 @@ package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads the Base64 line that minisign(1) prints.
     package init(_ text: some StringProtocol) throws(ValidationError) {
-        guard let bytes = Base64Text.bytes(of: Array(text.utf8)) else {
+        guard let bytes = Base64.bytes(of: text) else {
             throw ValidationError(message: "is not a line of Base64 such as RWQf6LRC…")
         }
         guard bytes.starts(with: MinisignSignature.Kind.whole.rawValue.utf8), bytes.count == 42 else {
@@ -43,7 +45,7 @@ package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
 
     /// The Base64 line of the key. A public key is not secret.
     package var description: String {
-        Base64Text.text(of: Array(MinisignSignature.Kind.whole.rawValue.utf8) + number + ed25519)
+        Base64.text(of: Array(MinisignSignature.Kind.whole.rawValue.utf8) + number + ed25519)
     }
 
     /// The key number as minisign(1) prints it.
@@ -98,8 +100,8 @@ package struct MinisignSignature: Hashable, Sendable {
             throw ValidationError(
                 message: "is not a signature of minisign, which has four lines, the first and the third with comments")
         }
-        guard let bytes = Base64Text.bytes(of: Array(lines[1])), bytes.count == 74,
-            let global = Base64Text.bytes(of: Array(lines[3])), global.count == 64
+        guard let bytes = Base64.bytes(of: Array(lines[1])), bytes.count == 74,
+            let global = Base64.bytes(of: Array(lines[3])), global.count == 64
         else { throw ValidationError(message: "has a signature that is cut off or damaged") }
         guard let kind = Kind(rawValue: String(decoding: bytes[..<2], as: UTF8.self)) else {
             throw ValidationError(message: "has a signature of an unknown kind")
@@ -116,43 +118,5 @@ package struct MinisignSignature: Hashable, Sendable {
         bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         }
-    }
-}
-
-/// Base64 with padding; each content has one accepted spelling (RFC 4648, 3.5 and 4).
-private enum Base64Text {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    /// Nil: the text is not Base64.
-    static func bytes(of text: [UInt8]) -> [UInt8]? {
-        guard text.count.isMultiple(of: 4) else { return nil }
-        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard padding <= 2 else { return nil }
-        var bytes: [UInt8] = []
-        var (bits, count) = (UInt32(0), 0)
-        for character in text.dropLast(padding) {
-            guard let value = alphabet.firstIndex(of: character) else { return nil }
-            bits = bits << 6 | UInt32(value)
-            count += 6
-            guard count >= 8 else { continue }
-            count -= 8
-            bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-            bits &= (1 << UInt32(count)) - 1
-        }
-        // The unused bits of the last character must be zero: other spellings are rejected.
-        return bits == 0 ? bytes : nil
-    }
-
-    static func text(of bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for position in 0..<4 {
-                let isPadding = position > group.count
-                text.append(isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> UInt32(18 - 6 * position) & 63)])
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -1,5 +1,6 @@
 import ControlTestSupport
 import FreshetControl
+import FreshetModel
 import FreshetVarlink
 import TestSupport
 import Testing

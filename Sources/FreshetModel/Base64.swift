@@ -1,7 +1,8 @@
-/// Encodes bytes as text and decodes them (RFC 4648, section 4): JSON cannot hold the bytes of a generation.
+/// Encodes bytes as text and decodes them (RFC 4648, section 4).
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
+    /// The text of bytes, with padding.
     package static func text(of bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -19,8 +20,10 @@ package enum Base64 {
     }
 
     /// The bytes of a text; nil if ``text(of:)`` cannot return this text.
-    package static func bytes(of text: String) -> [UInt8]? {
-        let digits = Array(text.utf8)
+    package static func bytes(of text: some StringProtocol) -> [UInt8]? { bytes(of: Array(text.utf8)) }
+
+    /// The bytes of a text in ASCII; nil if ``text(of:)`` cannot return this text.
+    package static func bytes(of digits: [UInt8]) -> [UInt8]? {
         guard digits.count.isMultiple(of: 4) else { return nil }
         let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard padding < 3 else { return nil }
