@@ -35,8 +35,8 @@ package struct ConfigurationLoader: Sendable {
         var errors = search.errors
 
         let daemonFile = read(daemon, files: &configuration.daemonFiles)
-        var reader = DefinitionReader(isIncomplete: daemonFile.isIncomplete)
-        if let root = daemonFile.root { configuration.daemon = reader.daemon(from: root) }
+        let reader = DefinitionReader(isIncomplete: daemonFile.isIncomplete)
+        if let root = daemonFile.root { configuration.daemon = DaemonReader(reader: reader).daemon(from: root) }
         errors += withExcerpts(limited(daemonFile.errors + reader.errors), from: daemonFile.sources)
         configuration.daemonDiagnostics = errors.sorted(by: Diagnostic.areInReadingOrder)
 
@@ -90,8 +90,8 @@ package struct ConfigurationLoader: Sendable {
             return (nil, nil, [], [Diagnostic(file: file, message: error.message, remedy: error.remedy)])
         }
         let merged = read(group, files: &files)
-        var reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
-        let result = merged.root.map { reader.pipeline(named: group.name, from: $0) }
+        let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
+        let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
         let errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
         return (result?.definition, result?.cacheFile, reader.predecessors, errors)
     }

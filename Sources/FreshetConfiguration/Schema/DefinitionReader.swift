@@ -2,7 +2,9 @@ import FreshetPipelines
 
 /// Reads a tree of nodes as a definition, key by key, and collects all errors and warnings. The value of a key with an
 /// error is nil; the caller checks ``errors`` before it uses the result.
-struct DefinitionReader {
+///
+/// The readers of the sections, such as ``RefreshReader``, share one object for each file.
+final class DefinitionReader {
     private(set) var errors: [Diagnostic] = []
     /// The pipelines that `refresh.after` and sources name. Whether they exist is checked after all files are read.
     var predecessors: [Predecessor] = []
@@ -18,50 +20,30 @@ struct DefinitionReader {
         self.context = context
     }
 
-    /// A mapping whose unknown keys were reported.
-    struct Section {
-        let name: KeyCatalogue.Section
-        let location: Location
-        let entries: [Node.Entry]
-        /// The keys that lead to it, such as `source.each`; empty for a whole file.
-        let keyPath: String
-
-        /// The entry of a key, unless a drop-in removed it.
-        subscript(key: String) -> Node.Entry? {
-            guard let entry = entries.first(where: { $0.key == key }) else { return nil }
-            if case .removed = entry.value.content { return nil }
-            return entry
-        }
-
-        func path(_ key: String) -> String {
-            keyPath.isEmpty ? key : "\(keyPath).\(key)"
-        }
-    }
-
-    mutating func addError(
+    func addError(
         _ location: Location, _ keyPath: String?, _ message: String, remedy: String? = nil, related: Location? = nil
     ) {
         errors.append(
             Diagnostic(at: location, keyPath: keyPath, message: message, remedy: remedy, related: related))
     }
 
-    mutating func warning(_ location: Location, _ keyPath: String?, _ message: String, remedy: String? = nil) {
+    func warning(_ location: Location, _ keyPath: String?, _ message: String, remedy: String? = nil) {
         errors.append(
             Diagnostic(at: location, severity: .warning, keyPath: keyPath, message: message, remedy: remedy))
     }
 
     /// The mapping of a whole file.
-    mutating func root(_ name: KeyCatalogue.Section, _ node: Node) -> Section? {
+    func root(_ name: KeyCatalogue.Section, _ node: Node) -> Section? {
         section(name, node, keyPath: nil, subject: "the file")
     }
 
     /// The mapping below a key; nil if there is none.
-    mutating func section(_ name: KeyCatalogue.Section, _ key: String, in parent: Section) -> Section? {
+    func section(_ name: KeyCatalogue.Section, _ key: String, in parent: Section) -> Section? {
         parent[key].flatMap { section(name, $0.value, keyPath: parent.path(key), subject: "'\(key)'") }
     }
 
     /// The mapping of a node, an element of a list for instance.
-    mutating func section(
+    func section(
         _ name: KeyCatalogue.Section, _ node: Node, keyPath: String?, subject: String
     ) -> Section? {
         switch node.content {
@@ -83,13 +65,13 @@ struct DefinitionReader {
     }
 
     /// The value of a key; nil if the key is absent or invalid.
-    mutating func value<Value>(_ key: String, in section: Section, _ kind: ValueKind<Value>) -> Value? {
+    func value<Value>(_ key: String, in section: Section, _ kind: ValueKind<Value>) -> Value? {
         section[key].flatMap { value(of: $0.value, key: key, keyPath: section.path(key), kind) }
     }
 
     /// The elements of a key's list, each with its location; a single value is a list of one element. Nil if the key is
     /// absent. Invalid elements are left out.
-    mutating func list<Value>(
+    func list<Value>(
         _ key: String, in section: Section, _ kind: ValueKind<Value>
     ) -> [(value: Value, location: Location)]? {
         guard let entry = section[key] else { return nil }
@@ -100,7 +82,7 @@ struct DefinitionReader {
         }
     }
 
-    mutating func value<Value>(of node: Node, key: String, keyPath: String, _ kind: ValueKind<Value>) -> Value? {
+    func value<Value>(of node: Node, key: String, keyPath: String, _ kind: ValueKind<Value>) -> Value? {
         switch node.content {
         case .scalar(let scalar):
             guard !scalar.isNothing else {
@@ -123,9 +105,42 @@ struct DefinitionReader {
         }
     }
 
+    /// A key of a section that was read before: its errors are not reported again.
+    func entry(_ key: String, below parent: String, in file: Section) -> Node.Entry? {
+        guard case .mapping(let entries)? = file[parent]?.value.content else { return nil }
+        return entries.first { $0.key == key }
+    }
+
+    /// The pipelines after which this one runs, without duplicates: those in `refresh.after` and those whose copies it
+    /// reads.
+    var predecessorNames: [String] {
+        var known: Set<String> = []
+        return predecessors.map(\.name).filter { known.insert($0).inserted }
+    }
+
     /// Reports a missing key.
-    mutating func missing(_ location: Location, _ keyPath: String, _ message: String, remedy: String) {
+    func missing(_ location: Location, _ keyPath: String, _ message: String, remedy: String) {
         guard !isIncomplete else { return }
         addError(location, keyPath, message, remedy: remedy)
+    }
+}
+
+/// A mapping whose unknown keys were reported.
+struct Section {
+    let name: KeyCatalogue.Section
+    let location: Location
+    let entries: [Node.Entry]
+    /// The keys that lead to it, such as `source.each`; empty for a whole file.
+    let keyPath: String
+
+    /// The entry of a key, unless a drop-in removed it.
+    subscript(key: String) -> Node.Entry? {
+        guard let entry = entries.first(where: { $0.key == key }) else { return nil }
+        if case .removed = entry.value.content { return nil }
+        return entry
+    }
+
+    func path(_ key: String) -> String {
+        keyPath.isEmpty ? key : "\(keyPath).\(key)"
     }
 }

@@ -76,7 +76,7 @@ struct BusMatchTests {
         func matches(_ count: Int) -> String {
             "[" + (0..<count).map { "{sender: ':1.\($0)'}" }.joined(separator: ", ") + "]"
         }
-        let limit = DefinitionReader.maximumBusMatches
+        let limit = BusMatchReader.maximumBusMatches
         #expect(read(matches(limit)).policy?.dbus.count == limit)
         #expect(read(matches(limit + 1)).diagnostics.first?.message == "there are more than \(limit) matches")
     }

@@ -90,7 +90,7 @@ struct RequestTests {
 
     @Test("a body has at most 64 KiB")
     func longest() {
-        let text = String(repeating: "x", count: DefinitionReader.maximumBodyLength)
+        let text = String(repeating: "x", count: RequestReader.maximumBodyLength)
         #expect(errors(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)}")) == [])
         #expect(
             errors(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)x}")) == [

@@ -1,31 +1,34 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads `source.pages`.
+struct PagesReader {
+    let reader: DefinitionReader
+
     /// The largest `max` and `load`: each page is a request.
     static let maximumPages = 100_000
     /// The largest `size` of a page.
     static let maximumPageSize = 1_000_000
 
     /// The key `pages` of a source; nil if the key is absent or invalid.
-    mutating func pages(of source: SourceDefinition?, in parent: Section) -> PagesDefinition? {
+    func pages(of source: SourceDefinition?, in parent: Section) -> PagesDefinition? {
         guard let entry = parent["pages"] else { return nil }
         switch source {
         case .http, nil: break
         case .command, .file, .copy, .joined:
-            addError(
+            reader.addError(
                 entry.location, parent.path("pages"),
                 "'pages' needs a 'url': other sources have one answer", remedy: "leave it out")
             return nil
         }
-        guard let section = section(.pages, "pages", in: parent) else { return nil }
+        guard let section = reader.section(.pages, "pages", in: parent) else { return nil }
         let next = nextRule(in: section)
-        let items = value("items", in: section, .program)
-        let key = value("key", in: section, .program)
-        let load = value("load", in: section, .pageLoad)
-        let max = value("max", in: section, .integer(1...Self.maximumPages))
-        let sameOrigin = value("same-origin", in: section, .boolean)
+        let items = reader.value("items", in: section, .program)
+        let key = reader.value("key", in: section, .program)
+        let load = reader.value("load", in: section, .pageLoad)
+        let max = reader.value("max", in: section, .integer(1...Self.maximumPages))
+        let sameOrigin = reader.value("same-origin", in: section, .boolean)
         if case .first(let count) = load, let entry = section["load"], count > max ?? PagesDefinition.defaultMax {
-            addError(
+            reader.addError(
                 entry.value.location, section.path("load"),
                 "'load' is greater than 'max' (\(max ?? PagesDefinition.defaultMax))",
                 remedy: max == nil
@@ -38,7 +41,7 @@ extension DefinitionReader {
             switch next {
             case .link, .url: break
             case .cursor, .offset, .page, .lastKey:
-                warning(
+                reader.warning(
                     entry.location, section.path("same-origin"),
                     "'same-origin' has no effect here: all pages have the same URL",
                     remedy: "leave it out; it applies to 'next: link' and 'next: {url: …}'")
@@ -51,30 +54,30 @@ extension DefinitionReader {
     }
 
     /// The key `sync-token`, which requests only the changes since the last run.
-    private mutating func syncRule(in pages: Section, load: PageLoad?) -> SyncRule? {
-        guard let entry = pages["sync-token"], let section = section(.syncToken, "sync-token", in: pages) else {
+    private func syncRule(in pages: Section, load: PageLoad?) -> SyncRule? {
+        guard let entry = pages["sync-token"], let section = reader.section(.syncToken, "sync-token", in: pages) else {
             return nil
         }
-        let program = value("token", in: section, .program)
-        let parameter = value("parameter", in: section, .parameter)
-        let deleted = value("deleted", in: section, .program)
+        let program = reader.value("token", in: section, .program)
+        let parameter = reader.value("parameter", in: section, .parameter)
+        let deleted = reader.value("deleted", in: section, .program)
         if section["token"] == nil {
-            missing(
+            reader.missing(
                 section.location, section.path("token"), "'sync-token' has no 'token'",
                 remedy: "add a program that returns the token, such as token: .nextSyncToken")
         }
         if section["parameter"] == nil {
-            missing(
+            reader.missing(
                 section.location, section.path("parameter"), "'sync-token' has no 'parameter'",
                 remedy: "add the name of the query parameter for the token, such as parameter: syncToken")
         }
         if pages["key"] == nil {
-            missing(
+            reader.missing(
                 entry.location, pages.path("key"), "'sync-token' needs 'key'",
                 remedy: "add the key by which changes are merged into the items: key: .id")
         }
         if case .first? = load, let other = pages["load"] {
-            addError(
+            reader.addError(
                 other.location, pages.path("load"), "'load' and 'sync-token' exclude each other",
                 remedy: "the last page contains the token: write load: all", related: entry.location)
         }
@@ -97,73 +100,73 @@ extension DefinitionReader {
         ("last-key", ["parameter", "more", "size", "size-parameter"]),
     ]
 
-    private mutating func nextRule(in pages: Section) -> NextRule? {
+    private func nextRule(in pages: Section) -> NextRule? {
         guard let entry = pages["next"] else {
-            missing(pages.location, pages.path("next"), "'pages' has no 'next'", remedy: Self.nextRemedy)
+            reader.missing(pages.location, pages.path("next"), "'pages' has no 'next'", remedy: Self.nextRemedy)
             return nil
         }
         guard case .mapping = entry.value.content else {
-            return value("next", in: pages, .linkWord).map { _ in .link }
+            return reader.value("next", in: pages, .linkWord).map { _ in .link }
         }
-        guard let next = section(.next, "next", in: pages) else { return nil }
+        guard let next = reader.section(.next, "next", in: pages) else { return nil }
         let kinds = Self.nextKeys.filter { next[$0.kind] != nil }
         guard let (kind, others) = kinds.first else {
             // An unknown key was reported already, and may be a misspelling of the missing one.
             guard next.entries.allSatisfy({ KeyCatalogue.Section.next.keys.contains($0.key) }) else { return nil }
-            missing(
+            reader.missing(
                 next.location, pages.path("next"), "'next' does not define how to find the next page",
                 remedy: Self.nextRemedy)
             return nil
         }
-        let before = errors.count
+        let before = reader.errors.count
         for (other, _) in kinds.dropFirst() {
             guard let entry = next[other] else { continue }
-            addError(
+            reader.addError(
                 entry.location, next.path(other), "'\(other)' and '\(kind)' exclude each other",
                 remedy: "keep one; a drop-in removes the other with '\(other): null'", related: next[kind]?.location)
         }
         reportKeys(otherThan: [kind] + others + kinds.map(\.kind), of: kind, in: next)
         let rule = rule(kind, in: next)
-        return errors.count == before ? rule : nil
+        return reader.errors.count == before ? rule : nil
     }
 
-    private mutating func reportKeys(otherThan keys: [String], of kind: String, in next: Section) {
+    private func reportKeys(otherThan keys: [String], of kind: String, in next: Section) {
         for entry in next.entries where KeyCatalogue.Section.next.keys.contains(entry.key) && !keys.contains(entry.key)
         {
             if case .removed = entry.value.content { continue }
             let owners = Self.nextKeys.filter { $0.others.contains(entry.key) }.map { "'\($0.kind)'" }
-            addError(
+            reader.addError(
                 entry.location, next.path(entry.key),
                 "'\(entry.key)' cannot be used with '\(kind)', only with \(owners.joined(separator: ", "))",
                 remedy: "leave it out", related: next[kind]?.location)
         }
     }
 
-    private mutating func rule(_ kind: String, in next: Section) -> NextRule? {
+    private func rule(_ kind: String, in next: Section) -> NextRule? {
         switch kind {
         case "url":
-            return value("url", in: next, .program).map(NextRule.url)
+            return reader.value("url", in: next, .program).map(NextRule.url)
         case "cursor":
             return cursor("cursor", in: next).map(NextRule.cursor)
         case "offset":
             let size = pageSize(in: next)
-            return value("offset", in: next, .parameter).map { .offset(parameter: $0, size) }
+            return reader.value("offset", in: next, .parameter).map { .offset(parameter: $0, size) }
         case "page":
             let size = pageSize(in: next)
-            let first = value("first", in: next, .integer(0...Self.maximumPages)) ?? 1
-            return value("page", in: next, .parameter).map { .page(parameter: $0, first: first, size) }
+            let first = reader.value("first", in: next, .integer(0...Self.maximumPages)) ?? 1
+            return reader.value("page", in: next, .parameter).map { .page(parameter: $0, first: first, size) }
         default:
             let size = pageSize(in: next)
             return cursor("last-key", in: next).map { .lastKey($0, size) }
         }
     }
 
-    private mutating func cursor(_ key: String, in next: Section) -> CursorRule? {
-        let program = value(key, in: next, .program)
-        let parameter = value("parameter", in: next, .parameter)
-        let more = value("more", in: next, .program)
+    private func cursor(_ key: String, in next: Section) -> CursorRule? {
+        let program = reader.value(key, in: next, .program)
+        let parameter = reader.value("parameter", in: next, .parameter)
+        let more = reader.value("more", in: next, .program)
         if next["parameter"] == nil {
-            missing(
+            reader.missing(
                 next.location, next.path("parameter"), "'\(key)' has no 'parameter'",
                 remedy: "add the name of the query parameter for its value, such as parameter: after")
         }
@@ -171,17 +174,17 @@ extension DefinitionReader {
         return CursorRule(program, parameter: parameter, more: more)
     }
 
-    private mutating func pageSize(in next: Section) -> PageSize {
-        let size = value("size", in: next, .integer(1...Self.maximumPageSize))
-        let parameter = value("size-parameter", in: next, .parameter)
+    private func pageSize(in next: Section) -> PageSize {
+        let size = reader.value("size", in: next, .integer(1...Self.maximumPageSize))
+        let parameter = reader.value("size-parameter", in: next, .parameter)
         if let entry = next["size-parameter"], next["size"] == nil {
-            missing(
+            reader.missing(
                 entry.location, next.path("size-parameter"), "'size-parameter' needs 'size'",
                 remedy: "add the number of items of a page: size: 100")
         }
         return PageSize(
-            size, parameter: parameter, total: value("total", in: next, .program),
-            pastEnd: value("past-end", in: next, .integer(400...499)))
+            size, parameter: parameter, total: reader.value("total", in: next, .program),
+            pastEnd: reader.value("past-end", in: next, .integer(400...499)))
     }
 }
 
@@ -217,6 +220,6 @@ extension ValueKind where Value == PageLoad {
     fileprivate static let pageLoad = ValueKind(name: "'all', or a number of pages such as 1") {
         scalar throws(ValueError) in
         if scalar.text == "all" { return .all }
-        return .first(try ValueKind<Int>.integer(1...DefinitionReader.maximumPages).read(scalar))
+        return .first(try ValueKind<Int>.integer(1...PagesReader.maximumPages).read(scalar))
     }
 }

@@ -1,38 +1,43 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads `source.each`.
+struct EachReader {
+    let reader: DefinitionReader
+
     /// The fan-out of a source, with its inner fan-outs.
     ///
     /// - Parameter names: The names of the items of the outer fan-outs.
-    mutating func each(in parent: Section, among names: [String]) -> EachDefinition? {
-        guard parent["each"] != nil, let section = section(.each, "each", in: parent) else { return nil }
+    func each(in parent: Section, among names: [String]) -> EachDefinition? {
+        guard parent["each"] != nil, let section = reader.section(.each, "each", in: parent) else { return nil }
         guard names.count < EachDefinition.maximumDepth else {
-            addError(
+            reader.addError(
                 section.location, section.keyPath,
                 "'each' is nested more than \(EachDefinition.maximumDepth) levels deep",
                 remedy: "the numbers of requests multiply: let another pipeline fetch the inner data")
             return nil
         }
-        let key = value("key", in: section, .program)
-        let concurrency = value("concurrency", in: section, .integer(1...EachDefinition.maximumConcurrency))
+        let key = reader.value("key", in: section, .program)
+        let concurrency = reader.value("concurrency", in: section, .integer(1...EachDefinition.maximumConcurrency))
         let onError = onError(in: section)
-        let publish: EachDefinition.Publish? = value("publish", in: section, .choice())
+        let publish: EachDefinition.Publish? = reader.value("publish", in: section, .choice())
         if publish == .progressive, let entry = section["publish"], parent.keyPath != "source" {
-            addError(
+            reader.addError(
                 entry.value.location, section.path("publish"),
                 "'publish: progressive' is allowed only in 'each' directly below 'source'",
                 remedy: "leave it out here")
         }
         if publish == .progressive, let entry = section["publish"], let inner = section["each"] {
-            addError(
+            reader.addError(
                 entry.value.location, section.path("publish"),
                 "'publish: progressive' is not allowed with an inner 'each'",
                 remedy: "leave it out: the previous content of such a branch could not be kept in the list",
                 related: inner.location)
         }
-        let sameOrigin = value("same-origin", in: section, .boolean)
+        let sameOrigin = reader.value("same-origin", in: section, .boolean)
         let name = itemName(in: section, among: names)
-        guard let stage = stage(section, among: names + [name ?? ""]), let name else { return nil }
+        guard let stage = StageReader(reader: reader).stage(section, among: names + [name ?? ""]), let name else {
+            return nil
+        }
         checkURLs(of: name, in: stage, sameOrigin, in: section, of: parent)
         return EachDefinition(
             as: name, key: key ?? EachDefinition.defaultKey,
@@ -40,12 +45,12 @@ extension DefinitionReader {
             publish: publish ?? .complete, sameOrigin: sameOrigin ?? true, stage)
     }
 
-    private mutating func onError(in section: Section) -> EachDefinition.OnError? {
+    private func onError(in section: Section) -> EachDefinition.OnError? {
         // Here YAML's null is one of the values, not a missing value.
         if case .scalar(let scalar)? = section["on-error"]?.value.content, scalar.isNothing, scalar.text == "null" {
             return .null
         }
-        return value("on-error", in: section, .choice())
+        return reader.value("on-error", in: section, .choice())
     }
 
     /// Whether the whole URL comes from an item.
@@ -63,14 +68,14 @@ extension DefinitionReader {
     /// - Parameters:
     ///   - name: The name of the item.
     ///   - parent: The section of the source from which the list comes.
-    private mutating func checkURLs(
+    private func checkURLs(
         of name: String, in stage: StageDefinition, _ sameOrigin: Bool?, in section: Section, of parent: Section
     ) {
         let own = stage.source.requestFromData
         let requests = stage.all.compactMap(\.source.requestFromData).filter { $0.urlPlaceholder?.name == name }
         guard !requests.isEmpty else {
             if let entry = section["same-origin"] {
-                warning(
+                reader.warning(
                     entry.location, section.path("same-origin"),
                     "'same-origin' has no effect here: no item of this list gives a whole URL",
                     remedy: "leave it out, or use a whole URL of an item, such as url: '{item.url}'")
@@ -83,14 +88,14 @@ extension DefinitionReader {
         let location = url?.value.location ?? section.location
         let path = url == nil ? section.keyPath : section.path("url")
         if sameOrigin != false {
-            addError(
+            reader.addError(
                 location, path,
                 "an item gives the URL, but the list "
                     + (socket == nil ? "has no origin" : "comes from a socket, which has no origin"),
                 remedy: "to allow URLs of any origin, set same-origin: false", related: socket?.location)
         }
         if requests.contains(where: \.isBoundToOrigin) {
-            addError(
+            reader.addError(
                 location, path,
                 "an item gives the URL, but headers, credentials, a body and a certificate authority are used only for "
                     + "the origin of the list, and this list has no origin",
@@ -98,54 +103,28 @@ extension DefinitionReader {
         }
     }
 
-    private mutating func itemName(in section: Section, among names: [String]) -> String? {
+    private func itemName(in section: Section, among names: [String]) -> String? {
         guard let entry = section["as"] else {
-            missing(
+            reader.missing(
                 section.location, section.path("as"), "'each' has no 'as'",
                 remedy: "add a name for the items: 'as: topic' defines {topic.id} for URLs and $topic for jq programs")
             return nil
         }
-        guard let name = value("as", in: section, .line) else { return nil }
+        guard let name = reader.value("as", in: section, .line) else { return nil }
         guard URLTemplate.isName(name[...]), name.utf8.count <= 64 else {
-            addError(
+            reader.addError(
                 entry.value.location, section.path("as"), "'as' has to be a name, not \(name.quoted)",
                 remedy: "use letters, digits, '-' and '_', beginning with a letter or '_'")
             return nil
         }
-        guard !(names + parameterNames).contains(where: { JQVariable.name($0) == JQVariable.name(name) }) else {
-            addError(
+        guard !(names + reader.parameterNames).contains(where: { JQVariable.name($0) == JQVariable.name(name) }) else {
+            reader.addError(
                 entry.value.location, section.path("as"),
                 "the name '\(name)' is already used by a parameter or an outer 'each'",
                 remedy: "choose another name")
             return nil
         }
         return name
-    }
-
-    /// Checks that each placeholder of a URL is an item or a parameter.
-    mutating func checkPlaceholders(of url: String, _ entry: Node.Entry, in section: Section, among items: [String]) {
-        guard let template = try? URLTemplate(url) else { return }  // reported when the URL was read
-        let names = items + parameterNames
-        var known: Set<URLTemplate.Placeholder> = []
-        for placeholder in template.placeholders where known.insert(placeholder).inserted {
-            if parameterNames.contains(placeholder.name), !placeholder.path.isEmpty {
-                addError(
-                    entry.value.location, section.path(entry.key),
-                    "'\(entry.key)' has '{\(placeholder)}', but the parameter '\(placeholder.name)' has no fields",
-                    remedy: "write {\(placeholder.name)}")
-            }
-            guard !names.contains(placeholder.name) else { continue }
-            var remedy = "declare '\(placeholder.name)' below 'parameters'; write a literal brace as %7B or %7D"
-            if let near = Suggestion.nearest(to: placeholder.name, among: names) {
-                remedy = "did you mean '{\(near)}'?"
-            } else if !names.isEmpty {
-                remedy = "the placeholders here are \(names.map { "{\($0)}" }.joined(separator: ", "))"
-            }
-            addError(
-                entry.value.location, section.path(entry.key),
-                "'\(entry.key)' has the unknown placeholder '{\(placeholder.name)}'", remedy: remedy)
-        }
-        if template.placeholders.allSatisfy({ names.contains($0.name) }) { checkDefaults(of: url, entry, in: section) }
     }
 }
 

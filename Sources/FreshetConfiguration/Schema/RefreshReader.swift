@@ -1,6 +1,9 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads `refresh`.
+struct RefreshReader {
+    let reader: DefinitionReader
+
     /// The smallest `every`: more frequent polling would overload the origin.
     static let minimumEvery: Duration = .seconds(1)
     /// The smallest `retry.from`: a shorter backoff would be a busy loop.
@@ -10,26 +13,27 @@ extension DefinitionReader {
     /// The smallest `deadline`: a shorter one would fail every run.
     static let minimumDeadline: Duration = .milliseconds(100)
 
-    mutating func refresh(in file: Section) -> RefreshPolicy {
-        var policy = RefreshPolicy(on: context.defaultSignals)
-        guard let section = section(.refresh, "refresh", in: file) else { return policy }
+    func refresh(in file: Section) -> RefreshPolicy {
+        var policy = RefreshPolicy(on: reader.context.defaultSignals)
+        guard let section = reader.section(.refresh, "refresh", in: file) else { return policy }
         if let on = on(in: section) { policy.on = on }
-        policy.dbus = dbus(in: section)
-        policy.every = value("every", in: section, .durationOrInfinity(Self.minimumEvery...TimeSpan.longest)) ?? nil
-        policy.randomDelay = value("random-delay", in: section, .duration()) ?? policy.randomDelay
-        policy.minInterval = value("min-interval", in: section, .duration()) ?? policy.minInterval
+        policy.dbus = BusMatchReader(reader: reader).dbus(in: section)
+        policy.every =
+            reader.value("every", in: section, .durationOrInfinity(Self.minimumEvery...TimeSpan.longest)) ?? nil
+        policy.randomDelay = reader.value("random-delay", in: section, .duration()) ?? policy.randomDelay
+        policy.minInterval = reader.value("min-interval", in: section, .duration()) ?? policy.minInterval
         policy.deadline =
-            value("deadline", in: section, .duration(Self.minimumDeadline...TimeSpan.longest)) ?? policy.deadline
-        policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
-        policy.budget = value("budget", in: section, .budget)
-        policy.needsNetwork = networkNeed(in: section) ?? policy.needsNetwork
+            reader.value("deadline", in: section, .duration(Self.minimumDeadline...TimeSpan.longest)) ?? policy.deadline
+        policy.whenRunning = reader.value("when-running", in: section, .choice()) ?? policy.whenRunning
+        policy.budget = reader.value("budget", in: section, .budget)
+        policy.needsNetwork = NetworkNeedReader(reader: reader).networkNeed(in: section) ?? policy.needsNetwork
         policy.files = files(in: section)
-        after(in: section)
+        PredecessorReader(reader: reader).after(in: section)
         readBurst(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
-        if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
+        if let retry = reader.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
         if let every = policy.every, every < policy.minInterval, let entry = section["every"] {
-            warning(
+            reader.warning(
                 entry.value.location, "refresh.every",
                 "'every' is shorter than 'min-interval', which takes precedence",
                 remedy: "make 'min-interval' shorter than 'every'")
@@ -37,26 +41,28 @@ extension DefinitionReader {
         return policy
     }
 
-    private mutating func on(in section: Section) -> Set<StandardSignal>? {
-        guard let names = list("on", in: section, .signal) else { return nil }
+    private func on(in section: Section) -> Set<StandardSignal>? {
+        guard let names = reader.list("on", in: section, .signal) else { return nil }
         var on: Set<StandardSignal> = []
         for (signal, location) in names where !on.insert(signal).inserted {
-            warning(location, "refresh.on", "'on' names '\(signal.rawValue)' twice", remedy: "remove one of them")
+            reader.warning(
+                location, "refresh.on", "'on' names '\(signal.rawValue)' twice", remedy: "remove one of them")
         }
         return on
     }
 
-    private mutating func files(in section: Section) -> [String] {
-        guard let paths = list("files", in: section, .watchedPath) else { return [] }
+    private func files(in section: Section) -> [String] {
+        guard let paths = reader.list("files", in: section, .watchedPath) else { return [] }
         if paths.count > Self.maximumFiles {
-            addError(
+            reader.addError(
                 paths[Self.maximumFiles].location, "refresh.files", "'files' has more than \(Self.maximumFiles) paths",
                 remedy: "use a directory: a change of any of its entries fires the signal")
         }
         var files: [String] = []
         for (path, location) in paths {
             if files.contains(path) {
-                warning(location, "refresh.files", "'files' names \(path.quoted) twice", remedy: "remove one of them")
+                reader.warning(
+                    location, "refresh.files", "'files' names \(path.quoted) twice", remedy: "remove one of them")
             } else {
                 files.append(path)
             }
@@ -65,11 +71,11 @@ extension DefinitionReader {
     }
 
     /// Reads `quiet` and `at-most`. If only one of them is configured, the default of the other is adapted to it.
-    private mutating func readBurst(in section: Section, into policy: inout RefreshPolicy) {
-        let quiet = value("quiet", in: section, .duration())
-        let atMost = value("at-most", in: section, .duration())
+    private func readBurst(in section: Section, into policy: inout RefreshPolicy) {
+        let quiet = reader.value("quiet", in: section, .duration())
+        let atMost = reader.value("at-most", in: section, .duration())
         if let quiet, let atMost, quiet > atMost, let entry = section["quiet"] {
-            addError(
+            reader.addError(
                 entry.value.location, "refresh.quiet", "'quiet' is longer than 'at-most', so it would have no effect",
                 remedy: "make 'at-most' at least as long", related: section["at-most"]?.location)
         }
@@ -77,42 +83,36 @@ extension DefinitionReader {
         policy.atMost = atMost ?? max(policy.atMost, policy.quiet)
     }
 
-    private mutating func readFreshness(in section: Section, into policy: inout RefreshPolicy) {
-        let freshFor = value("fresh-for", in: section, .duration())
+    private func readFreshness(in section: Section, into policy: inout RefreshPolicy) {
+        let freshFor = reader.value("fresh-for", in: section, .duration())
         if let freshFor, let every = policy.every, freshFor >= every, let entry = section["fresh-for"] {
-            addError(
+            reader.addError(
                 entry.value.location, "refresh.fresh-for",
                 "'fresh-for' is not shorter than 'every', so no signal would ever start a run",
                 remedy: "make it shorter than \(TimeSpan.text(every))", related: section["every"]?.location)
         }
-        policy.honoursOrigin = value("honour-origin", in: section, .boolean) ?? policy.honoursOrigin
+        policy.honoursOrigin = reader.value("honour-origin", in: section, .boolean) ?? policy.honoursOrigin
         policy.freshFor = freshFor ?? policy.every.map { min(policy.freshFor, $0 / 2) } ?? policy.freshFor
     }
 
-    /// A key of a section that was read before: its errors are not reported again.
-    func entry(_ key: String, below parent: String, in file: Section) -> Node.Entry? {
-        guard case .mapping(let entries)? = file[parent]?.value.content else { return nil }
-        return entries.first { $0.key == key }
-    }
-
     /// Warns if `honour-origin` has no effect: only the answer of a single URL has headers about its freshness.
-    mutating func checkHonour(of refresh: RefreshPolicy, in file: Section, _ stage: StageDefinition?) {
+    func checkHonour(of refresh: RefreshPolicy, in file: Section, _ stage: StageDefinition?) {
         guard refresh.honoursOrigin, let stage, stage.source.origin == nil || stage.each != nil,
-            let entry = entry("honour-origin", below: "refresh", in: file)
+            let entry = reader.entry("honour-origin", below: "refresh", in: file)
         else { return }
-        warning(
+        reader.warning(
             entry.location, "refresh.honour-origin",
             "'honour-origin' has no effect: it needs a source that is a single 'url'",
             remedy: "leave it out")
     }
 
-    private mutating func retry(in section: Section) -> RetryPolicy {
+    private func retry(in section: Section) -> RetryPolicy {
         let defaults = RetryPolicy()
         let range = Self.minimumRetry...TimeSpan.longest
-        let from = value("from", in: section, .duration(range))
-        let to = value("to", in: section, .duration(range))
+        let from = reader.value("from", in: section, .duration(range))
+        let to = reader.value("to", in: section, .duration(range))
         if let from, let to, from > to, let entry = section["from"] {
-            addError(
+            reader.addError(
                 entry.value.location, "refresh.retry.from", "'from' is longer than 'to'",
                 remedy: "the backoff grows from 'from' to 'to': exchange them", related: section["to"]?.location)
         }

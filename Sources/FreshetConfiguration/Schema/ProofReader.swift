@@ -1,9 +1,11 @@
 import FreshetPipelines
 
 /// The proofs of a content's authenticity (checksums and signatures), and the program that checks it.
-extension DefinitionReader {
+struct ProofReader {
+    let reader: DefinitionReader
+
     /// - Parameter stage: The source; nil if it is invalid.
-    mutating func readProofs(of rules: inout CheckRules, of stage: StageDefinition?, in file: Section) {
+    func readProofs(of rules: inout CheckRules, of stage: StageDefinition?, in file: Section) {
         guard case .mapping(let entries)? = file["check"]?.value.content else { return }
         // `check(in:sources:copies:)` has reported unknown keys already.
         let section = Section(
@@ -14,7 +16,7 @@ extension DefinitionReader {
         guard let stage, let entry = ["sha256", "minisign"].lazy.compactMap({ section[$0] }).first,
             let obstacle = obstacle(in: stage)
         else { return }
-        addError(
+        reader.addError(
             entry.location, section.path(entry.key),
             "'\(entry.key)' needs a single request to a 'url', but \(obstacle)",
             remedy: "leave it out; your own program can check any copy: exec: [/usr/lib/program]")
@@ -35,39 +37,39 @@ extension DefinitionReader {
 
     // MARK: Checksums
 
-    private mutating func checksum(in section: Section) -> ChecksumRule? {
+    private func checksum(in section: Section) -> ChecksumRule? {
         guard let entry = section["sha256"] else { return nil }
         guard case .mapping = entry.value.content else {
             return proofSource("sha256", in: section).map { ChecksumRule(list: $0) }
         }
-        guard let own = self.section(.sha256, "sha256", in: section) else { return nil }
+        guard let own = reader.section(.sha256, "sha256", in: section) else { return nil }
         if own["url"] == nil {
-            missing(
+            reader.missing(
                 own.location, own.path("url"), "'sha256' has no 'url'",
                 remedy: "add the URL of the list of checksums: url: https://…/SHA256SUMS")
         }
-        let name = value("name", in: own, .listedName)
+        let name = reader.value("name", in: own, .listedName)
         return proofSource("url", in: own).map { ChecksumRule(list: $0, name: name) }
     }
 
     // MARK: Signatures
 
-    private mutating func signature(in section: Section, of stage: StageDefinition?) -> SignatureRule? {
+    private func signature(in section: Section, of stage: StageDefinition?) -> SignatureRule? {
         guard let entry = section["minisign"] else { return nil }
         guard case .mapping = entry.value.content else {
             checkFileName(of: stage, entry.location)
-            return value("minisign", in: section, .minisignKey).map { SignatureRule(.key($0)) }
+            return reader.value("minisign", in: section, .minisignKey).map { SignatureRule(.key($0)) }
         }
-        guard let own = self.section(.minisign, "minisign", in: section) else { return nil }
-        let key = value("key", in: own, .minisignKey)
-        let path = value("key-file", in: own, .absolutePath)
+        guard let own = reader.section(.minisign, "minisign", in: section) else { return nil }
+        let key = reader.value("key", in: own, .minisignKey)
+        let path = reader.value("key-file", in: own, .absolutePath)
         if let second = own["key-file"], let first = own["key"] {
-            addError(
+            reader.addError(
                 second.location, own.path("key-file"), "'key' and 'key-file' exclude each other", remedy: "keep one",
                 related: first.location)
         }
         if own["key"] == nil, own["key-file"] == nil {
-            missing(
+            reader.missing(
                 own.location, own.path("key"), "'minisign' has no 'key'",
                 remedy: "add the publisher's public key, the line that begins with RW, or the path of its file as "
                     + "'key-file'")
@@ -78,30 +80,32 @@ extension DefinitionReader {
     }
 
     /// Checks that the source's URL ends in a file name, from which the URL of the signature is derived.
-    private mutating func checkFileName(of stage: StageDefinition?, _ location: Location) {
+    private func checkFileName(of stage: StageDefinition?, _ location: Location) {
         guard let stage, case .http(let source) = stage.source, source.fileName == nil else { return }
-        addError(
+        reader.addError(
             location, "check.minisign",
             "the URL of the source does not end in a file name, to which '\(SignatureRule.suffix)' would be added",
             remedy: "add the URL of the signature: minisign: {key: RW…, url: https://…}")
     }
 
-    private mutating func proofSource(_ key: String, in section: Section) -> HTTPSource? {
-        guard let entry = section[key], let url = value(key, in: section, .url) else { return nil }
-        checkPlaceholders(of: url.url, entry, in: section, among: [])
+    private func proofSource(_ key: String, in section: Section) -> HTTPSource? {
+        guard let entry = section[key], let url = reader.value(key, in: section, .url) else { return nil }
+        PlaceholderChecker(reader: reader).checkPlaceholders(of: url.url, entry, in: section, among: [])
         return HTTPSource(url: url.url, host: url.host)
     }
 
     // MARK: Programs
 
-    private mutating func inspection(in section: Section) -> InspectionRule? {
-        let timeout = value("timeout", in: section, .duration(InspectionRule.timeouts))
+    private func inspection(in section: Section) -> InspectionRule? {
+        let timeout = reader.value("timeout", in: section, .duration(InspectionRule.timeouts))
         if section["exec"] == nil, let entry = section["timeout"] {
-            addError(
+            reader.addError(
                 entry.location, section.path("timeout"), "'timeout' needs 'exec'",
                 remedy: "leave it out; 'refresh.deadline' limits the time of a run")
         }
-        return command(in: section).map { InspectionRule($0, timeout: timeout ?? InspectionRule.defaultTimeout) }
+        return CommandReader(reader: reader).command(in: section).map {
+            InspectionRule($0, timeout: timeout ?? InspectionRule.defaultTimeout)
+        }
     }
 }
 

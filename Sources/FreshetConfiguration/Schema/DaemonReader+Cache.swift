@@ -6,16 +6,16 @@ package enum FreeSpaceRule: Hashable, Sendable {
     case percent(UInt64)
 }
 
-extension DefinitionReader {
+extension DaemonReader {
     /// The smallest `max-total`.
     static let minimumCacheLimit: UInt64 = 1 << 20
 
     /// Reads the disk quota of the cache.
-    mutating func cacheQuota(of daemon: inout DaemonDefinition, in file: Section) {
-        guard let section = section(.daemonCache, "cache", in: file) else { return }
-        let limit = value("max-total", in: section, .sizeOrInfinity(Self.minimumCacheLimit...ByteSize.largest))
+    func cacheQuota(of daemon: inout DaemonDefinition, in file: Section) {
+        guard let section = reader.section(.daemonCache, "cache", in: file) else { return }
+        let limit = reader.value("max-total", in: section, .sizeOrInfinity(Self.minimumCacheLimit...ByteSize.largest))
         if let limit { daemon.cacheLimit = limit }
-        daemon.minFree = value("min-free", in: section, .freeSpace) ?? daemon.minFree
+        daemon.minFree = reader.value("min-free", in: section, .freeSpace) ?? daemon.minFree
     }
 }
 

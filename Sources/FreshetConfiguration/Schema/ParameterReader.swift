@@ -1,58 +1,62 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads `parameters`.
+struct ParameterReader {
+    let reader: DefinitionReader
+
     /// The longest `quiet` of a parameter: the client that set the parameter waits for it.
     static let longestParameterQuiet: Duration = .seconds(3600)
 
     /// Reads the parameters below `parameters`, in their order.
-    mutating func readParameters(in file: Section) {
+    func readParameters(in file: Section) {
         guard let entry = file["parameters"] else { return }
         guard case .mapping(let entries) = entry.value.content else {
             if case .invalid = entry.value.content { return }
-            addError(
+            reader.addError(
                 entry.value.location, "parameters",
                 "'parameters' has to contain names with keys, not \(entry.value.kind)",
                 remedy: "write parameters: {language: {default: en}}")
             return
         }
         let present = entries.filter { if case .removed = $0.value.content { false } else { true } }
-        parameterNames = present.map(\.key)
+        reader.parameterNames = present.map(\.key)
         guard present.count <= ParameterLimits.perPipeline else {
-            addError(entry.location, "parameters", "there are more than \(ParameterLimits.perPipeline) parameters")
+            reader.addError(
+                entry.location, "parameters", "there are more than \(ParameterLimits.perPipeline) parameters")
             return
         }
-        parameters = present.compactMap { parameter($0) }
+        reader.parameters = present.compactMap { parameter($0) }
     }
 
-    private mutating func parameter(_ entry: Node.Entry) -> ParameterDefinition? {
+    private func parameter(_ entry: Node.Entry) -> ParameterDefinition? {
         let path = "parameters.\(entry.key)"
         guard URLTemplate.isName(entry.key[...]), entry.key.utf8.count <= ParameterLimits.nameBytes else {
-            addError(
+            reader.addError(
                 entry.location, path, "\(entry.key.quoted) cannot be the name of a parameter",
                 remedy: "use at most \(ParameterLimits.nameBytes) letters, digits, '-' and '_', beginning with a "
                     + "letter or '_'")
             return nil
         }
         let subject = "the parameter '\(entry.key)'"
-        guard let section = section(.parameter, entry.value, keyPath: path, subject: subject) else { return nil }
+        guard let section = reader.section(.parameter, entry.value, keyPath: path, subject: subject) else { return nil }
         let rule = rule(in: section, path)
         let quiet = section["quiet"].flatMap {
-            value(
+            reader.value(
                 of: $0.value, key: "quiet", keyPath: "\(path).quiet",
                 .duration(Duration.zero...Self.longestParameterQuiet))
         }
         guard let defaultEntry = section["default"] else {
-            missing(
+            reader.missing(
                 section.location, "\(path).default", "\(subject) has no 'default'",
                 remedy: "add the value that it has until it is set; the value may be empty: default: \"\"")
             return nil
         }
         guard let rule,
-            let text = value(of: defaultEntry.value, key: "default", keyPath: "\(path).default", .parameterValue)
+            let text = reader.value(of: defaultEntry.value, key: "default", keyPath: "\(path).default", .parameterValue)
         else { return nil }
         let parameter = ParameterDefinition(entry.key, default: text, rule: rule, quiet: quiet ?? .zero)
         if let error = parameter.error(of: text) {
-            addError(
+            reader.addError(
                 defaultEntry.value.location, "\(path).default", "the default of '\(entry.key)' \(error)",
                 remedy: "change the default to an allowed value")
             return nil
@@ -61,55 +65,41 @@ extension DefinitionReader {
     }
 
     /// The rule for a parameter's values; nil if it is invalid.
-    private mutating func rule(in section: Section, _ path: String) -> ParameterDefinition.Rule? {
+    private func rule(in section: Section, _ path: String) -> ParameterDefinition.Rule? {
         if let choices = section["choices"], let pattern = section["pattern"] {
-            addError(
+            reader.addError(
                 pattern.location, "\(path).pattern", "'pattern' and 'choices' exclude each other",
                 remedy: "keep one", related: choices.location)
             return nil
         }
         if let entry = section["pattern"] {
-            return value(of: entry.value, key: "pattern", keyPath: "\(path).pattern", .pattern).map { .pattern($0) }
+            return reader.value(of: entry.value, key: "pattern", keyPath: "\(path).pattern", .pattern).map {
+                .pattern($0)
+            }
         }
         guard let entry = section["choices"] else { return .any }
         guard case .sequence(let nodes) = entry.value.content, (1...ParameterLimits.choices).contains(nodes.count)
         else {
             if case .invalid = entry.value.content { return nil }
-            addError(
+            reader.addError(
                 entry.value.location, "\(path).choices",
                 "'choices' has to be a list of 1 to \(ParameterLimits.choices) texts")
             return nil
         }
-        let before = errors.count
+        let before = reader.errors.count
         var choices: [String] = []
         for node in nodes {
-            guard let choice = value(of: node, key: "choices", keyPath: "\(path).choices", .parameterValue) else {
+            guard let choice = reader.value(of: node, key: "choices", keyPath: "\(path).choices", .parameterValue)
+            else {
                 continue
             }
             if choices.contains(choice) {
-                warning(node.location, "\(path).choices", "a choice appears twice", remedy: "remove one of them")
+                reader.warning(node.location, "\(path).choices", "a choice appears twice", remedy: "remove one of them")
             } else {
                 choices.append(choice)
             }
         }
-        return errors[before...].contains { $0.severity == .error } ? nil : .choices(choices)
-    }
-
-    /// All parameters with their defaults; nil if one of them is invalid, which was reported already.
-    var defaultValues: ParameterValues? {
-        guard parameters.count == parameterNames.count else { return nil }
-        return ParameterValues(Dictionary(parameters.map { ($0.name, $0.defaultValue) }) { first, _ in first })
-    }
-
-    /// Checks that the URL is valid with the defaults of the parameters.
-    mutating func checkDefaults(of url: String, _ entry: Node.Entry, in section: Section) {
-        guard let values = defaultValues,
-            let (name, error) = SourceDefinition.http(HTTPSource(url: url, host: "")).error(with: values)
-        else { return }
-        addError(
-            entry.value.location, section.path(entry.key),
-            name.map { "the default of '\($0)' \(error)" } ?? "with the defaults, the URL would be too long",
-            remedy: "change the default, or move the placeholder")
+        return reader.errors[before...].contains { $0.severity == .error } ? nil : .choices(choices)
     }
 }
 

@@ -16,26 +16,28 @@ struct CacheFileLocation {
 }
 
 /// The key `cache.files`: the files into which a copy is split.
-extension DefinitionReader {
-    mutating func cachedFiles(in section: Section, _ format: ContentFormat) -> [CachedFile] {
+struct CachedFilesReader {
+    let reader: DefinitionReader
+
+    func cachedFiles(in section: Section, _ format: ContentFormat) -> [CachedFile] {
         guard let entry = section["files"] else { return [] }
         let path = section.path("files")
         let remedy = "write files: {keys.json: .keys, issuer.txt: .issuer}"
         guard case .mapping(let entries) = entry.value.content else {
             if case .invalid = entry.value.content { return [] }
-            addError(
+            reader.addError(
                 entry.value.location, path, "'files' has to contain names with jq programs, not \(entry.value.kind)",
                 remedy: remedy)
             return []
         }
         if format == .text, let other = section["format"] {
-            addError(
+            reader.addError(
                 other.value.location, section.path("format"), "'files' and 'format: text' exclude each other",
                 remedy: "leave 'format' out: a program that outputs a string makes a text file",
                 related: entry.location)
         }
         if let other = section["key"] {
-            addError(
+            reader.addError(
                 other.value.location, section.path("key"), "'files' and 'key' exclude each other",
                 remedy:
                     "leave 'key' out: the copy is an object with all files, not a list; another pipeline with "
@@ -48,10 +50,10 @@ extension DefinitionReader {
                 // Whether the key is in quotation marks does not matter.
                 _ = try ValueKind<String>.fileName.read(Node.Scalar(text: file.key, isPlain: false))
             } catch {
-                self.addError(file.location, "\(path).\(file.key)", "\(file.key.quoted) \(error.message)")
+                reader.addError(file.location, "\(path).\(file.key)", "\(file.key.quoted) \(error.message)")
                 continue
             }
-            let program = value(of: file.value, key: file.key, keyPath: "\(path).\(file.key)", .program)
+            let program = reader.value(of: file.value, key: file.key, keyPath: "\(path).\(file.key)", .program)
             if let program { files.append(CachedFile(file.key, by: program)) }
         }
         checkAmount(of: files, entry, path, isEmpty: entries.isEmpty, remedy)
@@ -59,19 +61,19 @@ extension DefinitionReader {
         return files.sorted { $0.name < $1.name }
     }
 
-    private mutating func checkAmount(
+    private func checkAmount(
         of files: [CachedFile], _ entry: Node.Entry, _ path: String, isEmpty: Bool, _ remedy: String
     ) {
         if isEmpty {
-            addError(entry.value.location, path, "'files' is empty", remedy: "\(remedy), or leave it out")
+            reader.addError(entry.value.location, path, "'files' is empty", remedy: "\(remedy), or leave it out")
         }
         if files.count > CachedFile.perPipeline {
-            addError(
+            reader.addError(
                 entry.location, path, "'files' has more than \(CachedFile.perPipeline) files",
                 remedy: "move some of them to another pipeline")
         }
         if files.program.utf8.count > CachedFile.programBytes {
-            addError(
+            reader.addError(
                 entry.location, path,
                 "the programs of 'files' are longer than \(ByteSize.text(UInt64(CachedFile.programBytes))) together",
                 remedy: "move the common parts to 'transform'")
@@ -79,11 +81,11 @@ extension DefinitionReader {
     }
 
     /// Checks `check.format`: a copy with several files is one JSON object.
-    mutating func checkForm(of check: CheckRules, of cache: CacheRules, in file: Section) {
+    func checkForm(of check: CheckRules, of cache: CacheRules, in file: Section) {
         guard !cache.files.isEmpty, let form = check.form, form != .json,
-            let entry = entry("format", below: "check", in: file)
+            let entry = reader.entry("format", below: "check", in: file)
         else { return }
-        addError(
+        reader.addError(
             entry.value.location, "check.format", "'format: \(form)' contradicts 'cache.files'",
             remedy: "leave it out: the checks get one JSON object with a member for each file")
     }

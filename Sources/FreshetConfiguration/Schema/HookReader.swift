@@ -1,19 +1,22 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads `on-change`.
+struct HookReader {
+    let reader: DefinitionReader
+
     /// The elements of `on-change`; a mapping without a list is one element.
-    mutating func hooks(in file: Section) -> [HookDefinition] {
+    func hooks(in file: Section) -> [HookDefinition] {
         guard let entry = file["on-change"] else { return [] }
         let elements: [Node]
         if case .sequence(let nodes) = entry.value.content { elements = nodes } else { elements = [entry.value] }
         guard !elements.isEmpty else {
-            addError(
+            reader.addError(
                 entry.value.location, "on-change", "'on-change' is an empty list",
                 remedy: "leave it out, or name a command: on-change: [{exec: [/usr/lib/program, argument]}]")
             return []
         }
         guard elements.count <= HookDefinition.perPipeline else {
-            addError(
+            reader.addError(
                 entry.location, "on-change", "there are more than \(HookDefinition.perPipeline) hooks",
                 remedy: "hooks run one after the other: let one program do the work of several")
             return []
@@ -21,11 +24,11 @@ extension DefinitionReader {
         var hooks: [HookDefinition] = []
         var places: [String: Location] = [:]
         for element in elements {
-            guard let section = section(.hook, element, keyPath: "on-change", subject: "a hook of 'on-change'"),
+            guard let section = reader.section(.hook, element, keyPath: "on-change", subject: "a hook of 'on-change'"),
                 let hook = hook(in: section)
             else { continue }
             if let first = places.updateValue(element.location, forKey: hook.identity) {
-                addError(
+                reader.addError(
                     element.location, "on-change",
                     hook.unit == nil ? "the same command appears twice" : "the same unit appears twice",
                     remedy: "keep one of them",
@@ -36,24 +39,26 @@ extension DefinitionReader {
         return hooks
     }
 
-    private mutating func hook(in section: Section) -> HookDefinition? {
-        let timeout = value("timeout", in: section, .duration(HookDefinition.timeouts))
+    private func hook(in section: Section) -> HookDefinition? {
+        let timeout = reader.value("timeout", in: section, .duration(HookDefinition.timeouts))
         if let entry = section["reload-unit"] {
             if section["exec"] != nil {
-                addError(
+                reader.addError(
                     entry.location, section.path("reload-unit"), "a hook has 'exec' and 'reload-unit'",
                     remedy: "write two elements of 'on-change': they run one after the other")
             }
-            return value("reload-unit", in: section, .unitName).map {
+            return reader.value("reload-unit", in: section, .unitName).map {
                 HookDefinition(reloading: $0, timeout: timeout ?? HookDefinition.defaultTimeout)
             }
         }
         if section["exec"] == nil {
-            missing(
+            reader.missing(
                 section.location, section.path("exec"), "a hook has no 'exec'",
                 remedy: "name the command: exec: [/usr/lib/program, argument]")
         }
-        return command(in: section).map { HookDefinition($0, timeout: timeout ?? HookDefinition.defaultTimeout) }
+        return CommandReader(reader: reader).command(in: section).map {
+            HookDefinition($0, timeout: timeout ?? HookDefinition.defaultTimeout)
+        }
     }
 }
 

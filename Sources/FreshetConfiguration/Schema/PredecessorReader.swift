@@ -1,42 +1,38 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads the pipelines after which a pipeline runs, or whose copies it reads.
+struct PredecessorReader {
+    let reader: DefinitionReader
+
     /// How many pipelines `after` may name.
     static let maximumPredecessors = 64
 
     /// Records the names in `refresh.after`. ``PipelineOrder`` checks whether these pipelines exist after all files are
     /// read.
-    mutating func after(in section: Section) {
+    func after(in section: Section) {
         let keyPath = section.path("after")
-        guard let names = list("after", in: section, .pipelineName) else { return }
+        guard let names = reader.list("after", in: section, .pipelineName) else { return }
         if names.count > Self.maximumPredecessors {
-            addError(
+            reader.addError(
                 names[Self.maximumPredecessors].location, keyPath,
                 "'after' names more than \(Self.maximumPredecessors) pipelines")
         }
         var known: Set<String> = []
         for (name, location) in names.prefix(Self.maximumPredecessors) {
             if known.insert(name).inserted {
-                predecessors.append(Predecessor(name: name, location: location, keyPath: keyPath))
+                reader.predecessors.append(Predecessor(name: name, location: location, keyPath: keyPath))
             } else {
-                warning(location, keyPath, "'after' names \(name.quoted) twice", remedy: "remove one of them")
+                reader.warning(location, keyPath, "'after' names \(name.quoted) twice", remedy: "remove one of them")
             }
         }
     }
 
-    /// The pipelines after which this one runs, without duplicates: those in `refresh.after` and those whose copies it
-    /// reads.
-    var predecessorNames: [String] {
-        var known: Set<String> = []
-        return predecessors.map(\.name).filter { known.insert($0).inserted }
-    }
-
     /// A source that is the copy of another pipeline. Its file name is filled in after all files are read.
-    mutating func upstream(in section: Section) -> SourceDefinition? {
-        guard let name = value("pipeline", in: section, .onePipelineName), let entry = section["pipeline"] else {
+    func upstream(in section: Section) -> SourceDefinition? {
+        guard let name = reader.value("pipeline", in: section, .onePipelineName), let entry = section["pipeline"] else {
             return nil
         }
-        predecessors.append(
+        reader.predecessors.append(
             Predecessor(name: name, location: entry.value.location, keyPath: section.path("pipeline")))
         return .copy(of: name, file: "")
     }

@@ -1,7 +1,9 @@
 import FreshetPipelines
 
 /// The keys of a source that define the request to its URL.
-extension DefinitionReader {
+struct RequestReader {
+    let reader: DefinitionReader
+
     /// The keys that need a `url`, with the verb and the pronoun of the error message.
     static let requestKeys: [(key: String, verb: String, them: String)] = [
         ("headers", "need", "them"), ("credential", "needs", "it"), ("method", "needs", "it"),
@@ -13,61 +15,61 @@ extension DefinitionReader {
     static let maximumBodyLength = 64 << 10
 
     /// The request for a URL with header fields that were read before.
-    mutating func request(
+    func request(
         for url: (url: String, host: String), _ headers: [HTTPHeader], in section: Section
     ) -> HTTPSource {
         var source = HTTPSource(
             url: url.url, headers: headers, host: url.host, method: method(in: section, headers),
-            unixSocket: value("unix-socket", in: section, .socketPath),
+            unixSocket: reader.value("unix-socket", in: section, .socketPath),
             clientCertificate: clientCertificate(in: section),
             certificateAuthority: certificateAuthority(in: section, url.url))
-        source.redirects = value("redirects", in: section, .choice()) ?? .any
-        source.allowsUnframed = value("allow-unframed", in: section, .boolean) ?? false
+        source.redirects = reader.value("redirects", in: section, .choice()) ?? .any
+        source.allowsUnframed = reader.value("allow-unframed", in: section, .boolean) ?? false
         return source
     }
 
-    private mutating func clientCertificate(in section: Section) -> HTTPSource.ClientCertificate? {
-        let certificate = value("client-certificate", in: section, .credentialName)
-        let key = value("client-key", in: section, .credentialName)
+    private func clientCertificate(in section: Section) -> HTTPSource.ClientCertificate? {
+        let certificate = reader.value("client-certificate", in: section, .credentialName)
+        let key = reader.value("client-key", in: section, .credentialName)
         if section["client-certificate"] == nil, let entry = section["client-key"] {
-            addError(
+            reader.addError(
                 entry.location, section.path(entry.key), "'client-key' needs 'client-certificate'",
                 remedy: "add the name of the credential with the certificate")
         }
         return certificate.map { HTTPSource.ClientCertificate(certificate: $0, key: key) }
     }
 
-    private mutating func certificateAuthority(in section: Section, _ url: String) -> String? {
+    private func certificateAuthority(in section: Section, _ url: String) -> String? {
         for key in ["client-certificate", "certificate-authority"]
         where !url.lowercased().hasPrefix("https://") && URLTemplate.whole(url) == nil {
             guard let entry = section[key] else { continue }
-            addError(
+            reader.addError(
                 entry.location, section.path(key), "'\(key)' needs TLS, but the URL is not encrypted",
                 remedy: "begin the URL with https://, or leave it out", related: section["url"]?.location)
         }
-        return value("certificate-authority", in: section, .absolutePath)
+        return reader.value("certificate-authority", in: section, .absolutePath)
     }
 
-    private mutating func method(in section: Section, _ headers: [HTTPHeader]) -> HTTPSource.Method {
-        let method: MethodName? = value("method", in: section, .choice())
-        let body = value("body", in: section, .body)
-        let contentType = value("content-type", in: section, .contentType)
+    private func method(in section: Section, _ headers: [HTTPHeader]) -> HTTPSource.Method {
+        let method: MethodName? = reader.value("method", in: section, .choice())
+        let body = reader.value("body", in: section, .body)
+        let contentType = reader.value("content-type", in: section, .contentType)
         if section["body"] == nil, let entry = section["content-type"] {
-            addError(
+            reader.addError(
                 entry.location, section.path(entry.key), "'content-type' needs a 'body'",
                 remedy: "leave it out; to choose the type of the answer, use the header Accept")
         }
         if method != .post, let entry = section["body"] {
             // An invalid method was reported already.
             if method != nil || section["method"] == nil {
-                addError(
+                reader.addError(
                     entry.location, section.path(entry.key), "'body' needs the method POST",
                     remedy: "write method: POST, or leave it out", related: section["method"]?.location)
             }
         }
         guard method == .post else { return .get }
         if headers.contains(where: { $0.name.lowercased() == "content-type" }), let entry = section["headers"] {
-            addError(
+            reader.addError(
                 entry.location, section.path(entry.key), "'headers' has the type of the body",
                 remedy: "use the key 'content-type' instead", related: section["body"]?.location)
         }
@@ -84,8 +86,8 @@ extension ValueKind where Value == String {
     fileprivate static let body = ValueKind(name: "text, in quotation marks or after '|'") {
         scalar throws(ValueError) in
         let text = try ValueKind.text.read(scalar)
-        guard text.utf8.count <= DefinitionReader.maximumBodyLength else {
-            throw ValueError("is longer than \(DefinitionReader.maximumBodyLength) bytes")
+        guard text.utf8.count <= RequestReader.maximumBodyLength else {
+            throw ValueError("is longer than \(RequestReader.maximumBodyLength) bytes")
         }
         return text
     }

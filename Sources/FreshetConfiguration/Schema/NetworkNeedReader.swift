@@ -1,20 +1,25 @@
 import FreshetPipelines
 
-extension DefinitionReader {
+/// Reads `refresh.needs-network`.
+struct NetworkNeedReader {
+    let reader: DefinitionReader
+
     /// `refresh.needs-network`: true, false, an address, or keys with values. Nil if the key is absent or invalid.
-    mutating func networkNeed(in section: Section) -> NetworkNeed? {
+    func networkNeed(in section: Section) -> NetworkNeed? {
         guard let entry = section["needs-network"] else { return nil }
-        guard case .mapping = entry.value.content else { return value("needs-network", in: section, .networkNeed) }
-        guard let network = self.section(.needsNetwork, "needs-network", in: section) else { return nil }
-        let status = value("status", in: network, .integer(200...599))
+        guard case .mapping = entry.value.content else {
+            return reader.value("needs-network", in: section, .networkNeed)
+        }
+        guard let network = reader.section(.needsNetwork, "needs-network", in: section) else { return nil }
+        let status = reader.value("status", in: network, .integer(200...599))
         guard network["probe"] != nil else {
-            missing(
+            reader.missing(
                 network.location, network.name.path, "'needs-network' has no 'probe'",
                 remedy: "add a URL that answers without a redirect: probe: https://…; or write true, false or an "
                     + "address")
             return nil
         }
-        guard var probe = value("probe", in: network, .probe) else { return nil }
+        guard var probe = reader.value("probe", in: network, .probe) else { return nil }
         probe.status = status
         return .probe(probe)
     }
