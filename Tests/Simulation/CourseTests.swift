@@ -1,5 +1,6 @@
 import FreshetTestKit
 import Glibc
+import TestSupport
 import Testing
 
 /// Whatever happens to a machine in whatever order, the witness finds no error, and when all is well again every
@@ -9,7 +10,8 @@ import Testing
 /// change of the code can make them fail. `make soak` searches for rare errors with new seeds. In the environment:
 ///
 /// - `FRESHET_SEEDS=7-7` repeats one seed, `FRESHET_SEEDS=1-50000` tries many;
-/// - `FRESHET_SCHEDULES=50000` tries 50,000 new seeds and prints the first and the last of them.
+/// - `FRESHET_SCHEDULES=50000` tries 50,000 new seeds and prints the first and the last of them;
+/// - `FRESHET_DIGESTS=FILE` appends the digest of each course to a file.
 @Suite("In any course of a machine's days", .ownThread)
 struct CourseTests {
     /// The number of seeds by default.
@@ -17,10 +19,7 @@ struct CourseTests {
 
     /// The seeds that this run tries.
     private static var seeds: ClosedRange<UInt64> {
-        if let text = getenv("FRESHET_SEEDS").map({ String(cString: $0) }) {
-            let bounds = text.split(separator: "-").compactMap { UInt64($0) }
-            if bounds.count == 2, bounds[0] <= bounds[1] { return bounds[0]...bounds[1] }
-        }
+        if let seeds = HistoryDigest.seeds { return seeds }
         guard let count = getenv("FRESHET_SCHEDULES").flatMap({ UInt64(String(cString: $0)) }) else {
             return 1...schedules
         }
@@ -39,6 +38,7 @@ struct CourseTests {
             var course = Course(seed)
             do { try course.run() } catch { course.machine.witness.expect(false, "\(error)") }
             let witness = course.machine.witness
+            witness.trace.store("course", seed)
             runs += witness.runs
             pageRuns += witness.pageRuns
             guard !witness.errors.isEmpty else { continue }
@@ -61,14 +61,14 @@ struct CourseTests {
             let ways = try (0..<2).map { _ in
                 var course = Course(seed)
                 try course.run()
-                return course.machine.witness.trace
+                return course.machine.witness.trace.number
             }
             #expect(ways[0] == ways[1], "seed \(seed)")
         }
         // In another process too: a collection without an order must not influence the course.
         var known = Course(1)
         try known.run()
-        print("# simulation: seed 1 goes \(known.machine.witness.trace)")
+        print("# simulation: seed 1 goes \(known.machine.witness.trace.number)")
     }
 
     @Test("the witness detects what is wrong", arguments: Flaw.allCases)

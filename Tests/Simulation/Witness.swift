@@ -3,6 +3,7 @@ import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit
 import Glibc
+import TestSupport
 import WorldTestSupport
 
 /// Observes all pipelines of a machine, and records violations of these rules:
@@ -61,8 +62,8 @@ final class Witness: Sendable {
     var unanswered: [String] {
         state.withLock { $0.accounts.filter { $0.value.pending.hasRequest }.keys.sorted() }
     }
-    /// A number that is equal for two courses with the same events.
-    var trace: UInt64 { state.withLock { $0.trace.number } }
+    /// A digest that is equal for two courses with the same events.
+    var trace: HistoryDigest { state.withLock { $0.trace.digest } }
     /// When a pipeline's runs started, in seconds.
     func starts(of name: String) -> [Double] { state.withLock { $0.accounts[name]?.starts ?? [] } }
     func outcomes(of name: String) -> [RunOutcome] { state.withLock { $0.accounts[name]?.outcomes ?? [] } }
@@ -286,20 +287,19 @@ final class Witness: Sendable {
     }
 }
 
-/// A hash of all events, in their order: FNV-1a.
+/// A digest of the events, in their order.
 private struct Trace {
-    private(set) var number: UInt64 = 0xcbf2_9ce4_8422_2325
+    private(set) var digest = HistoryDigest()
 
     mutating func add(_ name: String, _ event: EngineEvent, _ second: Double) {
+        // To compare two versions of the code, all details count.
+        if HistoryDigest.isStored { return digest.add("\(second) \(name) \(event)") }
         switch event {
-        case .runStarted(let order): add("\(second) \(name) starts \(order.run) for \(order.causes.summary)")
-        case .runEnded(let summary, _): add("\(second) \(name) ends \(summary.run) \(summary.outcome.rawValue)")
-        case .skipped(let causes, _): add("\(second) \(name) needs not \(causes.summary)")
+        case .runStarted(let order): digest.add("\(second) \(name) starts \(order.run) for \(order.causes.summary)")
+        case .runEnded(let summary, _):
+            digest.add("\(second) \(name) ends \(summary.run) \(summary.outcome.rawValue)")
+        case .skipped(let causes, _): digest.add("\(second) \(name) needs not \(causes.summary)")
         default: break
         }
-    }
-
-    private mutating func add(_ text: String) {
-        for byte in text.utf8 { number = (number ^ UInt64(byte)) &* 0x100_0000_01b3 }
     }
 }

@@ -4,7 +4,7 @@ package import FreshetTestKit
 
 /// The engine's clock on a manual clock: its timers are tasks of the test's executor.
 package final class ScriptedClock: EngineClock {
-    package let manual = ManualClock()
+    package let manual: ManualClock
     package let executor: SerialTestExecutor
     /// The wall clock at the manual clock's start: microseconds since 1970.
     package let wallStart: Int64
@@ -18,7 +18,10 @@ package final class ScriptedClock: EngineClock {
     }
     private let wallLook = Lock<Int64>(0)
 
-    package init(executor: SerialTestExecutor, wallStart: Int64 = 1_700_000_000_000_000) {
+    package init(
+        executor: SerialTestExecutor, start: ContinuousClock.Instant = .now, wallStart: Int64 = 1_700_000_000_000_000
+    ) {
+        manual = ManualClock(start: start)
         self.executor = executor
         self.wallStart = wallStart
     }
