@@ -256,7 +256,7 @@ final class Machine {
             ]
             in
             await engine.add(flawed, signal: signal, network: state, splay: splay, share: share, seed: seed) {
-                if !life.isOver { witness.received($0, of: definition.name) }
+                if !life.isOver { witness.received($0.event, of: definition.name) }
             }
         }
     }

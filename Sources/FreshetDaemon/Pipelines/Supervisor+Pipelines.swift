@@ -57,7 +57,6 @@ extension Supervisor {
                 definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
                 share: share(of: definition.name)
             ) { reporter.report($0) }
-            reporter.attach(runner)
             let hosted = RunningPipeline(runner: runner, target: target)
             pipelines[definition.name] = hosted
             updateDirectNetworks(hosted)
@@ -88,7 +87,6 @@ extension Supervisor {
             definition, signal: signal(of: definition, target), network: network, splay: splay,
             share: share(of: definition.name)
         ) { reporter.report($0) }
-        reporter.attach(runner)
         let hosted = RunningPipeline(runner: runner, target: target)
         pipelines[definition.name] = hosted
         updateDirectNetworks(hosted)
@@ -303,8 +301,6 @@ final class PipelineEventSink: Sendable {
     private let logger: Mutex<PipelineLogger>
     private let name: String
     private let registry: SignalRegistry
-    private let runner = Mutex(WeakRunner())
-    private let commits = Mutex(CommitDetector())
     private let committed: @Sendable (CurrentGeneration, _ causes: String?) -> Void
     private let withdrawal: WithdrawalHandler
     private let runEnded: @Sendable () -> Void
@@ -332,49 +328,34 @@ final class PipelineEventSink: Sendable {
         self.statusChanged = statusChanged
     }
 
-    /// Sets the runner whose events are reported. The runner owns this object, so the reference to the runner is weak.
-    func attach(_ runner: PipelineRunner) {
-        self.runner.withLock { $0.runner = runner }
-    }
-
-    func report(_ event: EngineEvent) {
+    func report(_ report: PipelineReport) {
+        let event = report.event
         // A pipeline's timer and parameters belong to its engine and have no other source, so they are recorded here.
         if case .received(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {
             registry.recordOccurrence(cause.signal, cause.detail, pipeline: name, count: cause.count)
         }
-        let status: FreshetPipelines.PipelineStatus? =
+        let isWithdrawn = report.copy?.withdrawnSince != nil
+        let generation: CurrentGeneration? =
             switch event {
-            case .runStarted, .runEnded, .withdrawn, .returned: runner.withLock { $0.runner }?.status
-            default: nil
+            case .withdrawn, .returned: report.copy
+            // A damaged generation is not kept, so it is not the copy.
+            case .withdrawnDamaged(let lost, _): lost
+            default: isWithdrawn ? nil : report.copy
             }
-        var generation = status?.generation
+        logger.withLock { $0.log(event, generation: generation, isWithdrawn: isWithdrawn) }
         switch event {
-        case .withdrawn, .returned: generation = status?.kept
-        // The status does not contain a damaged generation, because it is not kept.
-        case .withdrawnDamaged(let lost, _): generation = lost
-        default: break
-        }
-        logger.withLock { $0.log(event, generation: generation, isWithdrawn: status?.withdrawn != nil) }
-        // A generation that is withdrawn when a run starts is not new when it is published again.
-        let seen = if case .runStarted = event { status?.kept } else { generation }
-        if let new = commits.withLock({ $0.received(event, generation: seen) }) {
-            var causes: String?
-            if case .runEnded(let summary, _) = event { causes = summary.causes.summary }
-            committed(new, causes)
-        }
-        switch event {
-        case .runEnded: runEnded()
+        case .runEnded(let summary, _):
+            if let new = report.committed { committed(new, summary.causes.summary) }
+            runEnded()
         case .stateChanged, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore: statusChanged()
         case .withdrawn, .withdrawnDamaged, .returned:
-            logWithdrawal(event, generation)
+            reportWithdrawal(event, generation)
             statusChanged()
         default: break
         }
     }
-}
 
-extension PipelineEventSink {
-    private func logWithdrawal(_ event: EngineEvent, _ generation: CurrentGeneration?) {
+    private func reportWithdrawal(_ event: EngineEvent, _ generation: CurrentGeneration?) {
         guard let generation else { return }
         switch event {
         case .withdrawn where generation.withdrawnSince != nil, .withdrawnDamaged:
@@ -385,8 +366,4 @@ extension PipelineEventSink {
         default: break
         }
     }
-}
-
-private struct WeakRunner {
-    weak var runner: PipelineRunner?
 }

@@ -73,31 +73,6 @@ final class CommitSignals: Sendable {
     func fire(_ pipeline: String, _ detail: String) { trigger.activate(for: pipeline, detail) }
 }
 
-/// Detects the runs that leave a new generation. The outcome of a run does not suffice, because a run may have
-/// committed before it was superseded or cancelled.
-struct CommitDetector: Sendable {
-    /// The current generation at the start of the run in progress.
-    private var before: UInt64?
-
-    /// - Parameter generation: the current generation.
-    /// - Returns: the generation, if it is new.
-    mutating func received(_ event: EngineEvent, generation: CurrentGeneration?) -> CurrentGeneration? {
-        switch event {
-        case .runStarted:
-            before = generation?.number
-            return nil
-        case .runEnded(let summary, _):
-            // After an unchanged run, the generation is not new, even if it was unknown before.
-            guard let generation, generation.number != before, summary.outcome != .unchanged else { return nil }
-            return generation
-        case .received, .skipped, .waitingBegan, .waitingEnded, .signed, .retryPlanned, .stateChanged,
-            .parametersDropped, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore,
-            .withdrawn, .withdrawnDamaged, .returned:
-            return nil
-        }
-    }
-}
-
 extension GenerationStatus {
     /// How long ago it was committed, by the wall clock.
     fileprivate var age: Duration { .microseconds(max(0, WallClock.now - committedAt)) }

@@ -43,7 +43,7 @@ package final class PipelineEngine: Sendable {
     /// - Parameters: see ``add(_:remembered:signal:network:splay:share:seed:report:)``.
     package func add(
         _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
-        share: Double = 0, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (EngineEvent) -> Void
+        share: Double = 0, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (PipelineReport) -> Void
     ) async -> PipelineRunner {
         let registration = subscribe(to: signal)
         let remembered = await world.store.remembered(definition.name)
@@ -65,7 +65,7 @@ package final class PipelineEngine: Sendable {
     package func add(
         _ definition: PipelineDefinition, remembered: PersistentState, signal: Signal, network: NetworkState,
         splay: Duration = .zero, share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
-        report: @escaping @Sendable (EngineEvent) -> Void
+        report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
         start(
             definition, RefreshSettings(definition, splay: splay, share: share), remembered, network, seed,
@@ -95,7 +95,7 @@ package final class PipelineEngine: Sendable {
     private func start(
         _ definition: PipelineDefinition, _ settings: RefreshSettings, _ remembered: PersistentState,
         _ network: NetworkState, _ seed: UInt64, at registration: Registration,
-        _ report: @escaping @Sendable (EngineEvent) -> Void
+        _ report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
         let runner = PipelineRunner(
             definition, settings, remembered: remembered, network: network, world: world,

@@ -183,8 +183,7 @@ extension PipelineRunner {
             default: break
             }
             let order = machine.run?.order
-            var generation = state.generation
-            if let signed = state.signed, signed.digest == generation?.digest { generation?.comment = signed.comment }
+            let generation = state.copy
             var freshness = machine.freshness(at: now)
             // However recent the check was: the source has other content.
             if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }

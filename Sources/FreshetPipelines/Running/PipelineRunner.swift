@@ -11,7 +11,7 @@ package final class PipelineRunner: Sendable {
     let mailbox: Mailbox<RefreshMachine.Event>
     let state: Lock<State>
     private let timer: any EngineTimer
-    let report: @Sendable (EngineEvent) -> Void
+    private let send: @Sendable (PipelineReport) -> Void
     private let probes: ProbeCoordinator
     /// The stored state with its wall-clock times, which are converted again when the wall clock is stepped.
     private let remembered: PersistentState
@@ -76,6 +76,20 @@ package final class PipelineRunner: Sendable {
             // The candidate has become the copy, in whatever way.
             if let digest = new?.digest, digest == rejected?.digest { rejected = nil }
         }
+
+        /// The current generation with the comment of its signature.
+        var copy: CurrentGeneration? {
+            var copy = generation
+            if let signed, signed.digest == copy?.digest { copy?.comment = signed.comment }
+            return copy
+        }
+
+        /// The copy, if the run in progress, or the last run, has committed it and readers find it.
+        var committed: CurrentGeneration? {
+            guard let committed = progress.committed, let copy, copy.number == committed, copy.withdrawnSince == nil
+            else { return nil }
+            return copy
+        }
     }
 
     /// A record for the store.
@@ -90,11 +104,11 @@ package final class PipelineRunner: Sendable {
         _ definition: PipelineDefinition, _ settings: RefreshSettings, remembered: PersistentState,
         network: NetworkState, world: EngineDependencies, subscription: CauseSubscription,
         mailbox: Mailbox<RefreshMachine.Event>, probes: ProbeCoordinator,
-        seed: UInt64, report: @escaping @Sendable (EngineEvent) -> Void
+        seed: UInt64, report: @escaping @Sendable (PipelineReport) -> Void
     ) {
         name = definition.name
         self.world = world
-        self.report = report
+        send = report
         self.mailbox = mailbox
         self.probes = probes
         self.seed = seed
@@ -259,16 +273,22 @@ package final class PipelineRunner: Sendable {
                     count: $0.count)
             }
             enqueue(.requests(requests), in: &group)
-        case .report(let event):
-            if case .runEnded(let summary, _) = event {
-                state.withLock { state in
-                    state.interruption = nil
-                    state.counters.record(summary, state.progress)
-                }
-                enqueue(.run(record(of: summary)), in: &group)
+        case .report(.runEnded(let summary, let next)):
+            let (copy, committed) = state.withLock { state -> (CurrentGeneration?, CurrentGeneration?) in
+                state.interruption = nil
+                state.counters.record(summary, state.progress)
+                return (state.copy, state.committed)
             }
+            enqueue(.run(record(of: summary)), in: &group)
+            send(PipelineReport(.runEnded(summary, next: next), copy: copy, committed: committed))
+        case .report(let event):
             report(detailed(event))
         }
+    }
+
+    /// Reports an event with the current copy.
+    func report(_ event: EngineEvent) {
+        send(PipelineReport(event, copy: state.withLock { $0.copy }))
     }
 
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
@@ -342,6 +362,7 @@ package final class PipelineRunner: Sendable {
     private func result(of body: RunExecutor, _ run: UInt64) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
+            if success.changed, let generation = success.generation { body.progress.recordCommit(generation.number) }
             if let comment = body.progress.signedComment { await signed(comment, success) }
             let wallNow = world.clock.wallNow
             let now = world.clock.now
@@ -373,7 +394,7 @@ package final class PipelineRunner: Sendable {
             case .cancelled: return .cancelled
             case .failed(var failure):
                 failure.message = world.redact(failure.message)
-                if body.progress.publications > 0 { failure.message += "; the partial result is published" }
+                if body.progress.committed != nil { failure.message += "; the partial result is published" }
                 return .failed(failure)
             }
         }

@@ -83,7 +83,7 @@ struct RunExecutor: Sendable {
         let stages = stages
         var success = try await conclude(try await transformed(try await stages.value()), of: stages)
         // The final commit may be unchanged although the run has published a partial result.
-        if progress.publications > 0 { success.changed = true }
+        if progress.committed != nil { success.changed = true }
         return success
     }
 
@@ -100,7 +100,7 @@ struct RunExecutor: Sendable {
             truncated: progress.isTruncated, contentExpires: contentExpires, isCheck: false)
         switch try? await world.store.commit(snapshot, of: definition) {
         case .changed(let generation):
-            progress.recordPublication()
+            progress.recordCommit(generation.number)
             publication.published(generation)
             return true
         case .unchanged(let generation): return !generation.isBehind

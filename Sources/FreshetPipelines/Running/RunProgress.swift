@@ -9,7 +9,7 @@ final class RunProgress: Sendable {
         var allowed = 0
         var failures: [BranchFailure] = []
         var truncated = false
-        var publications = 0
+        var committed: UInt64?
         var rejected: Rejected?
         var signedComment: String?
         var concludes = false
@@ -67,10 +67,10 @@ final class RunProgress: Sendable {
         }
     }
 
-    /// The number of published partial results.
-    var publications: Int { state.withLock { $0.publications } }
+    /// The number of the generation that the run committed last, complete or partial; nil: none.
+    var committed: UInt64? { state.withLock { $0.committed } }
 
-    func recordPublication() { state.withLock { $0.publications += 1 } }
+    func recordCommit(_ generation: UInt64) { state.withLock { $0.committed = generation } }
 
     /// The content that a check rejected.
     struct Rejected: Hashable, Sendable {

@@ -1,3 +1,19 @@
+/// An event of a pipeline, with the copy at that moment.
+package struct PipelineReport: Sendable {
+    package var event: EngineEvent
+    /// The current generation, published or withdrawn; nil: there is no copy.
+    package var copy: CurrentGeneration?
+    /// For the end of a run: the generation that the run has committed and that is still published; nil: there is no
+    /// such generation. A run that failed or was superseded may have committed before.
+    package var committed: CurrentGeneration?
+
+    package init(_ event: EngineEvent, copy: CurrentGeneration? = nil, committed: CurrentGeneration? = nil) {
+        self.event = event
+        self.copy = copy
+        self.committed = committed
+    }
+}
+
 /// An event of a pipeline, for the journal and for subscribers.
 package enum EngineEvent: Hashable, Sendable {
     /// A signal was received: one cause for all occurrences since the last event.

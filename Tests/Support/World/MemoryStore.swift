@@ -25,6 +25,8 @@ package final class MemoryStore: SnapshotStore {
         package var settingsAside = 0
         /// Called when rejected content was stored, before the run knows.
         package var whenRejected: (@Sendable (RejectedSnapshot) -> Void)?
+        /// Called when a generation was committed, before the run knows.
+        package var whenCommitted: (@Sendable () -> Void)?
         /// Bodies that were stored, in their order.
         package var bodies: [MemoryBody] = []
         /// Withdrawing and publishing again fail.
@@ -126,6 +128,7 @@ package final class MemoryStore: SnapshotStore {
             return old == nil ? .changed(generation) : .unchanged(generation)
         }
         guard let result else { throw RunFailure(.local, "the disk is full") }
+        state.withLock { $0.whenCommitted }?()
         return result
     }
 

@@ -6,48 +6,6 @@ import Testing
 @testable import FreshetDaemon
 @testable import FreshetPipelines
 
-@Suite("Which runs leave a new generation")
-struct CommitDetectorTests {
-    private static let start = ContinuousClock.now
-
-    private func generation(_ number: UInt64?) -> CurrentGeneration? {
-        number.map { CurrentGeneration(number: $0, size: 1, digest: "ab", committedAt: 7, path: "/current/news") }
-    }
-
-    /// The new generation that a run leaves, from the generations before and after it.
-    private func newGeneration(
-        from before: UInt64?, to after: UInt64?, _ outcome: FreshetModel.RunOutcome
-    ) -> UInt64? {
-        var watch = CommitDetector()
-        let order = RunOrder(run: 1, reason: .signals, causes: [], started: Self.start, epoch: 0)
-        #expect(watch.received(.runStarted(order), generation: generation(before)) == nil)
-        return watch.received(.runEnded(summary(outcome, at: Self.start), next: nil), generation: generation(after))?
-            .number
-    }
-
-    @Test("runs that changed the copy leave a new generation, including the first run")
-    func changed() {
-        #expect(newGeneration(from: nil, to: 1, .changed) == 1)
-        #expect(newGeneration(from: 6, to: 7, .changed) == 7)
-    }
-
-    @Test("unchanged and failed runs leave no new generation, also if the generation was unknown before")
-    func others() {
-        #expect(newGeneration(from: 7, to: 7, .unchanged) == nil)
-        #expect(newGeneration(from: nil, to: 7, .unchanged) == nil)
-        #expect(newGeneration(from: 7, to: 7, .failed) == nil)
-        #expect(newGeneration(from: nil, to: nil, .failed) == nil)
-    }
-
-    @Test("superseded and cancelled runs leave a new generation only if they had committed")
-    func cutShort() {
-        #expect(newGeneration(from: 6, to: 7, .superseded) == 7)
-        #expect(newGeneration(from: 6, to: 7, .cancelled) == 7)
-        #expect(newGeneration(from: 7, to: 7, .superseded) == nil)
-        #expect(newGeneration(from: 7, to: 7, .cancelled) == nil)
-    }
-}
-
 @Suite("Pipelines that run after others")
 struct CommitTests {
     /// A pipeline that copies a file, and only runs after others.

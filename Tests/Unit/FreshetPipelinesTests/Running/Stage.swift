@@ -7,9 +7,15 @@ import WorldTestSupport
 
 /// The reports of a runner.
 final class EventLog: Sendable {
-    private let events = Lock<[EngineEvent]>([])
-    func add(_ event: EngineEvent) { events.withLock { $0.append(event) } }
-    var all: [EngineEvent] { events.withLock { $0 } }
+    private let reports = Lock<[PipelineReport]>([])
+    func add(_ report: PipelineReport) { reports.withLock { $0.append(report) } }
+    var all: [EngineEvent] { reports.withLock { $0.map(\.event) } }
+    /// The generation that each run has committed, by number.
+    var committed: [UInt64?] {
+        reports.withLock { reports in
+            reports.compactMap { if case .runEnded = $0.event { .some($0.committed?.number) } else { nil } }
+        }
+    }
 }
 
 /// One pipeline, or several, in a scripted world.
@@ -175,6 +181,8 @@ final class Stage {
     var outcomes: [RunOutcome] {
         events.compactMap { if case .runEnded(let summary, _) = $0 { summary.outcome } else { nil } }
     }
+    /// The generation that each run has committed.
+    var committed: [UInt64?] { told.committed }
     var causes: [String] {
         events.compactMap { if case .runStarted(let order) = $0 { order.causes.summary } else { nil } }
     }
