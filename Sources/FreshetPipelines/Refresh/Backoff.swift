@@ -75,17 +75,3 @@ enum Backoff {
         return ceiling
     }
 }
-
-/// The pending retry of a failed run.
-struct Retry: Hashable, Sendable {
-    /// The causes of the failed run.
-    var pendingRequest: PendingRequest
-    var kind: RunFailure.Kind
-    var due: ContinuousClock.Instant
-    /// The failure was within the grace period after `network` or `resume`, and does not count.
-    var inGrace: Bool
-    /// A signal ended the wait.
-    var isCut = false
-    /// The network came back during a burst: the attempt waits until the burst delivers.
-    var isHeld = false
-}

@@ -61,9 +61,19 @@ struct NetworkGate: Hashable, Sendable {
         state.reachable ? nil : direct.runStarts(at: now)
     }
 
-    /// - Parameter isThere: whether the origin was reached, or there was a route to its address.
-    mutating func directRunEnded(_ revision: UInt64, isFound: Bool) {
-        direct.runEnded(revision, isFound: isFound)
+    /// The path that a run that starts now uses; nil: the network is not reachable.
+    var usedPath: String? { state.reachable ? state.path : nil }
+
+    /// Records whether a run without a route to the target has found the origin on directly connected networks.
+    mutating func runEnded(_ revision: UInt64, _ result: RunResult) {
+        switch result {
+        case .succeeded: direct.runEnded(revision, isFound: true)
+        case .failed(let failure):
+            // A failure before the request, or at another host, says nothing about the origin.
+            let isAnswer = [.transient, .certificateDate, .refused, .content].contains(failure.kind)
+            direct.runEnded(revision, isFound: isAnswer || failure.isRouted)
+        case .cancelled: break
+        }
     }
 
     /// When a run tries an origin on directly connected networks; nil: not before these networks change.

@@ -58,9 +58,14 @@ struct ParameterDebouncer: Hashable, Sendable {
     }
 
     /// Another configuration is active. A held change stays held.
-    mutating func reconfigure(_ new: ParameterValues, sameProduct: Bool) {
-        values = new
-        if !sameProduct { tried = nil }
+    ///
+    /// - Returns: nil if there are no parameters.
+    static func reconfigured(_ old: Self?, _ new: ParameterValues, sameProduct: Bool) -> Self? {
+        guard new != ParameterValues() else { return nil }
+        guard var debouncer = old else { return Self(new) }
+        debouncer.values = new
+        if !sameProduct { debouncer.tried = nil }
+        return debouncer
     }
 
     /// The changes, with the names of the parameters whose values differ from those of the last attempt.

@@ -9,168 +9,161 @@ extension RefreshMachine {
         /// Only a proof of the network is missing.
         case unproven
         case ready(RunReason)
+
+        var isReady: Bool { if case .ready = self { true } else { false } }
     }
 
     func decision(at now: Instant) -> RunDecision {
-        guard retry != nil || !ready.isEmpty else {
-            if !gathered.isEmpty { return .waiting(Wait(.quiet, until: burst.deliversAt)) }
-            if let due = parameters?.due { return .waiting(Wait(.quiet, until: due)) }
-            if let splayedUntil { return .waiting(Wait(.splay, until: splayedUntil)) }
-            return .nothingRequested
+        guard queue.isReady else {
+            return queue.wait(for: parameters?.due).map(RunDecision.waiting) ?? .nothingRequested
         }
-        if goesToSleep { return .waiting(Wait(.sleep)) }
-        let isUrgent = ready.urgency > .none
-        var reason = reason
-        if ready.urgency < .forced {
-            if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
-            if let available = budgetAvailable(at: now) { return .waiting(Wait(.budget, until: available)) }
-            if settings.needsNetwork, !network.isUsable {
-                let overdue = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
-                let attempt = [network.looksForOrigin, overdue].compactMap(\.self).min()
-                guard let attempt, now >= attempt else { return .waiting(Wait(.network, until: attempt)) }
-                reason = .noRoute
-            }
+        if conditions.goesToSleep { return .waiting(Wait(.sleep)) }
+        let urgency = queue.ready.urgency
+        var reason = queue.reason(after: schedule.failing?.attempts ?? 0)
+        if urgency < .forced {
+            // A pipeline that was never checked is overdue, so only the time without a network counts.
+            let overdueSince = schedule.plannedCheck(since: conditions.network.state.changedAt, settings)
+            if let wait = conditions.wait(settings, overdueSince: overdueSince, at: now) { return .waiting(wait) }
+            if conditions.isOffline(settings) { reason = .noRoute }
         }
-        if !isUrgent {
-            if let wait = retryWait(at: now) { return .waiting(wait) }
-            if let next = lastStart?.advanced(by: settings.policy.minInterval), now < next {
+        if urgency == .none {
+            if let wait = queue.retryWait(at: now) { return .waiting(wait) }
+            if let next = runs.lastStart?.advanced(by: settings.policy.minInterval), now < next {
                 return .waiting(Wait(.interval, until: next))
             }
         }
-        return ready.urgency == .forced || isProven(at: now) ? .ready(reason) : .unproven
+        return urgency == .forced || isProven(at: now) ? .ready(reason) : .unproven
     }
 
-    private var reason: RunReason {
-        if ready.urgency == .forced { return .forced }
-        guard let retry, !retry.isCut else { return .signals }
-        return retry.inGrace ? .networkSettling : .retry(failures: failing?.attempts ?? 0)
-    }
-
-    /// What the retry of a failed run still waits for; nil: nothing, or no run has failed.
-    private func retryWait(at now: Instant) -> Wait? {
-        guard let retry else { return nil }
-        if retry.isHeld { return Wait(.quiet, until: burst.deliversAt ?? splayedUntil) }
-        if retry.isCut { return nil }
-        if now < retry.due { return Wait(retry.inGrace ? .network : .backoff, until: retry.due) }
-        // During a burst the environment is still changing, so a retry would fail again; the grace period allows for
-        // that.
-        if retry.kind == .connection, !retry.inGrace, burst.isBurst(at: now) {
-            return Wait(.quiet, until: burst.quietAt)
+    /// The same for a further page. Nothing is requested while it has to wait for the end of a run or of a sleep.
+    func loadMoreDecision(at now: Instant) -> RunDecision {
+        guard let request = more.waiting.first, phase.run == nil, !conditions.goesToSleep else {
+            return .nothingRequested
         }
-        return nil
+        return isProven(at: now) ? .ready(.loadMore(request.place)) : .unproven
     }
 
-    /// The instant since or at which the planned check is due; nil: no checks are planned.
-    private var overdueSince: Instant? {
-        guard settings.policy.every != nil else { return nil }
-        // A pipeline that was never checked is overdue, so only the time without a network counts.
-        return plannedCheck(since: network.state.changedAt)
+    private func isProven(at now: Instant) -> Bool {
+        conditions.isProven(settings.policy, isStarting: phase.requestedPermit != nil, at: now)
     }
 
     /// Requests a permit when nothing else prevents a run.
     mutating func proceed(_ now: Instant) {
-        guard !isHeld, !isStopped else { return }
-        refuseLoadMore(now)
-        if case .ready = decision(at: now) {
-            // A check replaces all pages.
-            if run?.isLoadMore == true { interrupt(.restart) }
-        } else if loadMoreDecision(at: now) != .ready {
-            return
-        }
-        guard run == nil, permitRequest == nil else { return }
-        lastPermit += 1
-        permitRequest = lastPermit
-        actions.append(.requestPermit(lastPermit))
+        guard !conditions.isHeld, !phase.isStopped else { return }
+        if !more.isEmpty, let refusal = loadMoreRefusal(at: now) { output.answer(more.takeAll(), .refused(refusal)) }
+        let isCheckReady = decision(at: now).isReady
+        // A check replaces all pages.
+        if isCheckReady, phase.run?.isLoadMore == true { interrupt(.restart) }
+        guard phase.isIdle, isCheckReady || loadMoreDecision(at: now).isReady else { return }
+        runs.lastPermit += 1
+        phase = .requestingPermit(runs.lastPermit)
+        output.add(.requestPermit(runs.lastPermit))
+    }
+
+    /// Requests a proof when nothing else prevents a run, and withdraws the request when something does.
+    mutating func seekProof(_ now: Instant) {
+        let isMissing =
+            settings.policy.needsNetwork.probe != nil && phase.isIdle && !conditions.isHeld
+            && (decision(at: now) == .unproven || loadMoreDecision(at: now) == .unproven)
+        if let request = conditions.seekProof(settings.policy, isMissing: isMissing) { output.add(.prove(request)) }
     }
 
     mutating func permitGranted(_ permit: UInt64, _ now: Instant) {
-        guard permit == permitRequest else {
-            // The request was withdrawn while the grant was on the way.
-            actions.append(.releasePermit(permit))
-            return
+        // Otherwise the request was withdrawn while the grant was on the way.
+        if permit == phase.requestedPermit {
+            phase = .idle
+            if !conditions.isHeld, case .ready(let reason) = decision(at: now) {
+                return start(reason, permit: permit, now)
+            }
+            if !conditions.isHeld, case .ready(let reason) = loadMoreDecision(at: now) {
+                return startLoadMore(reason, permit: permit, now)
+            }
         }
-        permitRequest = nil
-        if !isHeld, case .ready(let reason) = decision(at: now) {
-            start(reason, permit: permit, now)
-        } else if !isHeld, loadMoreDecision(at: now) == .ready {
-            startLoadMore(permit: permit, now)
-        } else {
-            actions.append(.releasePermit(permit))
-        }
+        output.add(.releasePermit(permit))
     }
 
     private mutating func start(_ reason: RunReason, permit: UInt64, _ now: Instant) {
-        // The run takes all received signals: it starts after them, so it answers them.
-        var pendingRequest = retry?.pendingRequest ?? PendingRequest()
-        retry = nil
-        pendingRequest.merge(ready.take())
-        pendingRequest.merge(gathered.take())
-        pendingRequest.merge(splayed.take())
-        takeParameters(into: &pendingRequest)
-        pendingRequest.isRelease = false
-        pendingRequest.causes.sort { $0.first < $1.first }
-        if pendingRequest.isUnconditional,
-            let operation = pendingRequest.causes.firstIndex(where: { $0.signal == SignalName.operation })
+        var request = queue.takeAll()
+        takeParameters(into: &request)
+        request.isRelease = false
+        request.causes.sort { $0.first < $1.first }
+        if request.isUnconditional,
+            let operation = request.causes.firstIndex(where: { $0.signal == SignalName.operation })
         {
             // A later request of the operator may have another detail.
-            pendingRequest.causes[operation].detail = RunOrder.unconditional
+            request.causes[operation].detail = RunOrder.unconditional
         }
-        splayedUntil = nil
-        burst.nothingIsHeld()
-        plan = nil
-        let startBefore = lastStart
-        lastStart = now
-        lastRunNumber += 1
-        if reason == .noRoute { network.attemptedAnyway(at: now) }
+        schedule.plan = nil
+        let startBefore = runs.lastStart
+        runs.lastStart = now
+        if reason == .noRoute { conditions.network.attemptedAnyway(at: now) }
+        let budget = settings.policy.budget
         let order = RunOrder(
-            run: lastRunNumber, reason: reason, causes: pendingRequest.causes, started: now, epoch: network.state.epoch,
-            parameters: parameters?.values ?? ParameterValues(),
-            allowance: reason == .forced ? nil : budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) },
-            isUnconditional: pendingRequest.isUnconditional)
-        let deadline = settings.policy.deadline
-        run = Run(
-            order: order, pendingRequest: pendingRequest, requests: requests, permit: permit, startBefore: startBefore,
-            path: network.state.reachable ? network.state.path : nil,
-            deadline: deadline > .zero ? now.advanced(by: deadline) : nil, direct: network.directRun(at: now))
+            run: runs.nextNumber(), reason: reason, causes: request.causes, started: now,
+            epoch: conditions.network.state.epoch, parameters: parameters?.values ?? ParameterValues(),
+            allowance: reason == .forced ? nil : conditions.budget.allowance(of: budget, at: now),
+            isUnconditional: request.isUnconditional)
+        let run = RunInProgress(
+            order, request, requests: requests, permit: permit, startBefore: startBefore,
+            path: conditions.network.usedPath, direct: conditions.network.directRun(at: now),
+            limit: settings.policy.deadline)
         requests = []
+        begin(run, now)
+    }
+
+    private mutating func startLoadMore(_ reason: RunReason, permit: UInt64, _ now: Instant) {
+        guard let request = more.takeFirst() else { return output.add(.releasePermit(permit)) }
+        let order = RunOrder(
+            run: runs.nextNumber(), reason: reason, causes: [request.cause], started: now,
+            epoch: conditions.network.state.epoch,
+            // The values of the copy: other values make another copy, which has no pages yet.
+            parameters: parameters?.tried ?? parameters?.values ?? ParameterValues(),
+            allowance: conditions.budget.allowance(of: settings.policy.budget, at: now))
+        begin(
+            RunInProgress(
+                order, requests: request.requests, permit: permit, startBefore: runs.lastStart,
+                path: conditions.network.usedPath, limit: settings.policy.deadline), now)
+    }
+
+    private mutating func begin(_ run: RunInProgress, _ now: Instant) {
+        phase = .running(run)
         // The request is counted before it is made, so that it is counted even if the daemon ends during the run.
-        spend(1, now)
-        actions.append(.start(order))
-        report(.runStarted(order))
+        output.remember(conditions.budget.spend(1, of: settings.policy.budget, at: now))
+        output.add(.start(run.order))
+        output.report(.runStarted(run.order))
+    }
+
+    /// A run starts and takes all changes of parameters so far. State about other values is cleared.
+    private mutating func takeParameters(into request: inout PendingRequest) {
+        guard var debouncer = parameters else { return }
+        if debouncer.isUntried { schedule.forget() }
+        let isPassed = debouncer.isPassed
+        let cause = debouncer.start()
+        parameters = debouncer
+        guard let cause else { return }
+        output.report(.received(cause))
+        if isPassed { request.dropParameters() }
+        request.causes.add(cause)
     }
 
     /// Cancels the run in progress, once.
     mutating func interrupt(_ interruption: Interruption) {
-        guard var run else { return }
-        if let interrupted = run.interruption {
-            // The run may still succeed because it has committed; the stronger interruption decides what that means.
-            if interruption.outranks(interrupted) {
-                run.interruption = interruption
-                self.run = run
-            }
+        let mayFinish = runs.superseded >= Self.supersededInARow
+        guard phase.update({ $0.interrupt(interruption, mayFinish: mayFinish) }) == true, let run = phase.run else {
             return
         }
-        switch interruption {
-        case .restart, .pathChanged(early: false):
-            guard superseded < Self.supersededInARow || run.isLoadMore else {
-                if interruption != .restart { self.run?.isSpared = true }
-                return
-            }
-        case .networkLost, .pathChanged(early: true), .configuration, .parameters, .deadline, .stopped:
-            break
-        }
-        run.interruption = interruption
-        self.run = run
-        actions.append(.cancel(run: run.order.run))
+        output.add(.cancel(run: run.order.run))
     }
 
+    // MARK: The end of a run
+
     mutating func ended(_ number: UInt64, _ result: RunResult, requests: Int, _ now: Instant) {
-        guard let run, run.order.run == number else { return }  // safe: the runner reports each run's end once
-        self.run = nil
-        parametersRan(run.pendingRequest)
-        settleBudget(requests, result, now)
-        actions.append(.releasePermit(run.permit))
-        recordDirectNetworks(run, result)
+        guard let run = phase.end(number) else { return }  // safe: the runner reports each run's end once
+        // The causes of a run may wait again: then the waiting request has more than the change that was let through.
+        if run.pendingRequest.hasParameters { parameters?.isPassed = false }
+        output.remember(conditions.budget.settle(requests, result, of: settings.policy.budget, at: now))
+        output.add(.releasePermit(run.permit))
+        if let direct = run.direct { conditions.network.runEnded(direct, result) }
         if run.isLoadMore { return loadMoreEnded(run, result, now) }
         switch (result, run.interruption) {
         case (_, .stopped?):
@@ -179,12 +172,12 @@ extension RefreshMachine {
             // Even a success belongs to the old configuration or the old values.
             supersede(run, .configuration, now)
         case (.succeeded(let changed, let generation, _, let flaw?, _), _):
-            hasGeneration = true
-            withdrawal?.made = now
+            expiry.hasCopy = true
+            withdrawal?.copyMade(at: now)
             failed(run, flaw, partial: (changed ? .changed : .unchanged, generation), now)
         case (.succeeded(let changed, let generation, let at, nil, let expires), _):
-            originExpires = expires
-            succeeded(run, changed: changed, generation: generation, at: at ?? now, now)
+            schedule.originExpires = expires
+            succeeded(run, changed ? .changed : .unchanged, generation: generation, at: at ?? now, now)
         case (_, .deadline?):
             let limit = settings.policy.deadline
             failed(run, RunFailure(.deadline, "the run took longer than its deadline of \(limit)"), now)
@@ -194,210 +187,200 @@ extension RefreshMachine {
             failed(run, failure, now)
         case (.cancelled, nil):
             // The whole service is being cancelled; the causes of the run stay.
-            ready.merge(run.pendingRequest.again)
+            queue.ready.merge(run.pendingRequest.again)
             finish(run, .cancelled, now)
         }
     }
 
-    /// Records whether a run without a route to the target has found the origin on a directly connected network.
-    private mutating func recordDirectNetworks(_ run: Run, _ result: RunResult) {
-        guard let direct = run.direct else { return }
-        switch result {
-        case .succeeded: network.directRunEnded(direct, isFound: true)
-        case .failed(let failure):
-            // A failure before the request, or at another host, says nothing about the origin.
-            let isAnswer = [.transient, .certificateDate, .refused, .content].contains(failure.kind)
-            network.directRunEnded(direct, isFound: isAnswer || failure.isRouted)
-        case .cancelled: break
-        }
-    }
-
     private mutating func succeeded(
-        _ run: Run, changed: Bool, generation: UInt64?, at success: Instant, _ now: Instant
+        _ run: RunInProgress, _ outcome: RunOutcome, generation: UInt64?, at success: Instant, _ now: Instant
     ) {
-        superseded = 0
-        lastSuccess = success
-        lastRejection = nil
-        confirmed = success
-        memory = nil
-        failing = nil
-        hasGeneration = true
-        if retryAfter != nil {
-            retryAfter = nil
-            actions.append(.rememberRetryAfter(nil))
+        runs.superseded = 0
+        schedule.succeeded(at: success)
+        expiry.hasCopy = true
+        if conditions.retryAfter != nil {
+            conditions.retryAfter = nil
+            output.add(.rememberRetryAfter(nil))
         }
-        answered(until: success)
-        plan = plannedCheck(since: success)
-        finish(run, changed ? .changed : .unchanged, generation: generation, now)
-    }
-
-    /// A check has answered the environment signals that fired until then.
-    private mutating func answered(until check: Instant) {
-        gathered.dropEnvironment(until: check)
-        if gathered.isEmpty { burst.nothingIsHeld() }
-        splayed.dropEnvironment(until: check)
-        if splayed.isEmpty { splayedUntil = nil }
-        ready.dropEnvironment(until: check)
-    }
-
-    /// A check rejected the origin's content. The origin did not fail, and an immediate retry would not change the
-    /// result: the next check comes by the clock, at first sooner than after a successful one.
-    private mutating func rejected(_ run: Run, _ failure: RunFailure, _ now: Instant) {
-        superseded = 0
-        lastRejection = now
-        recordFailure(run, failure, now)
-        failing?.tally.waitsAgain(since: run.order.started)
-        answered(until: now)
-        let due = plannedCheck(since: now)
-        failing?.tally.due = due
-        plan = due
-        finish(run, .failed, failure: failure, now)
-    }
-
-    /// - Returns: the number of failures of this kind since the last success.
-    @discardableResult
-    private mutating func recordFailure(
-        _ run: Run, _ failure: RunFailure, isPartial: Bool = false, _ now: Instant
-    ) -> Int {
-        var tally = failing?.tally ?? FailureCounts()
-        let attempts = tally.record(failure)
-        var failing = OngoingFailure(
-            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: isPartial,
-            run: run.order.run, ended: now)
-        failing.tally = tally
-        self.failing = failing
-        return attempts
+        queue.answered(until: success)
+        schedule.plan = schedule.plannedCheck(since: success, settings)
+        finish(run, outcome, generation: generation, now)
     }
 
     /// The operator accepted the content of a run. If it was the last run, the run counts as a success, and there is no
     /// retry.
     mutating func accepted(_ run: UInt64?) {
-        hasGeneration = true
-        guard let failing, failing.run == run, !failing.isPartial else { return }
-        self.failing = nil
-        lastSuccess = failing.ended
-        lastRejection = nil
-        confirmed = failing.ended
-        memory = nil
+        expiry.hasCopy = true
+        guard let failing = schedule.failing, failing.run == run, !failing.isPartial else { return }
+        schedule.succeeded(at: failing.ended)
         // A run in progress sets its own plan.
-        guard isBetweenChecks else { return }
+        guard phase.isBetweenChecks else { return }
         // Requests that wait for a run get one.
-        if let given = retry, !requests.isEmpty { ready.merge(given.pendingRequest) }
-        retry = nil
-        plan = plannedCheck(since: failing.ended)
+        if let given = queue.retry, !requests.isEmpty { queue.ready.merge(given.pendingRequest) }
+        queue.retry = nil
+        schedule.plan = schedule.plannedCheck(since: failing.ended, settings)
     }
 
     /// Another run replaces this one and takes its causes.
-    private mutating func supersede(_ run: Run, _ interruption: Interruption, _ now: Instant) {
-        var pendingRequest = run.pendingRequest
+    private mutating func supersede(_ run: RunInProgress, _ interruption: Interruption, _ now: Instant) {
         var isPassed = false
         switch interruption {
         case .restart:
-            superseded += 1
+            runs.superseded += 1
             isPassed = true
         case .pathChanged(early: true), .configuration, .parameters:
             isPassed = true
         case .pathChanged(early: false):
-            superseded += 1
+            runs.superseded += 1
         case .networkLost, .deadline, .stopped:
             break
         }
         // If something is ready already, or a request waits, the causes need no debouncing.
-        if isPassed || !ready.isEmpty || pendingRequest.urgency > .none {
-            pendingRequest.merge(ready)
-            ready = pendingRequest
+        if isPassed || !queue.ready.isEmpty || run.pendingRequest.urgency > .none {
+            queue.putBack(run.pendingRequest)
         } else {
-            admit(pendingRequest, now)
+            admit(run.pendingRequest, now)
         }
         finish(run, .superseded, now)
     }
 
     /// - Parameter partial: the outcome and generation of a run of which only a part failed.
     private mutating func failed(
-        _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
+        _ run: RunInProgress, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil,
+        _ now: Instant
     ) {
+        runs.superseded = 0
+        // A check rejected the origin's content. The origin did not fail, and an immediate retry would not change the
+        // result: the next check comes by the clock.
         if failure.rejection != nil, settings.policy.every != nil,
-            !failure.isTriedSoon || failing?.tally.mismatches ?? 0 >= Self.mostBriefRejections
+            !failure.isTriedSoon || schedule.failing?.tally.mismatches ?? 0 >= Self.mostBriefRejections
         {
-            return rejected(run, failure, now)
+            schedule.rejected(failure, of: run.order, settings, now)
+            queue.answered(until: now)
+            return finish(run, .failed, failure: failure, now)
         }
-        superseded = 0
-        lastRejection = nil
+        schedule.clearRejection()
         if let requested = failure.retryAfter, requested > .zero { backoff(for: requested, now) }
         // A retry is useless until the other pipeline has a copy; then its signal fires.
         if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
-        var pendingRequest = run.pendingRequest.again
+        var request = run.pendingRequest.again
         // The answered requests were unconditional, and the failed parts have no validators.
-        if partial != nil { pendingRequest.isUnconditional = false }
+        if partial != nil { request.isUnconditional = false }
         if failure.kind == .connection, settings.needsNetwork, partial == nil {
-            if !network.isUsable {
+            if !conditions.network.isUsable {
                 // Being offline is a state, not a failure.
-                ready.merge(pendingRequest)
+                queue.ready.merge(request)
                 return finish(run, .failed, failure: failure, counts: false, now)
             }
-            if network.isGrace(at: now) {
+            if conditions.network.isGrace(at: now) {
                 // The run did not reach the origin, so `min-interval` does not apply.
-                lastStart = run.startBefore
-                retry = Retry(
-                    pendingRequest: pendingRequest, kind: .connection, due: now.advanced(by: network.graceDelay()),
-                    inGrace: true)
+                runs.lastStart = run.startBefore
+                let due = now.advanced(by: conditions.network.graceDelay())
+                queue.retry = Retry(pendingRequest: request, kind: .connection, due: due, inGrace: true)
                 return finish(run, .failed, failure: failure, counts: false, now)
             }
         }
-        let attempts = recordFailure(run, failure, isPartial: partial != nil, now)
+        let attempts = schedule.failed(failure, of: run.order.run, isPartial: partial != nil, now)
         var delay = Backoff.delay(
             after: attempts, failure.kind, isPartial: partial != nil, policy: settings.policy, jitter: &jitter)
         // A failing branch must not delay the check of the other branches.
         if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
-        if let retryAfter { due = max(due, retryAfter) }
-        retry = Retry(pendingRequest: pendingRequest, kind: failure.kind, due: due, inGrace: false)
-        if ready.hasRequest || (ready.hasEnvironment && failure.kind == .connection) {
-            // A signal that passed the debouncer during the run ends the backoff as if it came now.
-            retry?.isCut = true
-        }
+        if let retryAfter = conditions.retryAfter { due = max(due, retryAfter) }
+        queue.scheduleRetry(Retry(pendingRequest: request, kind: failure.kind, due: due, inGrace: false))
         finish(run, partial?.outcome ?? .failed, generation: partial?.generation, failure: failure, now)
-        report(.retryPlanned(at: due, failures: attempts, after: failure))
+        output.report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
 
-    /// After this number of mismatches since the last success, retries are slow: each may fetch the whole content.
-    static let mostBriefRejections = 8
-
     /// Applies a `Retry-After` of the origin.
-    mutating func backoff(for requested: Duration, _ now: Instant) {
+    private mutating func backoff(for requested: Duration, _ now: Instant) {
         // Without jitter, all refused clients would return in the same second.
         let wait = Backoff.spread(
-            over: min(requested, Backoff.longestRetryAfter), after: (failing?.tally.failures ?? 0) + 1,
+            over: min(requested, Backoff.longestRetryAfter), after: (schedule.failing?.tally.failures ?? 0) + 1,
             policy: settings.policy.retry, &jitter)
         let until = now.advanced(by: wait)
-        retryAfter = until
-        actions.append(.rememberRetryAfter(until))
+        conditions.retryAfter = until
+        output.add(.rememberRetryAfter(until))
     }
 
     /// Reports the end of a run, and answers the requests for it unless they wait for another run.
     private mutating func finish(
-        _ run: Run, _ outcome: RunOutcome, generation: UInt64? = nil, failure: RunFailure? = nil, counts: Bool = true,
-        _ now: Instant
+        _ run: RunInProgress, _ outcome: RunOutcome, generation: UInt64? = nil, failure: RunFailure? = nil,
+        counts: Bool = true, _ now: Instant
     ) {
-        let summary = RunSummary(
-            run: run.order.run, reason: run.order.reason, causes: run.order.causes, started: run.order.started,
-            ended: now, outcome: outcome, failure: failure, counts: counts, generation: generation)
-        lastRun = summary
-        report(.runEnded(summary, next: nextRun(at: now)))
+        let summary = close(run, outcome, generation: generation, failure: failure, counts: counts, now)
         switch outcome {
         case .changed, .unchanged:
-            answer(run.requests, .ended(summary))
+            output.answer(run.requests, .ended(summary))
         case .failed where counts || run.pendingRequest.urgency == .forced || failure?.kind == .absent:
             // A forced request is answered with this result; it does not wait for the network.
-            answer(run.requests, .ended(summary))
+            output.answer(run.requests, .ended(summary))
         case .cancelled:
-            answer(run.requests, .stopped)
+            output.answer(run.requests, .stopped)
         case .failed, .superseded:
             requests = run.requests + requests
         }
     }
 
-    mutating func answer(_ requests: [UInt64], _ answer: RefreshAnswer) {
-        for request in requests { actions.append(.answer(request: request, answer)) }
+    private mutating func close(
+        _ run: RunInProgress, _ outcome: RunOutcome, generation: UInt64?, failure: RunFailure?, counts: Bool,
+        _ now: Instant
+    ) -> RunSummary {
+        let summary = RunSummary(
+            run: run.order.run, reason: run.order.reason, causes: run.order.causes, started: run.order.started,
+            ended: now, outcome: outcome, failure: failure, counts: counts, generation: generation)
+        runs.last = summary
+        output.report(.runEnded(summary, next: nextRun(at: now)))
+        return summary
+    }
+
+    // MARK: Further pages
+
+    /// Why a further page is refused now; nil: it is allowed.
+    package func loadMoreRefusal(at now: Instant) -> RefreshRefusal? {
+        refusal(force: false, at: now) ?? (conditions.isOffline(settings) ? .network(nil) : nil)
+    }
+
+    mutating func loadMore(_ request: UInt64?, at place: [String], _ now: Instant) {
+        let requests = request.map { [$0] } ?? []
+        if let refusal = loadMoreRefusal(at: now) { return output.answer(requests, .refused(refusal)) }
+        // A request for the page that is being loaded gets the result of that run.
+        if let run = phase.run, run.order.reason == .loadMore(place), run.interruption == nil {
+            _ = phase.update { $0.requests += requests }
+            return
+        }
+        conditions.proofMayHaveChanged(settings.policy, at: now)
+        if !more.add(requests, at: place, now) {
+            output.answer(requests, .refused(.tooManyRequests(limit: LoadMoreQueue.limit)))
+        }
+    }
+
+    private mutating func loadMoreEnded(_ run: RunInProgress, _ result: RunResult, _ now: Instant) {
+        let outcome: RunOutcome
+        var (generation, failure) = (UInt64?.none, RunFailure?.none)
+        switch (result, run.interruption) {
+        case (_, .stopped?), (.cancelled, nil): outcome = .cancelled
+        case (_, .configuration?), (_, .parameters?): outcome = .superseded
+        case (.succeeded(let changed, let number, _, _, _), _):
+            outcome = changed ? .changed : .unchanged
+            generation = number
+        case (_, .deadline?):
+            outcome = .failed
+            failure = RunFailure(
+                .deadline, "the page took longer than the deadline of \(settings.policy.deadline)")
+        case (_, .networkLost?), (_, .pathChanged?):
+            _ = close(run, .superseded, generation: nil, failure: nil, counts: false, now)
+            // The page is requested again by the current network, if there is one.
+            guard let cause = run.order.causes.first, case .loadMore(let place) = run.order.reason else { return }
+            if let refusal = loadMoreRefusal(at: now) { return output.answer(run.requests, .refused(refusal)) }
+            return more.putBack(LoadMoreRequest(place: place, requests: run.requests, cause: cause))
+        case (_, .restart?): outcome = .superseded
+        case (.failed(let reason), nil):
+            if let requested = reason.retryAfter, requested > .zero { backoff(for: requested, now) }
+            outcome = .failed
+            failure = reason
+        }
+        let summary = close(run, outcome, generation: generation, failure: failure, counts: false, now)
+        output.answer(run.requests, outcome == .cancelled ? .stopped : .ended(summary))
     }
 }

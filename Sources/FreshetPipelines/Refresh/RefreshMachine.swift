@@ -1,250 +1,75 @@
 /// Decides when a pipeline runs. A state machine: events in, actions out. It reads no clock and performs no action
 /// itself.
 ///
-/// The way of a signal: *received* → (splay) → debouncer → *ready* → permit → run. A *ready* request may still wait for
-/// the network, a backoff, `min-interval` or `Retry-After`. A run takes all signals that were received until it starts.
-/// If the run does not succeed, its causes go back: to `retry` after a failure, to `ready` or through the debouncer if
-/// the run was superseded.
+/// The way of a signal: *received* → (splay) → debouncer → *ready* → permit → run. ``RunQueue`` has the requests on this
+/// way, ``RunConditions`` what a *ready* request may still wait for, ``CheckSchedule`` the checks by the clock, and
+/// ``RunPhase`` the run. A run takes all signals that were received until it starts. If the run does not succeed, its
+/// causes go back: to the retry after a failure, to *ready* or through the debouncer if the run was superseded.
 package struct RefreshMachine: Sendable {
     package typealias Instant = ContinuousClock.Instant
-
-    package enum Event: Hashable, Sendable {
-        /// Signals fired: one cause for each source.
-        case received([RunCause])
-        /// The current state of the network.
-        case network(NetworkState)
-        /// The directly connected networks on which the origin may be: a number that changes with them; nil: none.
-        case directNetworks(UInt64?)
-        /// The operator requests a run. The identifier, if any, is answered once.
-        ///
-        /// - Parameter unconditional: the run sends no validators.
-        case refresh(request: UInt64?, force: Bool, unconditional: Bool = false)
-        /// A client requests one further page of the set of pages at this place. The identifier, if any, is answered
-        /// once.
-        case loadMore(request: UInt64?, place: [String])
-        /// Another configuration is active from now on. This event starts a run only if one was in progress; the signal
-        /// `reload`, which follows it, requests a run.
-        ///
-        /// - Parameters:
-        ///   - sameProduct: a run of the old configuration has the same result as one of the new configuration.
-        ///   - parameters: the values of the parameters from now on.
-        case reconfigured(RefreshSettings, sameProduct: Bool, parameters: ParameterValues = ParameterValues())
-        /// Parameters were changed: all values from now on, and the quiet period before they take effect. acted on.
-        case parameters(ParameterValues, quiet: Duration)
-        case held(Bool)
-        /// The operator accepted the content that a check rejected; `run` is nil if the run was before a restart of the
-        /// daemon.
-        case accepted(run: UInt64?)
-        /// There is no copy any more.
-        case lost
-        /// The copy was withdrawn, and since it was damaged, it is not kept.
-        case copyLost
-        /// The state of the copy; nil: there is none. It comes before all other events of the same moment.
-        case copy(CopyState?)
-        /// When the content of the copy expires by its own statement; nil: it states nothing.
-        case contentExpires(Instant?)
-        /// The result of ``Action/withdraw`` or ``Action/putBack``.
-        case copySettled(CopyChangeResult)
-        /// The host is about to sleep, or is not any more.
-        case goesToSleep(Bool)
-        /// The host woke up. This event comes before everything that became due meanwhile, and before the signal
-        /// `resume`.
-        case woke
-        /// The wall clock was stepped.
-        ///
-        /// - Parameter memory: the state from before the restart, converted by the clock as it is now.
-        case clockStepped(StoredRefreshState)
-        /// The permit that ``Action/requestPermit(_:)`` requested was granted.
-        case permitGranted(UInt64)
-        /// The result of the proof that ``Action/prove(_:)`` requested.
-        case proof(ProofResult)
-        /// All requests of the run wait for permits or memory, or do not any more.
-        case stalled(run: UInt64, Bool)
-        /// The run has ended completely.
-        ///
-        /// - Parameter requests: the number of requests that it made, including one that could not connect.
-        case ended(run: UInt64, RunResult, requests: Int = 1)
-        /// The instant of ``Action/wake(at:)`` has come.
-        case timer
-        /// No run is to start any more.
-        case stopped
-
-        /// Whether the event grants a permit.
-        var isGrant: Bool { if case .permitGranted = self { true } else { false } }
-    }
-
-    package enum Action: Hashable, Sendable {
-        /// Requests a permit for a run; the number comes back in ``Event/permitGranted(_:)``.
-        case requestPermit(UInt64)
-        /// Releases the permit, or withdraws the request for it.
-        case releasePermit(UInt64)
-        /// Requests a proof of the network, instead of the previous request, until ``Event/proof(_:)`` brings it; nil:
-        /// withdraws the request.
-        case prove(ProofRequest?)
-        case start(RunOrder)
-        /// Withdraws the copy from readers. ``Event/copySettled(_:)`` reports the result.
-        case withdraw
-        /// Publishes the withdrawn copy again. ``Event/copySettled(_:)`` reports the result.
-        case putBack
-        /// Cancels the run; ``Event/ended(run:_:)`` reports its end.
-        case cancel(run: UInt64)
-        /// The next instant of ``Event/timer``, which replaces the previous one; nil: never.
-        case wake(at: Instant?)
-        case answer(request: UInt64, RefreshAnswer)
-        /// Stores the end of `Retry-After` across restarts; nil: there is none any more.
-        case rememberRetryAfter(Instant?)
-        /// Stores the used part of the budget across restarts, in full.
-        case rememberRequests([RequestMeter.Spent])
-        case report(EngineEvent)
-    }
+    package typealias Event = RefreshEvent
+    package typealias Action = RefreshAction
 
     /// After this number of superseded runs in a row, the next run may finish.
     static let supersededInARow = 2
+    /// After this number of mismatches since the last success, retries are slow: each may fetch the whole content.
+    static let mostBriefRejections = 8
 
-    /// Why a run is ended early.
-    enum Interruption: Hashable, Sendable {
-        /// A signal came and `when-running` is `restart`.
-        case restart
-        /// The network was lost, or the host slept: the run's connections are dead.
-        case networkLost
-        /// The path changed. *Early*: the run started after the change, but before the event.
-        case pathChanged(early: Bool)
-        case configuration
-        /// The run uses old values of the parameters.
-        case parameters
-        case deadline
-        case stopped
+    /// Counts runs.
+    struct RunLog: Sendable {
+        var last: RunSummary?
+        var lastNumber: UInt64
+        var lastStart: Instant?
+        var lastPermit: UInt64 = 0
+        /// Consecutive superseded runs.
+        var superseded = 0
 
-        /// Whether this interruption decides what happens with the run's result if the run succeeds nevertheless.
-        func outranks(_ other: Interruption) -> Bool {
-            switch self {
-            case .stopped: true
-            case .configuration, .parameters: other != .stopped
-            case .restart, .networkLost, .pathChanged, .deadline: false
-            }
+        mutating func nextNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
         }
     }
 
-    struct Run: Hashable, Sendable {
-        var order: RunOrder
-        var pendingRequest: PendingRequest
-        var requests: [UInt64]
-        var permit: UInt64
-        /// When the previous run started.
-        var startBefore: Instant?
-        /// The path that the run uses; nil: the network was not reachable.
-        var path: String?
-        var deadline: Instant?
-        /// The revision of the directly connected networks that the run uses without a route to the target.
-        var direct: UInt64?
-        /// Since when the run is stalled by other runs, which does not count for its deadline.
-        var stalledSince: Instant?
-        var interruption: Interruption?
-        /// The path changed and the run was allowed to finish: consequences of the change do not end it either.
-        var isSpared = false
-
-        /// Whether the run may have connections from before an epoch that did not change the path. A run that started
-        /// later has none, although it does not know the epoch's number yet.
-        func isOutlived(by network: NetworkState) -> Bool {
-            order.epoch != network.epoch && order.started < network.changedAt
-        }
-    }
-
-    var settings: RefreshSettings
-    var network: NetworkGate
-    var burst: Debouncer
-    var jitter: Jitter
-
-    /// Received, and held until this host's share of the splay has passed.
-    var splayed = PendingRequest()
-    var splayedUntil: Instant?
-    /// Held by the debouncer.
-    var gathered = PendingRequest()
-    /// Ready for a run as soon as nothing prevents it.
-    var ready = PendingRequest()
-    /// The retry of a failed run.
-    @Boxed var retry: Retry?
-
-    /// Nil for a pipeline without a probe that never had one.
-    @Boxed var proof: Proof?
-
+    package internal(set) var settings: RefreshSettings
+    var conditions: RunConditions
+    var queue: RunQueue
+    var schedule: CheckSchedule
+    var phase = RunPhase.idle
+    var runs: RunLog
     /// Nil for a pipeline without parameters.
     @Boxed var parameters: ParameterDebouncer?
-
-    /// The permit that was requested and has not been granted yet.
-    var permitRequest: UInt64?
-    var lastPermit: UInt64 = 0
-    @Boxed var run: Run?
-    var lastRun: RunSummary?
-    var lastRunNumber: UInt64
-    var lastStart: Instant?
-    /// Consecutive superseded runs.
-    var superseded = 0
-
-    /// The last successful check with the current configuration.
-    var lastSuccess: Instant?
-    /// The last check that rejected the content, since `lastSuccess`; nil: none, or another failure came after it.
-    @Boxed var lastRejection: Instant?
-    /// When the data of that check stops being fresh, as its origin states; nil: not known.
-    @Boxed var originExpires: Instant?
-    /// When the copy was last confirmed, with any configuration: its age counts from this instant.
-    var confirmed: Instant?
-    /// Whether the expiry of the copy was reported.
-    var isExpired = false
-    /// Nil for a copy whose content states no expiry.
-    @Boxed var contentExpiry: ContentExpiry?
     /// Nil for a pipeline that does not withdraw its copy, and never did.
     @Boxed var withdrawal: Withdrawal?
-    @Boxed var failing: OngoingFailure?
-    var hasGeneration: Bool
-    /// The next planned check.
-    var plan: Instant?
-    /// The end of the origin's `Retry-After`.
-    var retryAfter: Instant?
-    /// Nil as long as no request was counted for a budget.
-    @Boxed var meter: RequestMeter?
-    var isHeld = false
-    /// The host is about to sleep: no run starts until it is awake.
-    var goesToSleep = false
-    var isStopped = false
-    /// The state from before the restart, converted to boot time; nil when it does not matter any more.
-    @Boxed var memory: StoredRefreshState?
+    var expiry: CopyExpiry
     /// Requests that wait for a run to start.
     var requests: [UInt64] = []
-    /// Requests for further pages that have not started yet.
-    var more: [LoadMoreRequest] = []
-
-    var actions: [Action] = []
-    var lastWake: Instant?
-    var lastActivity = PipelineActivity.idle
+    var more = LoadMoreQueue()
+    var jitter: Jitter
+    var output = RefreshOutput(.idle)
 
     /// - Parameters:
     ///   - network: the current state of the network.
     ///   - memory: the state from before a restart.
+    ///   - lastRun: the last run before a restart.
     ///   - parameters: the values of the parameters.
     ///   - jitter: the source of random delays.
     package init(
         _ settings: RefreshSettings, network: NetworkState, memory: StoredRefreshState = StoredRefreshState(),
-        parameters: ParameterValues = ParameterValues(), jitter: Jitter, now: Instant
+        lastRun: RunSummary? = nil, parameters: ParameterValues = ParameterValues(), jitter: Jitter, now: Instant
     ) {
         self.settings = settings
-        self.network = NetworkGate(network, now: now)
         self.jitter = jitter
-        burst = Debouncer(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
-        lastRunNumber = memory.lastRun
-        lastSuccess = memory.lastCheck
-        originExpires = memory.expires
-        confirmed = memory.confirmed
-        hasGeneration = memory.hasGeneration
-        isHeld = memory.isHeld
-        retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
-        if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
-        self.memory = memory
+        conditions = RunConditions(settings, network: network, memory: memory, now: now)
+        queue = RunQueue(settings.policy)
+        schedule = CheckSchedule(memory)
+        runs = RunLog(last: lastRun, lastNumber: memory.lastRun)
+        expiry = CopyExpiry(hasCopy: memory.hasGeneration)
         if settings.withdraws || memory.copy?.isWithdrawn == true { withdrawal = Withdrawal(copy: memory.copy) }
         if parameters != ParameterValues() { self.parameters = ParameterDebouncer(parameters) }
         // An overdue check waits so that the signal `start` can come first, and respects this host's splay.
-        plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
-        lastActivity = activity(at: now)
+        schedule.plan = schedule.plannedCheck(since: now, settings)
+            .map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
+        output = RefreshOutput(activity(at: now))
     }
 
     /// Handles events that came together, in their order, and returns the actions.
@@ -255,25 +80,14 @@ package struct RefreshMachine: Sendable {
         elapse(now)
         proceed(now)
         seekProof(now)
-        reportState(now)
-        settleWithdrawal(now)
-        reportExpiry(now)
-        reportContentExpiry(now)
-        let wake = nextWake(now)
-        if wake != lastWake {
-            lastWake = wake
-            actions.append(.wake(at: wake))
-        }
-        defer { actions.removeAll() }
-        return actions
+        if !output.requestsPermit { output.stateChanged(activity(at: now)) }
+        settleCopy(now)
+        output.wake(at: nextWake(now))
+        return output.take()
     }
 
     package mutating func handle(_ event: Event, now: Instant) -> [Action] {
         handle([event], now: now)
-    }
-
-    mutating func report(_ event: EngineEvent) {
-        actions.append(.report(event))
     }
 
     private mutating func apply(_ event: Event, _ now: Instant) {
@@ -281,49 +95,263 @@ package struct RefreshMachine: Sendable {
         switch event {
         case .ended(let run, let result, let requests):
             ended(run, result, requests: requests, now)
-            withdrawal?.retry = nil
-        case .refresh(let request?, _, _) where isStopped, .loadMore(let request?, _) where isStopped:
-            actions.append(.answer(request: request, .stopped))
-        case _ where isStopped: break
+            withdrawal?.runEnded()
+        case .refresh(let request?, _, _) where phase.isStopped, .loadMore(let request?, _) where phase.isStopped:
+            output.answer([request], .stopped)
+        case _ where phase.isStopped: break
         case .received(let causes): received(causes, now)
         case .network(let state): networkChanged(state, now)
-        case .directNetworks(let revision): network.directNetworks(revision)
+        case .directNetworks(let revision): conditions.network.directNetworks(revision)
         case .refresh(let request, let force, let unconditional):
-            refresh(request, force: force, unconditional: unconditional, now)
+            let detail = unconditional ? RunOrder.unconditional : nil
+            refresh(
+                request, force: force, unconditional: unconditional,
+                RunCause(SignalName.operation, first: now, detail: detail), now)
         case .loadMore(let request, let place): loadMore(request, at: place, now)
         case .reconfigured(let new, let sameProduct, let values):
             reconfigured(new, sameProduct: sameProduct, now)
-            parametersReconfigured(values, sameProduct: sameProduct)
-        case .parameters(let values, let quiet): parametersChanged(values, quiet: quiet, now)
+            parameters = ParameterDebouncer.reconfigured(parameters, values, sameProduct: sameProduct)
+        case .parameters(let values, let quiet):
+            var debouncer = parameters ?? ParameterDebouncer(ParameterValues())
+            debouncer.set(values, quiet: quiet, at: now)
+            parameters = debouncer
         case .held(let held): hold(held)
         case .accepted(let run): accepted(run)
-        case .lost: hasGeneration = false
-        case .copyLost: copyLost()
+        case .lost: expiry.hasCopy = false
+        case .copyLost:
+            expiry.copyLost()
+            withdrawal?.copyLost()
         case .copy(let copy): copyChanged(copy)
-        case .contentExpires(let instant): contentExpires(at: instant)
-        case .copySettled(let settlement): copySettled(settlement, now)
-        case .goesToSleep(let sleeps): goesToSleep = sleeps
-        case .woke: goesToSleep = false  // handle(_:now:) has done the rest
+        case .contentExpires(let instant): expiry.contentExpires(at: instant)
+        case .copySettled(let result): withdrawal?.settled(result, now)
+        case .goesToSleep(let sleeps): conditions.goesToSleep = sleeps
+        case .woke: conditions.goesToSleep = false  // handle(_:now:) has done the rest
         case .clockStepped(let memory): clockStepped(memory, now)
         case .permitGranted(let permit): permitGranted(permit, now)
-        case .proof(let result): proofCame(result, now)
-        case .stalled(let run, let isStalled): stalled(run, isStalled, now)
+        case .proof(let result):
+            if let refusal = conditions.proofCame(result, now) {
+                output.answer(more.takeAll(), .refused(.network(refusal)))
+            }
+        case .stalled(let number, let isStalled):
+            _ = phase.update { run in if run.order.run == number { run.stalled(isStalled, now) } }
         case .timer: break  // elapse(_:) has done everything
-        case .stopped: stop(now)
+        case .stopped: stop()
         }
     }
 
-    /// When the next check by the clock is due; nil: never.
-    ///
-    /// - Parameter instant: when it is due if there was no check yet.
-    func plannedCheck(since instant: Instant) -> Instant? {
-        guard let every = settings.policy.every else { return nil }
-        let planned = every + settings.plannedDelay
-        guard let lastRejection else { return lastSuccess?.advanced(by: planned) ?? instant }
-        return lastRejection.advanced(
-            by: Backoff.afterRejection(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
+    // MARK: Signals
+
+    /// Applies everything that became due by time alone.
+    private mutating func elapse(_ now: Instant) {
+        if queue.elapseBurst(now) { restartCheck() }
+        if let request = queue.elapseSplay(now) { admit(request, now) }
+        if let due = schedule.plan, now >= due, phase.isBetweenChecks, !phase.isStopped {
+            // The next check is planned when this one has ended.
+            schedule.plan = nil
+            let cause = RunCause(SignalName.timer, first: due)
+            output.report(.received(cause))
+            admit(PendingRequest(causes: [cause]), now)
+        }
+        elapseParameters(now)
+        if let deadline = phase.run?.dueEnd, now >= deadline { interrupt(.deadline) }
     }
 
-    /// The last check that found content at the origin, accepted or rejected.
-    var lastAnswer: Instant? { lastRejection ?? lastSuccess }
+    private mutating func received(_ causes: [RunCause], _ now: Instant) {
+        var skipped: [RunCause] = []
+        var late = PendingRequest()
+        var request = PendingRequest()
+        for cause in causes {
+            output.report(.received(cause))
+            switch cause.signal {
+            case SignalName.operation:
+                refresh(nil, force: false, cause, now)
+                continue
+            case SignalName.network, SignalName.resume:
+                conditions.network.settle(from: cause.last)
+                conditions.proofMayHaveChanged(settings.policy, at: cause.last)
+            default: break
+            }
+            if isFresh(for: cause, at: now) {
+                skipped.append(cause)
+            } else if settings.splay > .zero, [SignalName.start, SignalName.network].contains(cause.signal) {
+                late.causes.add(cause)
+            } else {
+                request.causes.add(cause)
+            }
+        }
+        if !skipped.isEmpty, let until = schedule.skippedUntil(settings.policy) {
+            output.report(.skipped(skipped, freshUntil: until))
+        }
+        if !late.isEmpty { queue.delay(late, for: settings.splay, now) }
+        if !request.isEmpty { admit(request, now) }
+    }
+
+    /// Whether the copy is fresh enough to skip this signal. It is not while a failed run is to be retried, since the
+    /// copy is known to be out of date.
+    private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
+        let isGone = withdrawal?.isWithdrawn == true || expiry.isContentExpired(at: now)
+        guard cause.kind == .environment, cause.signal != SignalName.timer, queue.retry == nil,
+            !isGone || schedule.lastRejection != nil, let lastAnswer = schedule.lastAnswer
+        else { return false }
+        // The first condition: the signal fired before that check and arrived after it.
+        return cause.last < lastAnswer || now < schedule.skippedUntil(settings.policy) ?? lastAnswer
+    }
+
+    /// Passes a request to the debouncer.
+    mutating func admit(_ request: PendingRequest, _ now: Instant) {
+        if queue.admit(request, isOffline: conditions.isOffline(settings), now) { restartCheck() }
+    }
+
+    /// Replaces the check in progress if that is configured; not while the pipeline is held, since no other run would
+    /// start. A run for a further page ends only when a check may start, which ``proceed(_:)`` decides.
+    private mutating func restartCheck() {
+        guard settings.policy.whenRunning == .restart, !conditions.isHeld, phase.run?.isLoadMore == false else {
+            return
+        }
+        interrupt(.restart)
+    }
+
+    private mutating func networkChanged(_ state: NetworkState, _ now: Instant) {
+        let change = conditions.network.update(state, now: now)
+        guard settings.needsNetwork else { return }
+        if let interruption = phase.run?.interruption(by: state) { interrupt(interruption) }
+        if change == .regained, queue.networkCameBack(splay: settings.splay, now) { restartCheck() }
+    }
+
+    private mutating func refresh(
+        _ request: UInt64?, force: Bool, unconditional: Bool = false, _ cause: RunCause, _ now: Instant
+    ) {
+        if let refusal = refusal(force: force, at: now) {
+            return output.answer(request.map { [$0] } ?? [], .refused(refusal))
+        }
+        if let request { requests.append(request) }
+        conditions.proofMayHaveChanged(settings.policy, at: now)
+        queue.ready.merge(
+            PendingRequest(causes: [cause], urgency: force ? .forced : .operation, isUnconditional: unconditional))
+        restartCheck()
+    }
+
+    /// Applies a change of parameters whose quiet period is over: it is a request, and ends a run with other values.
+    private mutating func elapseParameters(_ now: Instant) {
+        guard var debouncer = parameters, let due = debouncer.due, now >= due else { return }
+        let cause = debouncer.pass()
+        // An earlier change that could not run yet is merged with this one.
+        if debouncer.isPassed { queue.ready.dropParameters() }
+        debouncer.isPassed = cause != nil && !queue.ready.hasParameters
+        parameters = debouncer
+        guard let cause else { return }
+        output.report(.received(cause))
+        queue.passParameters(cause)
+        interrupt(.parameters)
+    }
+
+    // MARK: Commands
+
+    private mutating func reconfigured(_ new: RefreshSettings, sameProduct: Bool, _ now: Instant) {
+        conditions.configure(from: settings.policy, to: new.policy)
+        settings = new
+        queue.configure(new.policy, splay: new.splay, now)
+        if !sameProduct {
+            // State about the old source says nothing about the new one.
+            schedule.forget()
+            schedule.originExpires = nil
+            if conditions.retryAfter != nil {
+                conditions.retryAfter = nil
+                output.add(.rememberRetryAfter(nil))
+            }
+            if let old = queue.retry {
+                queue.retry = nil
+                admit(old.pendingRequest, now)
+            }
+            interrupt(.configuration)
+            // The permit was requested for the old source's origin.
+            if let permit = phase.requestedPermit {
+                phase = .idle
+                output.add(.releasePermit(permit))
+            }
+        }
+        guard phase.isBetweenChecks, queue.retry == nil else { return }
+        // A check that is due by the new configuration waits so that the signal `reload` can come first.
+        schedule.plan = schedule.plannedCheck(since: now, settings)
+            .map { max($0, sameProduct ? now : now.advanced(by: new.policy.quiet)) }
+    }
+
+    /// Holds or releases the pipeline. While it is held, no run starts and received signals are kept. A run in progress
+    /// ends by itself.
+    private mutating func hold(_ held: Bool) {
+        conditions.isHeld = held
+        guard held else { return }
+        output.answer(requests, .refused(.held))
+        requests = []
+        output.answer(more.takeAll(), .refused(.held))
+    }
+
+    private mutating func stop() {
+        schedule.plan = nil
+        if let permit = phase.requestedPermit { output.add(.releasePermit(permit)) }
+        phase = .stopped(phase.run)
+        output.answer(requests, .stopped)
+        requests = []
+        output.answer(more.takeAll(), .stopped)
+        interrupt(.stopped)
+    }
+
+    // MARK: Sleep and clocks
+
+    /// The host is awake: waits continue, and everything that became due meanwhile is due now.
+    ///
+    /// Each overdue check gets its own random delay, so that not all start at the same time; a run for the signal
+    /// `resume` answers it before.
+    private mutating func woke(_ now: Instant) {
+        conditions.goesToSleep = false
+        conditions.network.settle(from: now)
+        _ = phase.update { [limit = settings.policy.deadline] run in run.woke(now, limit: limit) }
+        schedule.spreadOverdue(settings, now)
+    }
+
+    /// The wall clock was stepped: stored wall-clock times are converted to boot time again, and a certificate that was
+    /// not valid at the old date may be valid now.
+    private mutating func clockStepped(_ new: StoredRefreshState, _ now: Instant) {
+        if queue.retry?.kind == .certificateDate { queue.retry?.isCut = true }
+        schedule.retryRejected(settings, isBetweenChecks: phase.isBetweenChecks, now)
+        guard let old = schedule.memory else { return }
+        if conditions.retryAfter == old.retryAfter { conditions.retryAfter = new.retryAfter }
+        withdrawal?.clockStepped(from: old.copy, to: new.copy)
+        schedule.clockStepped(
+            new, settings, isBetweenChecks: phase.isBetweenChecks, isRetried: queue.retry != nil, now)
+    }
+
+    // MARK: The copy
+
+    private mutating func copyChanged(_ copy: CopyState?) {
+        var withdrawal = withdrawal ?? Withdrawal()
+        let change = withdrawal.copyChanged(copy)
+        self.withdrawal = withdrawal
+        // Also after a loss of the previous copy: the operator may have chosen another one.
+        if copy != nil { expiry.hasCopy = true }
+        switch change {
+        case .withdrawn: output.report(.withdrawn(checked: schedule.confirmed))
+        case .returned(let isSame):
+            let check = phase.run.flatMap { $0.isLoadMore ? nil : $0 }
+            output.report(.returned(isSame: isSame, causes: check?.order.causes))
+        case nil: break
+        }
+    }
+
+    /// Requests that the copy is withdrawn or published again, if it is to be, and reports its expiry.
+    private mutating func settleCopy(_ now: Instant) {
+        let isDue = withdrawsAt.map { now >= $0 } ?? false
+        if !phase.isStopped, expiry.hasCopy, let withdraws = withdrawal?.request(isDue: isDue, now) {
+            output.add(withdraws ? .withdraw : .putBack)
+        }
+        let checked = expires.flatMap { now >= $0 ? schedule.confirmed : nil }
+        let isTakenAway = withdrawal?.takesAway(isDue: isDue, isRunning: phase.run != nil) ?? false
+        if let event = expiry.ageEvent(checked: checked, isTakenAway: isTakenAway, isStopped: phase.isStopped) {
+            output.report(event)
+        }
+        guard !phase.isStopped else { return }
+        if let event = expiry.contentEvent(isWithdrawn: withdrawal?.isWithdrawn == true, at: now) {
+            output.report(event)
+        }
+    }
 }

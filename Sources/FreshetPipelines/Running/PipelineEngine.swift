@@ -43,7 +43,8 @@ package final class PipelineEngine: Sendable {
     /// - Parameters: see ``add(_:remembered:signal:network:splay:share:seed:report:)``.
     package func add(
         _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
-        share: Double = 0, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (PipelineReport) -> Void
+        share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
+        report: @escaping @Sendable (PipelineReport) -> Void
     ) async -> PipelineRunner {
         let registration = subscribe(to: signal)
         let remembered = await world.store.remembered(definition.name)

@@ -182,7 +182,7 @@ extension PipelineRunner {
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }
-            let order = machine.run?.order
+            let order = machine.phase.run?.order
             let generation = state.copy
             var freshness = machine.freshness(at: now)
             // However recent the check was: the source has other content.
@@ -192,11 +192,11 @@ extension PipelineRunner {
                 generation: generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
                 withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
-                originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
+                originExpires: machine.settings.policy.honoursOrigin ? machine.schedule.originExpires : nil,
                 expires: machine.expires, contentExpires: state.notifiedExpiry?.wall,
-                lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
+                lastCauses: order?.causes ?? machine.runs.last?.causes ?? [], run: order, lastRun: machine.runs.last,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
-                failing: machine.failing,
+                failing: machine.schedule.failing,
                 rejected: state.rejected.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
                 branches: state.branches.report,
                 more: PagesReport(state.pages), heldSince: state.heldSince)

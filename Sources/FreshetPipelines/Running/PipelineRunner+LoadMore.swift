@@ -64,7 +64,7 @@ extension PipelineRunner {
             guard !paged.isEmpty else { throw .noPages }
             guard paged.contains(where: \.loadsOnDemand) else { throw .notOnDemand }
             // The result of a check in progress is not known yet.
-            let isChecking = state.machine.run.map { !$0.isLoadMore } ?? false
+            let isChecking = !state.machine.phase.isBetweenChecks
             guard !state.pages.isEmpty else { throw .notLoaded }
             if let known = state.pages.first(where: { $0.path == place }) {
                 if known.hasMore || isChecking { return place }

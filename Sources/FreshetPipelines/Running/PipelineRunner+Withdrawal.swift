@@ -94,7 +94,7 @@ extension PipelineRunner {
         let (isCopy, checked) = state.withLock { state in
             let isCopy = state.generation.map { $0.revision < generation.revision } ?? true
             if isCopy { (state.generation, state.isCopyLost) = (nil, true) }
-            return (isCopy, state.machine.confirmed)
+            return (isCopy, state.machine.schedule.confirmed)
         }
         guard isCopy else { return }
         report(.withdrawnDamaged(generation, checked: checked))
@@ -103,6 +103,6 @@ extension PipelineRunner {
 
     /// Whether the run in progress is about to confirm or replace the copy.
     private var isConcluding: Bool {
-        state.withLock { $0.machine.run?.isLoadMore == false && $0.progress.concludes }
+        state.withLock { !$0.machine.phase.isBetweenChecks && $0.progress.concludes }
     }
 }

@@ -125,11 +125,12 @@ package final class PipelineRunner: Sendable {
         self.remembered = known
         let memory = StoredRefreshState(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
-        var machine = RefreshMachine(
-            settings, network: network, memory: memory, parameters: values, jitter: Jitter(seed: seed), now: now)
-        machine.lastRun = remembered.lastRunRecord.map {
+        let lastRun = remembered.lastRunRecord.map {
             RunSummary(remembered: $0, now: now, wallNow: world.clock.wallNow)
         }
+        let machine = RefreshMachine(
+            settings, network: network, memory: memory, lastRun: lastRun, parameters: values,
+            jitter: Jitter(seed: seed), now: now)
         state = Lock(
             State(
                 machine: machine, definition: definition, parameters: parameters,
@@ -178,7 +179,8 @@ package final class PipelineRunner: Sendable {
         let now = world.clock.now
         let wallNow = world.clock.wallNow
         let memory = state.withLock { state in
-            if state.machine.memory == nil, let success = state.machine.lastSuccess { state.lastCheck = wall(success) }
+            let schedule = state.machine.schedule
+            if schedule.memory == nil, let success = schedule.lastSuccess { state.lastCheck = wall(success) }
             // Content that was rejected because of its time may pass now.
             state.rejection = nil
             return StoredRefreshState(
@@ -194,7 +196,7 @@ package final class PipelineRunner: Sendable {
 
     /// Whether the runner has stopped completely.
     var isOver: Bool {
-        state.withLock { $0.machine.isStopped && $0.machine.run == nil && !$0.isWriting }
+        state.withLock { $0.machine.phase == .stopped(nil) && !$0.isWriting }
     }
 
     /// Stops the runner and awaits its end.
@@ -495,7 +497,7 @@ package final class PipelineRunner: Sendable {
             if state.records.isEmpty {
                 state.isWriting = false
                 // A caller that waits for the end may wait for this write.
-                if state.machine.isStopped { mailbox.post(.timer) }
+                if state.machine.phase.isStopped { mailbox.post(.timer) }
                 return nil
             }
             return state.records.removeFirst()

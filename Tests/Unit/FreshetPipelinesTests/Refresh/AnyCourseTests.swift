@@ -85,11 +85,11 @@ struct AnyCourseTests {
             var superseded: Int
 
             init(_ machine: RefreshMachine) {
-                lastSuccess = machine.lastSuccess
-                confirmed = machine.confirmed
-                lastStart = machine.lastStart
-                failing = machine.failing
-                superseded = machine.superseded
+                lastSuccess = machine.schedule.lastSuccess
+                confirmed = machine.schedule.confirmed
+                lastStart = machine.runs.lastStart
+                failing = machine.schedule.failing
+                superseded = machine.runs.superseded
             }
         }
 
@@ -107,7 +107,7 @@ struct AnyCourseTests {
             if let place { requestedPlaces.insert(place) }
             account(dialogue.at(dialogue.now, .ended(run: run, result)), at: dialogue.now)
             guard let place else { return }
-            if loading != place, !dialogue.machine.more.contains(where: { $0.place == place }) {
+            if loading != place, !dialogue.machine.more.waiting.contains(where: { $0.place == place }) {
                 requestedPlaces.remove(place)
             }
             if dialogue.orders[orders...].allSatisfy(\.reason.isLoadMore) {
@@ -175,7 +175,7 @@ struct AnyCourseTests {
                 requestedPlaces.insert(place)
                 send(.loadMore(request: expectsAnswer ? lastRequest : nil, place: place))
                 // Refused, or merged with waiting requests.
-                if loading != place, !dialogue.machine.more.contains(where: { $0.place == place }) {
+                if loading != place, !dialogue.machine.more.waiting.contains(where: { $0.place == place }) {
                     requestedPlaces.remove(place)
                 }
             }

@@ -74,7 +74,7 @@ struct BudgetTests {
             RefreshSettings(policy: policy(5), needsNetwork: false), network: Dialogue.online(), memory: memory,
             jitter: Jitter(seed: 1), now: now)
         #expect(machine.budgetUse(at: now)?.used == 5)
-        #expect(machine.budgetAvailable(at: now) == Dialogue.instant(2600))
+        #expect(machine.refusal(force: false, at: now) == .budget(until: Dialogue.instant(2600)))
         #expect(machine.budgetUse(at: Dialogue.instant(2600))?.used == 3)
         #expect(machine.budgetUse(at: Dialogue.instant(3600))?.used == 0)
     }

@@ -31,8 +31,8 @@ struct LoadMoreTests {
         #expect(dialogue.activity == .loading(LoadProgress()))
         #expect(dialogue.at(7, .succeeds(2)) == [.answers(1, .changed)])
         #expect(dialogue.nextRun == next)
-        #expect(dialogue.machine.lastSuccess == Dialogue.instant(1))
-        #expect(dialogue.machine.lastStart == Dialogue.instant(0))
+        #expect(dialogue.machine.schedule.lastSuccess == Dialogue.instant(1))
+        #expect(dialogue.machine.runs.lastStart == Dialogue.instant(0))
         #expect(dialogue.pass(until: 601).map(\.output) == [.starts(3, ["timer"])])
     }
 
@@ -54,10 +54,10 @@ struct LoadMoreTests {
     func limit() {
         let dialogue = checked()
         dialogue.grantsPermits = false
-        for place in 0..<RefreshMachine.loadMoreLimit { #expect(dialogue.at(5, more(UInt64(place), "\(place)")) == []) }
+        for place in 0..<LoadMoreQueue.limit { #expect(dialogue.at(5, more(UInt64(place), "\(place)")) == []) }
         #expect(dialogue.at(5, more(1000, "0")) == [])
         #expect(
-            dialogue.at(5, more(1001, "x")) == [.refuses(1001, .tooManyRequests(limit: RefreshMachine.loadMoreLimit))])
+            dialogue.at(5, more(1001, "x")) == [.refuses(1001, .tooManyRequests(limit: LoadMoreQueue.limit))])
     }
 
     @Test("a failure is reported, begins no backoff, and is not retried; Retry-After is honoured")
@@ -66,7 +66,7 @@ struct LoadMoreTests {
         let next = dialogue.nextRun
         _ = dialogue.at(5, more(1))
         #expect(dialogue.at(6, .fails(2, .transient)) == [.answers(1, .failed)])
-        #expect(dialogue.machine.failing == nil)
+        #expect(dialogue.machine.schedule.failing == nil)
         #expect(dialogue.activity == .loaded)
         #expect(dialogue.summaries.last?.counts == false)
         #expect(dialogue.nextRun == next)
@@ -159,7 +159,7 @@ struct LoadMoreTests {
         let due = try #require(dialogue.nextRun).at
         _ = dialogue.at(1, more(1, "a"))
         #expect(dialogue.orders.last?.run == 2)
-        #expect(dialogue.machine.failing?.attempts == 1)
+        #expect(dialogue.machine.schedule.failing?.attempts == 1)
         let moments = dialogue.pass(until: 10)
         #expect(moments == [.init(at: Dialogue.seconds(due), output: .cancels(2))])
         #expect(dialogue.at(10, .ended(run: 2, .cancelled)) == [.answers(1, .superseded), .starts(3, ["file"])])

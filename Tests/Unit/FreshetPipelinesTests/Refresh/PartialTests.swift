@@ -24,12 +24,12 @@ struct PartialTests {
         let next = try #require(dialogue.nextRun)
         #expect(next.reason == .retry)
         #expect(Dialogue.seconds(next.at) <= 9)
-        #expect(dialogue.machine.failing?.isPartial == true)
+        #expect(dialogue.machine.schedule.failing?.isPartial == true)
         // It was not a check after which everything is fresh.
         #expect(dialogue.machine.freshness(at: Dialogue.instant(2)) == .stale)
         #expect(dialogue.pass(until: 10).map(\.output) == [.starts(2, ["operator"])])
         _ = dialogue.at(10.5, .succeeds(2))
-        #expect(dialogue.machine.failing == nil)
+        #expect(dialogue.machine.schedule.failing == nil)
         #expect(dialogue.nextRun?.reason == .timer)
     }
 
@@ -63,7 +63,7 @@ struct PartialTests {
         _ = dialogue.at(0, .refresh(request: 1, force: false))
         #expect(dialogue.at(1, .fails(1, .absent)) == [.answers(1, .failed)])
         #expect(dialogue.machine.activity(at: Dialogue.instant(1)) == .idle)
-        #expect(dialogue.machine.failing == nil)
+        #expect(dialogue.machine.schedule.failing == nil)
         #expect(dialogue.summaries.last?.counts == false)
         #expect(dialogue.pass(until: 5000) == [])
         #expect(dialogue.at(5000, .receives("pipeline", at: 5000)) == [.starts(2, ["pipeline"])])

@@ -137,7 +137,7 @@ struct SleepTests {
         }
         #expect(waits.map { ($0 * 100).rounded() / 100 } == [0.25, 0.5, 1, 2])
         #expect(dialogue.summaries.allSatisfy { !$0.counts })
-        #expect(dialogue.activity != .loaded && dialogue.machine.failing == nil)
+        #expect(dialogue.activity != .loaded && dialogue.machine.schedule.failing == nil)
     }
 
     @Test("the carrier is lost a second after the wake and back two seconds later: one success, no failure counted")
