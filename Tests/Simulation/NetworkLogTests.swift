@@ -58,4 +58,18 @@ struct NetworkLogTests {
         #expect(limiter.elapsed(at: now + FlapLimiter.quiet) == .quiet(changes: 0))
         #expect(limiter.due == nil)
     }
+
+    @Test("a change at the last instant of a burst belongs to the burst, unless the summary came before it")
+    mutating func edge() {
+        var late = limiter
+        for change in [start, start + .seconds(1)] {
+            _ = limiter.changed(at: change)
+            _ = late.changed(at: change)
+        }
+        let end = start + .seconds(1) + FlapLimiter.quiet
+        #expect(limiter.changed(at: end) == .suppress)
+        #expect(limiter.elapsed(at: end + FlapLimiter.quiet) == .quiet(changes: 2))
+        #expect(late.elapsed(at: end) == .quiet(changes: 1))
+        #expect(late.changed(at: end) == .log)
+    }
 }

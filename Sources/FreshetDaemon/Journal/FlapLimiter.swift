@@ -1,3 +1,5 @@
+import FreshetSignals
+
 /// Limits the messages about a state that may change repeatedly. The first change is logged immediately; the following
 /// changes are counted and summed up after a quiet period. So a flapping link causes one or two lines, not two per
 /// flap.
@@ -20,46 +22,39 @@ struct FlapLimiter: Hashable, Sendable {
         case goesOn(changes: Int)
     }
 
-    private struct Burst: Hashable {
-        var last: ContinuousClock.Instant
-        /// Since when changes are suppressed.
-        var since: ContinuousClock.Instant
-        var changes = 0
-        /// A summary has said that the burst continues, so its end is logged too.
-        var wasLogged = false
-    }
-
-    private var burst: Burst?
+    private var debouncer = Debouncer<ContinuousClock.Instant>(quiet: Self.quiet, atMost: Self.atMost)
+    /// The number of changes since the last message.
+    private(set) var suppressed = 0
+    /// A summary has said that the burst continues, so its end is logged too.
+    private var wasLogged = false
 
     /// When to call ``elapsed(at:)``; nil: there is no burst.
-    var due: ContinuousClock.Instant? {
-        burst.map { $0.changes == 0 ? $0.last + Self.quiet : min($0.last + Self.quiet, $0.since + Self.atMost) }
-    }
+    var due: ContinuousClock.Instant? { debouncer.deliversAt ?? debouncer.quietAt }
 
-    /// The number of changes since the last message.
-    var suppressed: Int { burst?.changes ?? 0 }
     /// A summary is due when the burst ends.
-    var isPending: Bool { burst.map { $0.changes > 0 || $0.wasLogged } ?? false }
+    var isPending: Bool { suppressed > 0 || wasLogged }
 
     mutating func changed(at now: ContinuousClock.Instant) -> Decision {
-        guard var burst, now < burst.last + Self.quiet else {
-            burst = Burst(last: now, since: now)
-            return .log
+        guard debouncer.receive(at: now) else {
+            suppressed += 1
+            return .suppress
         }
-        burst.last = now
-        burst.changes += 1
-        self.burst = burst
-        return .suppress
+        debouncer.startHolding(at: now)
+        (suppressed, wasLogged) = (0, false)
+        return .log
     }
 
     /// Returns the summary that is due; nil: no summary is due.
     mutating func elapsed(at now: ContinuousClock.Instant) -> Summary? {
-        guard let due, now >= due, let burst else { return nil }
-        if now >= burst.last + Self.quiet {
-            self.burst = nil
-            return burst.changes > 0 || burst.wasLogged ? .quiet(changes: burst.changes) : nil
+        guard let due, now >= due else { return nil }
+        _ = debouncer.elapse(at: now)
+        let (changes, wasPending) = (suppressed, isPending)
+        suppressed = 0
+        wasLogged = debouncer.quietAt != nil
+        if wasLogged {
+            debouncer.startHolding(at: now)
+            return .goesOn(changes: changes)
         }
-        self.burst = Burst(last: burst.last, since: now, wasLogged: true)
-        return .goesOn(changes: burst.changes)
+        return wasPending ? .quiet(changes: changes) : nil
     }
 }

@@ -1,39 +1,30 @@
 /// Delivers an element when a quiet period has passed since the last one, or when the first element of a burst has been
 /// held for long enough. With `leading`, the first element of a burst passes immediately.
 struct DebounceRule<Instant: InstantProtocol>: PaceRule where Instant.Duration == Duration {
-    private let quiet: Duration
-    private let atMost: Duration?
+    private var debouncer: Debouncer<Instant>
     private let leading: Bool
 
-    /// The last arrival; nil before the first element and after a quiet period.
-    private var last: Instant?
-    /// When the first of the elements arrived that the held element replaces.
-    private var firstHeld: Instant?
-
     init(quiet: Duration, atMost: Duration?, leading: Bool) {
-        self.quiet = quiet.asPace
-        self.atMost = atMost?.asPace
+        debouncer = Debouncer(quiet: quiet.asPace, atMost: (atMost ?? .longestPace).asPace)
         self.leading = leading
     }
 
     var flushesAtEnd: Bool { true }
 
     mutating func arrival(at now: Instant, isHolding: Bool) -> PaceDecision<Instant> {
-        // Elements come before timers: at the instant at which the quiet period ends, the burst still continues.
-        let isQuiet = last.map { $0.advanced(by: quiet) < now } ?? true
-        last = now
-        let first = isHolding && !isQuiet ? firstHeld ?? now : now
-        firstHeld = first
+        let isBurst = debouncer.isBurst(at: now)
+        // The element replaces the held one, and is held since the first element that it replaces.
+        if !isHolding || !isBurst { debouncer.nothingIsHeld() }
+        debouncer.hold(at: now)
         // A duration of zero means no delay.
-        if quiet == .zero || atMost == .zero || isQuiet && leading { return .pass }
-        let afterQuiet = now.advanced(by: quiet)
-        guard let atMost else { return .hold(until: afterQuiet) }
-        return .hold(until: min(afterQuiet, first.advanced(by: atMost)))
+        let isImmediate = debouncer.quiet == .zero || debouncer.atMost == .zero || leading && !isBurst
+        guard !isImmediate, let due = debouncer.deliversAt else { return .pass }
+        return .hold(until: due)
     }
 
     mutating func delivered(at now: Instant) {
-        firstHeld = nil
+        debouncer.nothingIsHeld()
         // The timer has fired, so all elements of this instant have arrived.
-        if let end = last?.advanced(by: quiet), end <= now { last = nil }
+        _ = debouncer.elapse(at: now)
     }
 }
