@@ -25,6 +25,23 @@ struct EvaluationContext: Sendable {
         path.joined(separator: "/").utf8.reduce(seed) { Jitter.mix($0 ^ UInt64($1)) }
     }
 
+    /// The binding of a stage's stored part: everything that decides what the part becomes.
+    ///
+    /// - Parameter types: the accepted media types.
+    func binding(of stage: StageDefinition, asking source: SourceDefinition, accepting types: [String]) -> String {
+        var binding = BindingHash()
+        binding.add(source)
+        binding.add(stage.pages?.summary ?? "")
+        binding.add(stage.transform ?? "")
+        if stage.format != .json { binding.add("format:\(stage.format)") }
+        binding.add(types.joined(separator: " "))
+        for variable in variables {
+            binding.add(variable.name)
+            binding.add(variable.json)
+        }
+        return binding.text
+    }
+
     /// The context of a branch.
     ///
     /// - Parameter list: the request for the list; nil: the list came from no origin.

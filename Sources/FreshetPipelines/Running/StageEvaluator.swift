@@ -134,7 +134,7 @@ struct StageEvaluator: Sendable {
             return try await load()
         }
         if case .copy = source { return try await load() }
-        let question = "\(scope.path) \(binding(of: stage, asking: source, in: scope))"
+        let question = "\(scope.path) \(scope.binding(of: stage, asking: source, accepting: definition.check.types))"
         switch reading.answer(to: question) {
         case .value(let value): return value
         case .failed(let failure): throw .failed(failure)
@@ -188,7 +188,7 @@ struct StageEvaluator: Sendable {
         if let place { return try await data(of: stage, in: scope, at: place, before) }
         do throws(FetchError) {
             let source = try filled(stage.source, in: scope)
-            let binding = binding(of: stage, asking: source, in: scope)
+            let binding = scope.binding(of: stage, asking: source, accepting: definition.check.types)
             if let pages = stage.pages, case .http(let source) = source {
                 let set = try await loadPages(
                     pages, of: source, with: scope.variables, after: synchronized(before, binding),
@@ -232,7 +232,7 @@ struct StageEvaluator: Sendable {
             return kept(before, of: stage, in: scope)
         }
         let source = try filled(stage.source, in: scope)
-        let binding = binding(of: stage, asking: source, in: scope)
+        let binding = scope.binding(of: stage, asking: source, accepting: definition.check.types)
         let set = try await continued(before, pages, of: source, binding, in: scope)
         return try await value(of: set, of: pages, stage, asking: source, binding, in: scope)
     }
@@ -243,7 +243,7 @@ struct StageEvaluator: Sendable {
     ) -> Value {
         var value = Value(json: part.value, part: .init(part, isNew: isNew))
         if stage.each != nil, let source = try? filled(stage.source, in: scope),
-            part.binding == binding(of: stage, asking: source, in: scope)
+            part.binding == scope.binding(of: stage, asking: source, accepting: definition.check.types)
         {
             value.origin = source.request
         }
@@ -291,7 +291,7 @@ struct StageEvaluator: Sendable {
     /// The items of the pipeline's own pages, if its stage has nothing else.
     func items(of pages: PagesDefinition, _ source: HTTPSource) async throws(FetchError) -> [UInt8] {
         let scope = EvaluationContext()
-        let binding = binding(of: definition.stage, asking: .http(source), in: scope)
+        let binding = scope.binding(of: definition.stage, asking: .http(source), accepting: definition.check.types)
         var before: StoredPart?
         if place != nil {
             before = await parts.part(at: scope.path)
@@ -342,22 +342,6 @@ struct StageEvaluator: Sendable {
         } catch {
             throw .failed(error)
         }
-    }
-
-    private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: EvaluationContext)
-        -> String
-    {
-        var binding = BindingHash()
-        binding.add(source)
-        binding.add(stage.pages?.summary ?? "")
-        binding.add(stage.transform ?? "")
-        if stage.format != .json { binding.add("format:\(stage.format)") }
-        binding.add(definition.check.types.joined(separator: " "))
-        for variable in scope.variables {
-            binding.add(variable.name)
-            binding.add(variable.json)
-        }
-        return binding.text
     }
 
     private func fetch(
