@@ -199,6 +199,7 @@ let package = Package(
                 "FreshetDaemon", "FreshetModel", "FreshetPipelines", "FreshetSystemSignals", "FreshetSignals",
                 "FreshetEventLoop",
                 "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetSystemd", "ThreadTestSupport",
+                "WorldTestSupport",
                 logging,
             ],
             path: "Tests/Unit/FreshetDaemonTests"),

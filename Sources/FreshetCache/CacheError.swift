@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// An error of the cache. `description` is one sentence for people, with the remedy.
 package enum CacheError: Error, Hashable, Sendable {
     /// The name of a pipeline or file that cannot be used as a file name in the cache.

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// The paths of all files. Only this file composes paths and the names of generations and temporary files.
 ///
 ///     CACHE_DIRECTORY/current/FILE                          0755, the files that people read

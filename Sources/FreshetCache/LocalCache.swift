@@ -204,7 +204,7 @@ package final class LocalCache: Sendable {
     // MARK: Reading
 
     /// The published generation of the pipeline; nil if there is none, or if its file is missing or damaged.
-    package func current(_ pipeline: String) throws(CacheError) -> Generation? {
+    package func current(_ pipeline: String) throws(CacheError) -> CurrentGeneration? {
         try publication(of: pipeline).map { $0.generation(path: layout.reader($0.file)) }
     }
 
@@ -348,7 +348,7 @@ final class PipelineEntry: Sendable {
         var refuted: FileIdentity?
         private var revisions: UInt64 = 0
 
-        /// Counts changes of the copy: see ``Generation/revision``.
+        /// Counts changes of the copy: see ``CurrentGeneration/revision``.
         mutating func nextRevision() -> UInt64 {
             revisions += 1
             return revisions

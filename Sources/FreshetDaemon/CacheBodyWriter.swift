@@ -1,5 +1,6 @@
 import FreshetCache
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 
 extension CacheStore {

@@ -41,7 +41,7 @@ extension CacheStore {
     /// Opens the rejected candidate of a pipeline; nil: the reader is not permitted to read it.
     func openRejected(of pipeline: String, for reader: FileReader) async throws(CacheError) -> StoredGeneration? {
         try await readers.run("candidate") { [cache] () throws(CacheError) in
-            try cache.openRejected(of: pipeline, for: reader, at: WallTime(microseconds: WallClock.now))
+            try cache.openRejected(of: pipeline, for: reader, at: .now)
         }
     }
 
@@ -49,7 +49,7 @@ extension CacheStore {
         _ definition: PipelineDefinition, _ digest: String?
     ) async throws(RollbackError) -> RollbackOutcome {
         try await choose("accept", definition) { (destination) throws(CacheError) in
-            try cache.accept(destination, digest, at: WallTime(microseconds: WallClock.now))
+            try cache.accept(destination, digest, at: .now)
         }
     }
 
@@ -73,13 +73,13 @@ extension CacheStore {
         }
     }
 
-    func pin(_ pipeline: String) async throws(CacheError) -> (generation: Generation, wasPinned: Bool) {
+    func pin(_ pipeline: String) async throws(CacheError) -> (generation: CurrentGeneration, wasPinned: Bool) {
         try await workers.run("index") { [cache] () throws(CacheError) in
-            try cache.pin(pipeline, at: WallTime(microseconds: WallClock.now))
+            try cache.pin(pipeline, at: .now)
         }
     }
 
-    func unpin(_ pipeline: String) async throws(CacheError) -> (generation: Generation?, wasPinned: Bool) {
+    func unpin(_ pipeline: String) async throws(CacheError) -> (generation: CurrentGeneration?, wasPinned: Bool) {
         try await workers.run("index") { [cache] () throws(CacheError) in try cache.unpin(pipeline) }
     }
 }

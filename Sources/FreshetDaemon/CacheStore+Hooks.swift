@@ -12,11 +12,11 @@ extension CacheStore {
     ) async -> [String: [String: StoredHookState]] {
         let hooks = all.map {
             PipelineHooks(
-                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), notified: $0.notified.flatMap(HookContent.init))
+                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), notified: $0.notified)
         }
         return await workers.run("index") { [self] in
             do throws(CacheError) {
-                return try cache.assignHooks(hooks).mapValues { $0.mapValues(StoredHookState.init) }
+                return try cache.assignHooks(hooks)
             } catch {
                 for pipeline in hooks where !pipeline.hooks.isEmpty { report(pipeline.pipeline, error) }
                 return [:]
@@ -27,7 +27,7 @@ extension CacheStore {
     func remember(_ memory: StoredHookState, of hook: String, of pipeline: String) async {
         await workers.run("index") { [self] in
             do throws(CacheError) {
-                try cache.record(HookRecord(memory), of: hook, of: pipeline)
+                try cache.record(memory, of: hook, of: pipeline)
             } catch {
                 report(pipeline, error)
             }
@@ -37,12 +37,11 @@ extension CacheStore {
     /// The content of a generation; nil: the content is not kept any more, is damaged, or has more bytes than the
     /// limit.
     func content(_ identity: GenerationIdentity, of pipeline: String, limit: Int) async -> [UInt8]? {
-        guard let stored = HookContent(identity)?.content else { return nil }
-        return await readers.run("generation") { [cache] in
+        await readers.run("generation") { [cache] in
             do throws(CacheError) {
                 let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
-                guard try cache.find(stored, of: pipeline)?.path != nil,
-                    let content = try cache.open(stored.number, of: pipeline, for: myself)
+                guard let found = try cache.find(identity, of: pipeline), found.path != nil,
+                    let content = try cache.open(found.generation.number, of: pipeline, for: myself)
                 else { return nil }
                 var bytes: [UInt8] = []
                 while case let piece = try content.read(1 << 16), !piece.isEmpty {
@@ -60,44 +59,10 @@ extension CacheStore {
     func find(
         _ identity: GenerationIdentity?, of pipeline: String
     ) async -> (generation: FreshetCache.PastGeneration, path: String?)? {
-        guard let content = identity.flatMap(HookContent.init)?.content else { return nil }
+        guard let identity else { return nil }
         return await workers.run("index") { [self] in
             // If the index fails, the hook runs without this information.
-            (try? cache.find(content, of: pipeline)) ?? nil
+            (try? cache.find(identity, of: pipeline)) ?? nil
         }
-    }
-}
-
-extension HookContent {
-    fileprivate init?(_ identity: GenerationIdentity) {
-        guard let digest = ContentDigest(hexadecimal: identity.digest) else { return nil }
-        self.init(
-            StoredContent(number: Int64(clamping: identity.number), digest: digest), isWithdrawn: identity.isWithdrawn)
-    }
-}
-
-extension GenerationIdentity {
-    fileprivate init(_ notified: HookContent) {
-        self.init(
-            number: UInt64(clamping: notified.content.number), digest: notified.content.digest.description,
-            isWithdrawn: notified.isWithdrawn)
-    }
-}
-
-extension StoredHookState {
-    init(_ record: HookRecord) {
-        self.init(
-            notified: record.notified.map(GenerationIdentity.init), tried: record.tried.map(GenerationIdentity.init),
-            attempts: Int(clamping: record.attempts), failingSince: record.failingSince?.microseconds,
-            error: record.error)
-    }
-}
-
-extension HookRecord {
-    fileprivate init(_ memory: StoredHookState) {
-        self.init(
-            notified: memory.notified.flatMap(HookContent.init), tried: memory.tried.flatMap(HookContent.init),
-            attempts: Int64(memory.attempts), failingSince: memory.failingSince.map(WallTime.init(microseconds:)),
-            error: memory.error)
     }
 }

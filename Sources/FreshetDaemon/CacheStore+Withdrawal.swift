@@ -9,9 +9,9 @@ extension CacheStore {
     func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult {
         await committers.run("withdrawal") { [self] in
             attempt(pipeline, else: .failed) { () throws(CacheError) -> WithdrawalResult in
-                switch try cache.withdraw(pipeline, at: WallTime(microseconds: WallClock.now), unless: isMoot) {
-                case .withdrawn(let generation): .done(CurrentGeneration(generation))
-                case .damaged(let generation): .damaged(CurrentGeneration(generation))
+                switch try cache.withdraw(pipeline, at: .now, unless: isMoot) {
+                case .withdrawn(let generation): .done(generation)
+                case .damaged(let generation): .damaged(generation)
                 case .left: try cache.keepsCopy(pipeline) ? .left : .nothing
                 }
             }
@@ -25,7 +25,7 @@ extension CacheStore {
                 case .found: return .left
                 case .restored(let generation):
                     restored(pipeline, generation)
-                    return .done(CurrentGeneration(generation))
+                    return .done(generation)
                 case .lost: return .nothing
                 }
             }
@@ -37,7 +37,7 @@ extension CacheStore {
             // The next run reports a group that does not exist.
             guard let destination = try? CacheDestination(definition) else { return .failed }
             return attempt(definition.name, else: .failed) { () throws(CacheError) in
-                try cache.putBack(destination).map { .done(CurrentGeneration($0)) } ?? .nothing
+                try cache.putBack(destination).map { .done($0) } ?? .nothing
             }
         }
     }

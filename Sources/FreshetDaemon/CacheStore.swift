@@ -12,9 +12,9 @@ struct CacheStore: SnapshotStore {
     /// Called with each error of the index, to log it.
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
     /// Called when the origin has new content that does not replace the copy, because the copy is pinned.
-    var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
+    var heldBack: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
     /// Called when the published file was missing or altered and has been restored.
-    var restored: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
+    var restored: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
     /// Executes commits. A commit spends most of its time waiting for the disk, and a journalling file system writes
     /// the changes of all waiting commits together. So many concurrent commits cost hardly more than one.
     var committers = WorkerPool(threads: Self.commitsAtOnce)
@@ -36,8 +36,7 @@ struct CacheStore: SnapshotStore {
     func remembered(_ pipeline: String) async -> PersistentState {
         await workers.run("index") { [self] in
             attempt(pipeline, else: PersistentState()) { () throws(CacheError) in
-                var state =
-                    try cache.memory(pipeline, key: Self.bindingKey).map(PersistentState.init) ?? PersistentState()
+                var state = try cache.memory(pipeline, key: Self.bindingKey) ?? PersistentState()
                 state.signed = try cache.state(pipeline, key: Self.signedKey).flatMap { SignedComment(stored: $0) }
                 state.heldSince = try cache.state(pipeline, key: Self.heldKey).map(Self.instant)
                 return state
@@ -48,7 +47,7 @@ struct CacheStore: SnapshotStore {
     /// The stored states of all pipelines, as far as one query returns them; ``remembered(_:)`` reads the others.
     func remembered() async -> [String: PersistentState] {
         await workers.run("index") { [self] in
-            var states = ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(PersistentState.init)
+            var states = (try? cache.memories(key: Self.bindingKey)) ?? [:]
             for (name, value) in (try? cache.states(key: Self.signedKey)) ?? [:] {
                 states[name]?.signed = SignedComment(stored: value)
             }
@@ -60,13 +59,15 @@ struct CacheStore: SnapshotStore {
     }
 
     /// An unreadable value becomes 0, so that the pipeline stays held.
-    private static func instant(_ value: [UInt8]) -> Int64 { Int64(String(decoding: value, as: UTF8.self)) ?? 0 }
+    private static func instant(_ value: [UInt8]) -> WallTime {
+        WallTime(microseconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
+    }
 
     /// Stores since when the operator holds a pipeline; nil: the pipeline is not held. The value survives a power cut.
-    func rememberHeld(_ pipeline: String, since: Int64?) async throws(CacheError) {
+    func rememberHeld(_ pipeline: String, since: WallTime?) async throws(CacheError) {
         try await workers.run("index") { [cache] () throws(CacheError) in
             try cache.setState(
-                pipeline, key: Self.heldKey, to: since.map { Array(String($0).utf8) }, isDurable: true)
+                pipeline, key: Self.heldKey, to: since.map { Array(String($0.microseconds).utf8) }, isDurable: true)
         }
     }
 
@@ -80,21 +81,21 @@ struct CacheStore: SnapshotStore {
 
     func commit(
         _ snapshot: Snapshot, of definition: PipelineDefinition
-    ) async throws(RunFailure) -> CommitResult {
+    ) async throws(RunFailure) -> CommitOutcome {
         try await committers.run("commit") { [self] () throws(RunFailure) in
             let destination = try CacheDestination(definition)
             do throws(CacheError) {
                 let pending = try pending(snapshot.body, for: destination)
                 let outcome = try pending.commit(
                     validators: [BoundValidators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
-                    truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
-                    expires: snapshot.expires.map(WallTime.init(microseconds:)),
-                    contentExpires: snapshot.contentExpires.map(WallTime.init(microseconds:)))
+                    truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: .now,
+                    expires: snapshot.expires,
+                    contentExpires: snapshot.contentExpires)
                 // An error here is only reported: the copy has been committed.
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
                 }
-                return result(of: outcome, definition.name)
+                return reported(outcome, of: definition.name)
             } catch {
                 throw RunFailure(error)
             }
@@ -113,28 +114,25 @@ struct CacheStore: SnapshotStore {
 
     func storeRejected(
         _ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String
-    ) async -> RejectionResult {
+    ) async -> RejectionOutcome? {
         await workers.run("candidate") { [self] in
-            guard let destination = try? CacheDestination(definition) else { return .dropped }
-            return attempt(definition.name, else: .dropped) { () throws(CacheError) in
+            guard let destination = try? CacheDestination(definition) else { return nil }
+            return attempt(definition.name, else: nil) { () throws(CacheError) in
                 let outcome = try pending(snapshot.body, for: destination).reject(
                     because: reason,
                     validators: [BoundValidators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
-                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
-                    expires: snapshot.expires.map(WallTime.init(microseconds:)))
-                return switch outcome {
-                case .kept(let candidate): .kept(RejectedSnapshot(candidate))
-                case .accepted(let outcome): .committed(result(of: outcome, definition.name))
-                case .isCopy(let digest): .isCopy(digest: digest.description)
-                }
+                    truncated: snapshot.truncated, at: .now,
+                    expires: snapshot.expires)
+                if case .accepted(let outcome) = outcome { return .accepted(reported(outcome, of: definition.name)) }
+                return outcome
             }
         }
     }
 
-    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool {
+    func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
         await workers.run("index") { [self] in
             attempt(pipeline, else: false) { () throws(CacheError) in
-                try cache.keepsRejected(pipeline, digest, at: WallTime(microseconds: WallClock.now))
+                try cache.keepsRejected(pipeline, digest, at: .now)
             }
         }
     }
@@ -147,18 +145,16 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+    func isCopy(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
         await workers.run("index") { [self] in
             attempt(pipeline, else: false) { () throws(CacheError) in try cache.isCopy(pipeline, digest) }
         }
     }
 
-    private func result(of outcome: CommitOutcome, _ pipeline: String) -> CommitResult {
-        switch outcome {
-        case .changed(let generation): .changed(CurrentGeneration(generation))
-        case .unchanged(let generation), .restored(let generation): .unchanged(CurrentGeneration(generation))
-        case .declined(let generation, let isNew): declined(pipeline, generation, isNew: isNew)
-        }
+    /// Reports new content of the origin that does not replace the copy.
+    private func reported(_ outcome: CommitOutcome, of pipeline: String) -> CommitOutcome {
+        if case .declined(let copy, isNew: true) = outcome { heldBack(pipeline, copy) }
+        return outcome
     }
 
     /// The candidate with a snapshot's body.
@@ -177,11 +173,6 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    private func declined(_ pipeline: String, _ copy: Generation, isNew: Bool) -> CommitResult {
-        if isNew { heldBack(pipeline, copy) }
-        return .unchanged(CurrentGeneration(copy))
-    }
-
     /// Applies the configured mode and group to the current copy.
     func setAccess(_ definition: PipelineDefinition) async {
         await workers.run { [self] in
@@ -193,7 +184,7 @@ struct CacheStore: SnapshotStore {
 
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators,
-        validators: Validators?, expires: Int64?
+        validators: Validators?, expires: WallTime?
     ) async -> Bool {
         await workers.run("index") { [self] in
             // If the index fails, the copy is assumed to be unchanged.
@@ -201,18 +192,18 @@ struct CacheStore: SnapshotStore {
                 try cache.recordUnchanged(
                     pipeline, asked: BoundValidators(asked, binding: binding),
                     validators: [validators.flatMap { BoundValidators($0, binding: binding) }].compactMap(\.self),
-                    expires: expires.map(WallTime.init(microseconds:)), at: WallTime(microseconds: WallClock.now))
+                    expires: expires, at: .now)
                     != nil
             }
         }
     }
 
-    func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+    func rememberRetryAfter(_ pipeline: String, until: WallTime?) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
                 guard let until else { return try cache.forgetRetryAfter(pipeline) }
                 try cache.recordFailure(
-                    pipeline, at: WallTime(microseconds: WallClock.now), retryAfter: WallTime(microseconds: until))
+                    pipeline, at: .now, retryAfter: until)
             }
         }
     }
@@ -301,21 +292,6 @@ extension BoundValidators {
     }
 }
 
-extension PersistentState {
-    init(_ memory: StoredPipelineState) {
-        self.init(
-            generation: memory.current.map(CurrentGeneration.init),
-            lastCheck: memory.attempts.lastSuccess?.microseconds, expires: memory.attempts.expires?.microseconds,
-            retryAfter: memory.attempts.retryAfter?.microseconds,
-            lastRun: UInt64(clamping: memory.lastRun),
-            binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
-            requests: memory.requests, parameters: memory.parameters,
-            pages: memory.pages)
-        rejected = memory.rejected.map(RejectedSnapshot.init)
-        lastRunRecord = memory.lastRunRecord
-    }
-}
-
 extension SignedComment {
     /// The text that the index stores: the digest, a space, and the comment.
     var stored: [UInt8] { Array("\(digest) \(comment)".utf8) }
@@ -323,32 +299,7 @@ extension SignedComment {
     init?(stored: [UInt8]) {
         let parts = String(decoding: stored, as: UTF8.self).split(
             separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return nil }
-        self.init(digest: String(parts[0]), comment: String(parts[1]))
-    }
-}
-
-extension RejectedSnapshot {
-    init(_ candidate: RejectedCandidate) {
-        self.init(
-            digest: candidate.digest.description, size: UInt64(clamping: candidate.size),
-            rejectedAt: candidate.rejectedAt.microseconds, keptUntil: candidate.keptUntil.microseconds,
-            reason: candidate.reason)
-    }
-}
-
-extension CurrentGeneration {
-    init(_ generation: Generation) {
-        self.init(
-            number: UInt64(clamping: generation.number), size: UInt64(clamping: generation.size),
-            digest: generation.digest.description, committedAt: generation.committedAt.microseconds,
-            path: generation.path, truncated: generation.truncated)
-        isBehind = generation.isBehind
-        pinnedSince = generation.pinnedAt?.microseconds
-        revision = generation.revision
-        directory = generation.directory
-        withdrawnSince = generation.withdrawnAt?.microseconds
-        writtenAt = generation.writtenAt?.microseconds
-        contentExpires = generation.contentExpires?.microseconds
+        guard parts.count == 2, let digest = ContentDigest(hexadecimal: parts[0]) else { return nil }
+        self.init(digest: digest, comment: String(parts[1]))
     }
 }

@@ -3,6 +3,7 @@ import FreshetConfiguration
 import FreshetControl
 import FreshetEmitters
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -252,7 +253,7 @@ final class Supervisor {
                 .cacheRepaired,
                 [
                     .pipeline: .string(pipeline),
-                    .repairs: .string(PipelineRecovery.Repair.restored(copy.number).description),
+                    .repairs: .string(PipelineRecovery.Repair.restored(Int64(clamping: copy.number)).description),
                 ])
         }
         let requestLimiter = RequestLimiter(configuration.daemon.requestLimits)

@@ -19,5 +19,23 @@ package struct WallTime: Hashable, Comparable, Sendable {
     /// Microseconds since 1970-01-01 00:00 UTC.
     package var microseconds: Int64 { nanoseconds / 1_000 }
 
+    /// The time until another instant, negative if that is earlier. An overflow, which only nonsensical times cause, is
+    /// clamped.
+    package func duration(to other: WallTime) -> Duration {
+        let (span, overflow) = other.nanoseconds.subtractingReportingOverflow(nanoseconds)
+        return .nanoseconds(overflow ? (other > self ? .max : .min) : span)
+    }
+
+    /// The instant after a time, which is rounded toward zero to whole microseconds. Beyond the range, it is the last
+    /// or the first instant that fits.
+    package func advanced(by span: Duration) -> WallTime {
+        let (seconds, attoseconds) = span.components
+        let limit: Int64 = span < .zero ? .min : .max
+        let (whole, isLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, isOver) = nanoseconds.addingReportingOverflow(whole)
+        let (result, isBeyond) = sum.addingReportingOverflow(attoseconds / 1_000_000_000_000 * 1_000)
+        return WallTime(nanoseconds: isLarge || isOver || isBeyond ? limit : result)
+    }
+
     package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }

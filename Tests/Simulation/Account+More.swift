@@ -19,7 +19,7 @@ extension Account {
         return errors
     }
 
-    mutating func endedMore(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) -> [String] {
+    mutating func endedMore(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: WallTime) -> [String] {
         let errors = running == summary.run ? [] : ["run \(summary.run) ends and was not in progress"]
         running = nil
         recordRetryAfter(summary, at: now, wallNow: wallNow)
@@ -27,7 +27,7 @@ extension Account {
     }
 
     /// Since the last observation, only a check can have changed the state that says when the copy was checked.
-    mutating func looked(at lastCheck: Int64?, on disk: Int64?) -> [String] {
+    mutating func looked(at lastCheck: WallTime?, on disk: WallTime?) -> [String] {
         defer {
             if running == nil { mayHaveBeenChecked = false }
             seenCheck = (lastCheck, disk)

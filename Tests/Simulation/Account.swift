@@ -103,7 +103,7 @@ struct Account {
     private var waits = 0
     var retryAfter: ContinuousClock.Instant?
     /// The same time by the wall clock, as it is stored: microseconds since 1970.
-    var retryAfterWall: Int64?
+    var retryAfterWall: WallTime?
     /// Whether it counts by the wall clock, since it is from before the daemon's start.
     var isRetryAfterRemembered = false
     var isHeld = false
@@ -126,7 +126,7 @@ struct Account {
     /// The number of runs for further pages.
     var pageRuns = 0
     /// When the last check was, by the status and the disk at the last observation.
-    var seenCheck: (shown: Int64?, kept: Int64?)?
+    var seenCheck: (shown: WallTime?, kept: WallTime?)?
     /// An event since then may change it.
     var mayHaveBeenChecked = true
 
@@ -181,7 +181,7 @@ struct Account {
 
     /// Takes an event of the engine; returns what is wrong with it, and the URL if it is a success.
     mutating func received(
-        _ event: EngineEvent, at now: ContinuousClock.Instant, _ wallNow: Int64, _ second: Double,
+        _ event: EngineEvent, at now: ContinuousClock.Instant, _ wallNow: WallTime, _ second: Double,
         _ environment: Witness.HostEnvironment, copy: String?
     ) -> (errors: [String], url: String?) {
         switch event {
@@ -301,13 +301,13 @@ struct Account {
     }
 
     /// State from before the daemon's start counts by the current wall clock.
-    mutating func recallRetryAfter(at now: ContinuousClock.Instant, _ wallNow: Int64) {
+    mutating func recallRetryAfter(at now: ContinuousClock.Instant, _ wallNow: WallTime) {
         guard isRetryAfterRemembered, let retryAfterWall else { return }
-        let left = Duration.microseconds(retryAfterWall - wallNow)
+        let left = wallNow.duration(to: retryAfterWall)
         retryAfter = now.advanced(by: min(left, .seconds(7 * 24 * 3600)))
     }
 
-    mutating func ended(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) -> [String] {
+    mutating func ended(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: WallTime) -> [String] {
         var errors: [String] = []
         if running != summary.run { errors.append("run \(summary.run) ends and was not in progress") }
         running = nil
@@ -347,10 +347,10 @@ struct Account {
     }
 
     /// The origin sent `Retry-After`.
-    mutating func recordRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) {
+    mutating func recordRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: WallTime) {
         guard let wait = summary.failure?.retryAfter, wait > .zero else { return }
         retryAfter = now.advanced(by: wait)
-        retryAfterWall = wallNow + wait.components.seconds * 1_000_000
+        retryAfterWall = wallNow.advanced(by: .seconds(wait.components.seconds))
         isRetryAfterRemembered = false
     }
 }

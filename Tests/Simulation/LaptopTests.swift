@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import Testing
 import WorldTestSupport

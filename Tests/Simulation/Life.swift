@@ -73,7 +73,7 @@ final class Life: SnapshotStore {
         return try await disk.copy(of: definition)
     }
 
-    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
+    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitOutcome {
         guard await hasTurned() else { throw RunFailure(.local, "the daemon is no more") }
         let before = disk[definition.name].bytes
         var snapshot = snapshot
@@ -84,22 +84,22 @@ final class Life: SnapshotStore {
     }
 
     func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> RejectionResult
-    { .dropped }
+        -> RejectionOutcome?
+    { nil }
 
-    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool { false }
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
-    func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func isCopy(_ pipeline: String, _ digest: ContentDigest) async -> Bool { false }
 
     func recordUnchanged(
-        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: WallTime?
     ) async -> Bool {
         guard await hasTurned() else { return false }
         return await disk.recordUnchanged(
             pipeline, binding: binding, asked: asked, validators: validators, expires: expires)
     }
 
-    func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+    func rememberRetryAfter(_ pipeline: String, until: WallTime?) async {
         guard await hasTurned(), flaw != .forgetsRetryAfter else { return }
         await disk.rememberRetryAfter(pipeline, until: until)
     }

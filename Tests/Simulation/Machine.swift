@@ -1,5 +1,6 @@
 import ConfigurationTestSupport
 import FreshetConfiguration
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit
@@ -125,7 +126,7 @@ final class Machine {
     }
 
     var reading: ClockReading {
-        system.reading((boot: place.clock.manual.elapsed, wall: place.clock.wallNow))
+        system.reading((boot: place.clock.manual.elapsed, wall: place.clock.wallNow.microseconds))
     }
 
     // MARK: The daemon's life

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 
 extension FileSystem {

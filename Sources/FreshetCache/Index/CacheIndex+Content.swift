@@ -54,12 +54,14 @@ struct IndexedGeneration: Hashable, Sendable {
     /// The expiry time that the content itself states; nil if it states none.
     var contentExpires: WallTime?
 
-    func generation(path: String) -> Generation {
-        Generation(
-            number: content.number, digest: content.digest, size: identity.size, committedAt: committedAt, run: run,
-            path: path, truncated: truncated,
-            writtenAt: WallTime(nanoseconds: identity.modified.clamped(to: IndexBounds.times)),
-            contentExpires: contentExpires)
+    func generation(path: String) -> CurrentGeneration {
+        var result = CurrentGeneration(
+            number: UInt64(clamping: content.number), size: UInt64(clamping: identity.size), digest: content.digest,
+            committedAt: committedAt, path: path, truncated: truncated)
+        result.run = run
+        result.writtenAt = WallTime(nanoseconds: identity.modified.clamped(to: IndexBounds.times))
+        result.contentExpires = contentExpires
+        return result
     }
 }
 
@@ -82,12 +84,12 @@ struct IndexedPublication: Hashable, Sendable {
     /// The digest that validators must belong to: that of the content that the last check of the origin returned.
     var checkedDigest: ContentDigest { originDigest ?? generation.content.digest }
 
-    /// - Parameter revision: see ``Generation/revision``.
-    func generation(path: String, revision: UInt64 = 0) -> Generation {
+    /// - Parameter revision: see ``CurrentGeneration/revision``.
+    func generation(path: String, revision: UInt64 = 0) -> CurrentGeneration {
         var result = generation.generation(path: path)
         result.isBehind = originDigest != nil
-        result.pinnedAt = pipeline.pin?.since
-        result.withdrawnAt = pipeline.withdrawnAt
+        result.pinnedSince = pipeline.pin?.since
+        result.withdrawnSince = pipeline.withdrawnAt
         result.revision = revision
         if pipeline.isSet { result.directory = CacheLayout.linkName(ofStamp: path) }
         return result

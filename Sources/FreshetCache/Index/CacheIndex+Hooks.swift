@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// State of hooks: for each hook, the content of its last success, and the result of the attempts since then.
 extension CacheIndex {
-    mutating func hooks() throws(SQLiteError) -> [(pipeline: String, hook: String, record: HookRecord)] {
+    mutating func hooks() throws(SQLiteError) -> [(pipeline: String, hook: String, record: StoredHookState)] {
         try database.rows(
             """
             SELECT p.name, h.hook, h.succeeded_number, h.succeeded_digest, h.tried_number, h.tried_digest, h.attempts,
@@ -10,32 +12,32 @@ extension CacheIndex {
         ) { row in
             (
                 pipeline: row.text(0), hook: row.text(1),
-                record: HookRecord(
+                record: StoredHookState(
                     notified: Self.content(row, at: 2, isWithdrawn: row.flag(9)),
-                    tried: Self.content(row, at: 4, isWithdrawn: row.flag(10)), attempts: row.count(6),
+                    tried: Self.content(row, at: 4, isWithdrawn: row.flag(10)), attempts: Int(clamping: row.count(6)),
                     failingSince: row.optionalTime(7), error: row.optionalText(8))
             )
         }
     }
 
-    mutating func addHook(_ hook: String, notified: HookContent?, of pipeline: Int64) throws(SQLiteError) {
+    mutating func addHook(_ hook: String, notified: GenerationIdentity?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             INSERT OR REPLACE INTO hooks (pipeline, hook, succeeded_number, succeeded_digest, succeeded_withdrawn) VALUES (?, ?, ?, ?, ?)
-            """, .integer(pipeline), .text(hook), SQLiteValue(notified?.content.number), Self.digest(notified),
+            """, .integer(pipeline), .text(hook), Self.number(notified), Self.digest(notified),
             Self.isWithdrawn(notified))
     }
 
     /// Updates the record of a hook. For a hook that is no longer configured, nothing is stored.
-    mutating func update(_ hook: String, to record: HookRecord, of pipeline: Int64) throws(SQLiteError) {
+    mutating func update(_ hook: String, to record: StoredHookState, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             UPDATE hooks SET succeeded_number = ?, succeeded_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
                 failing_since = ?, error = ?, succeeded_withdrawn = ?, tried_withdrawn = ?
             WHERE pipeline = ? AND hook = ?
-            """, SQLiteValue(record.notified?.content.number), Self.digest(record.notified),
-            SQLiteValue(record.tried?.content.number),
-            Self.digest(record.tried), .integer(record.attempts.clamped(to: IndexBounds.counts)),
+            """, Self.number(record.notified), Self.digest(record.notified),
+            Self.number(record.tried),
+            Self.digest(record.tried), .integer(Int64(record.attempts).clamped(to: IndexBounds.counts)),
             .time(record.failingSince),
             SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), Self.isWithdrawn(record.notified),
             Self.isWithdrawn(record.tried), .integer(pipeline), .text(hook))
@@ -47,21 +49,25 @@ extension CacheIndex {
             .text(pipeline))
     }
 
-    private static func digest(_ notified: HookContent?) -> SQLiteValue {
-        notified.map { .blob($0.content.digest.bytes) } ?? .null
+    private static func number(_ notified: GenerationIdentity?) -> SQLiteValue {
+        SQLiteValue(notified.map { Int64(clamping: $0.number) })
     }
 
-    private static func isWithdrawn(_ notified: HookContent?) -> SQLiteValue {
+    private static func digest(_ notified: GenerationIdentity?) -> SQLiteValue {
+        notified.map { .blob($0.digest.bytes) } ?? .null
+    }
+
+    private static func isWithdrawn(_ notified: GenerationIdentity?) -> SQLiteValue {
         .integer(notified?.isWithdrawn == true ? 1 : 0)
     }
 
     /// Reads content from two columns: number and digest.
     private static func content(
         _ row: borrowing SQLiteRow, at column: Int32, isWithdrawn: Bool
-    ) -> HookContent? {
+    ) -> GenerationIdentity? {
         guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
             return nil
         }
-        return HookContent(StoredContent(number: number, digest: digest), isWithdrawn: isWithdrawn)
+        return GenerationIdentity(number: UInt64(clamping: number), digest: digest, isWithdrawn: isWithdrawn)
     }
 }

@@ -84,6 +84,8 @@ struct IndexedRejection: Hashable, Sendable {
     var validators: BoundValidators?
 
     var candidate: RejectedCandidate {
-        RejectedCandidate(digest: digest, size: size, rejectedAt: rejectedAt, reason: reason)
+        RejectedCandidate(
+            digest: digest, size: UInt64(clamping: size), rejectedAt: rejectedAt,
+            keptUntil: rejectedAt.advanced(by: CacheLimits.rejectedAge), reason: reason)
     }
 }

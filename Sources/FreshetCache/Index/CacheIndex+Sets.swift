@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Pipelines that keep several files.
 extension CacheIndex {
     /// Assigns a file to a pipeline, or the stamp of its files. If the pipeline kept one file and now keeps several, or

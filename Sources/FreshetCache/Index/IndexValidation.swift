@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A repair of values in the index that were out of range; `description` is a part of a sentence.
 package struct IndexRepair: Hashable, Sendable, CustomStringConvertible {
     /// The table; with the column if only that was reset.

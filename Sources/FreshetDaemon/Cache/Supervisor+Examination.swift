@@ -1,6 +1,7 @@
 import FreshetCache
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import Logging
@@ -55,7 +56,7 @@ extension Supervisor {
             guard isKeptLost ?? (before != nil) else { return }
             return lost(name, revision: revision)
         }
-        guard let now = examination.published.map(CurrentGeneration.init) else { return }
+        guard let now = examination.published else { return }
         changed(name, now, detail: "the cache was repaired; generation \(now.number) is current")
         guard now.number != before else { return }
         commitSignals.fire(name, "\(name) was repaired")

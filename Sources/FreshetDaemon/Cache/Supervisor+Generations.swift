@@ -80,7 +80,7 @@ extension Supervisor {
         } catch {
             throw ControlError(error, of: name)
         }
-        let generation = CurrentGeneration(outcome.generation)
+        let generation = outcome.generation
         if choice == .accept { pipelines[name]?.runner.accepted(generation) }
         if outcome.isDone { log(choice, name, generation, replaced: outcome.replaced, caller: caller) }
         if let failure = outcome.failure { throw ControlError(failure, of: name) }
@@ -106,8 +106,7 @@ extension Supervisor {
     func pin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         let store = try cacheStore()
         do throws(CacheError) {
-            let (pinned, wasPinned) = try await store.pin(name)
-            let generation = CurrentGeneration(pinned)
+            let (generation, wasPinned) = try await store.pin(name)
             if !wasPinned { log(.pinned, name, generation, caller: caller) }
             return ControlMessage.Pinned(generation: GenerationStatus(generation), changed: !wasPinned)
         } catch {
@@ -121,8 +120,7 @@ extension Supervisor {
     func unpin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         let store = try cacheStore()
         do throws(CacheError) {
-            let (published, wasPinned) = try await store.unpin(name)
-            let generation = published.map(CurrentGeneration.init)
+            let (generation, wasPinned) = try await store.unpin(name)
             if wasPinned {
                 // Without a current generation, only the end of the pin is logged.
                 pipelines[name]?.runner.releases()

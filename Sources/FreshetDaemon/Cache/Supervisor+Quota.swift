@@ -46,7 +46,7 @@ extension Supervisor {
     /// Updates the pipelines whose rejected candidates are not kept any more.
     private func forgetRejected(_ items: [RemovedContent.Item]) async {
         for item in items {
-            guard let digest = item.rejected?.description, let store = parts?.store else { continue }
+            guard let digest = item.rejected, let store = parts?.store else { continue }
             // A check may have rejected the same content again since.
             if await store.keepsRejected(item.pipeline, digest) { continue }
             pipelines[item.pipeline]?.runner.keepsNotRejected(digest)

@@ -2,6 +2,7 @@ import FreshetCache
 import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import Logging
@@ -15,7 +16,7 @@ extension Supervisor {
     /// - Parameter remembered: the stored states of the pipelines, which this method updates.
     func settleWithdrawals(_ remembered: inout [String: PersistentState]) async {
         guard let store = parts?.store else { return }
-        let now = WallClock.now
+        let now = WallTime.now
         let unsettled = configuration.pipelines.compactMap {
             definition -> (definition: PipelineDefinition, isDue: Bool)? in
             guard let state = remembered[definition.name], let generation = state.generation else { return nil }
@@ -69,14 +70,12 @@ extension Supervisor {
 
 extension PipelineDefinition {
     /// Whether the stored copy has to be withdrawn; the rule is that of ``RefreshMachine``.
-    ///
-    /// - Parameter wallNow: microseconds since 1970.
-    func isWithdrawn(_ state: PersistentState, at wallNow: Int64) -> Bool {
+    func isWithdrawn(_ state: PersistentState, at wallNow: WallTime) -> Bool {
         guard cache.withdraws, let maxAge = cache.maxAge, let generation = state.generation,
             generation.pinnedSince == nil
         else { return false }
         let checked = state.lastCheck ?? generation.committedAt
-        return Duration.microseconds(wallNow - max(checked, generation.writtenAt ?? checked)) >= maxAge
+        return max(checked, generation.writtenAt ?? checked).duration(to: wallNow) >= maxAge
     }
 }
 
@@ -102,6 +101,7 @@ extension WithdrawnCopy {
         guard let since = generation.withdrawnSince else { return nil }
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
-            digest: generation.digest, committedAt: generation.committedAt, since: since)
+            digest: generation.digest.description, committedAt: generation.committedAt.microseconds,
+            since: since.microseconds)
     }
 }

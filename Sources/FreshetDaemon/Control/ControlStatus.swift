@@ -28,9 +28,10 @@ extension FreshetControl.PipelineStatus {
             loadedPages: progress.flatMap { $0.pages > 0 ? Int64($0.pages) : nil },
             endedBranches: branches.map { Int64($0.endedBranches) }, knownBranches: branches.map { Int64($0.branches) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
-            generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
+            generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck?.microseconds,
             originExpires: status.originExpires.map(WallClock.microseconds(at:)),
-            expires: status.expires.map(WallClock.microseconds(at:)), contentExpires: status.contentExpires,
+            expires: status.expires.map(WallClock.microseconds(at:)),
+            contentExpires: status.contentExpires?.microseconds,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, candidate: status.rejected.map(CandidateStatus.init),
@@ -38,7 +39,7 @@ extension FreshetControl.PipelineStatus {
             branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
             needsNetwork: definition.needsNetwork,
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
-            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince)
+            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince?.microseconds)
     }
 }
 
@@ -49,7 +50,7 @@ extension PipelineSummary {
             waitingFor: status.waitsFor.map { WaitingReason($0.reason) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init),
-            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), lastCheck: status.lastCheck,
+            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), lastCheck: status.lastCheck?.microseconds,
             nextRun: status.next.map { NextRun($0).at }, causes: status.lastCauses.map(\.signal), hookFails: hookFails)
     }
 }
@@ -99,9 +100,10 @@ extension GenerationStatus {
     init(_ generation: CurrentGeneration) {
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
-            digest: generation.digest, committedAt: generation.committedAt, path: generation.path,
+            digest: generation.digest.description, committedAt: generation.committedAt.microseconds,
+            path: generation.path,
             truncated: generation.truncated ? true : nil, behind: generation.isBehind ? true : nil,
-            pinnedSince: generation.pinnedSince)
+            pinnedSince: generation.pinnedSince?.microseconds)
         directory = generation.directory
         comment = generation.comment
     }
@@ -134,10 +136,10 @@ extension RunStatus {
 }
 
 extension CandidateStatus {
-    init(_ rejected: RejectedSnapshot) {
+    init(_ rejected: RejectedCandidate) {
         self.init(
-            digest: rejected.digest, size: Int64(clamping: rejected.size), rejectedAt: rejected.rejectedAt,
-            reason: rejected.reason)
+            digest: rejected.digest.description, size: Int64(clamping: rejected.size),
+            rejectedAt: rejected.rejectedAt.microseconds, reason: rejected.reason)
     }
 }
 

@@ -58,10 +58,12 @@ extension Supervisor: ControlService {
         guard let error = invalid[name] else { return nil }
         return FreshetControl.PipelineStatus(
             name: name, source: "its configuration has errors", state: .failed,
-            generation: error.remembered.published.map(GenerationStatus.init), lastCheck: error.remembered.lastCheck,
+            generation: error.remembered.published.map(GenerationStatus.init),
+            lastCheck: error.remembered.lastCheck?.microseconds,
             failure: FailureStatus(
                 message: error.message, since: error.since, attempts: 0, publicMessage: error.message),
-            withdrawn: error.remembered.withdrawn.flatMap(WithdrawnCopy.init), heldSince: error.remembered.heldSince)
+            withdrawn: error.remembered.withdrawn.flatMap(WithdrawnCopy.init),
+            heldSince: error.remembered.heldSince?.microseconds)
     }
 
     func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool { readers.mayRead(name, peer) }

@@ -4,6 +4,7 @@ import FreshetControl
 import FreshetEmitters
 package import FreshetEventLoop
 import FreshetJQ
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemd

@@ -64,12 +64,14 @@ struct HookChange: Codable, Hashable, Sendable {
             isWithdrawn
             ? nil
             : Version(
-                number: Int64(clamping: generation.number), digest: generation.digest,
-                size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path,
+                number: Int64(clamping: generation.number), digest: generation.digest.description,
+                size: Int64(clamping: generation.size), committedAt: generation.committedAt.microseconds,
+                path: generation.path,
                 directory: generation.directory)
         previous = order.notified.flatMap { $0.isWithdrawn ? nil : $0 }.map { identity in
             Version(
-                number: Int64(clamping: identity.number), digest: identity.digest, size: notified?.generation.size,
+                number: Int64(clamping: identity.number), digest: identity.digest.description,
+                size: notified?.generation.size,
                 committedAt: notified?.generation.committedAt.microseconds, path: notified?.path)
         }
         guard !isWithdrawn, order.notified?.isWithdrawn == false else { return }

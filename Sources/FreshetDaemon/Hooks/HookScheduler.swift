@@ -2,6 +2,7 @@ import FreshetCache
 import FreshetControl
 import FreshetEmitters
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemd
@@ -150,7 +151,7 @@ final class HookScheduler: Sendable {
         }
         let (dependencies, hook) = (dependencies, order.hook)
         let notified = await dependencies.store.find(order.notified, of: order.pipeline)
-        var change = HookChange(order, notified: notified, time: dependencies.clock.wallNow)
+        var change = HookChange(order, notified: notified, time: dependencies.clock.wallNow.microseconds)
         if change.causes == nil {
             // The generation was made before the daemon started.
             let current = await dependencies.store.find(order.generation.identity, of: order.pipeline)

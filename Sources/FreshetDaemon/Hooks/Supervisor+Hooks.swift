@@ -2,6 +2,7 @@ import FreshetCache
 import FreshetControl
 import FreshetEmitters
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemSignals
 import FreshetSystemd
@@ -107,7 +108,8 @@ extension FreshetControl.PendingHook {
     init(_ pending: HookMachine.PendingRun) {
         self.init(
             hook: pending.hook.text, generation: Int64(clamping: pending.generation), running: pending.isRunning,
-            attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince, error: pending.memory.error,
+            attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince?.microseconds,
+            error: pending.memory.error,
             next: pending.next.map(WallClock.microseconds(at:)))
     }
 }

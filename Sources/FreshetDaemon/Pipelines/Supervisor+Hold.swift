@@ -1,5 +1,6 @@
 import FreshetCache
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import Logging
@@ -13,7 +14,7 @@ extension Supervisor {
         let store = try cacheStore()
         let before = heldSince(name)
         let isNew = (before != nil) != isHeld
-        let since = isHeld ? WallClock.now : nil
+        let since = isHeld ? WallTime.now : nil
         // Set before the waits for the reload lock and the disk, so that no signal starts a run meanwhile.
         if isNew { setHeld(name, since: since) }
         // With the lock, a reload or a pruning that removes the pipeline happens either before, and the pipeline does
@@ -49,11 +50,11 @@ extension Supervisor {
             .held, text: "still held: the pipeline does not run until it is released", [.pipeline: .string(name)])
     }
 
-    private func heldSince(_ name: String) -> Int64? {
+    private func heldSince(_ name: String) -> WallTime? {
         pipelines[name]?.runner.status.heldSince ?? invalid[name]?.remembered.heldSince
     }
 
-    private func setHeld(_ name: String, since: Int64?) {
+    private func setHeld(_ name: String, since: WallTime?) {
         pipelines[name]?.runner.hold(since: since)
         invalid[name]?.remembered.heldSince = since
     }

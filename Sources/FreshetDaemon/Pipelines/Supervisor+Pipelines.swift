@@ -1,6 +1,7 @@
 import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals

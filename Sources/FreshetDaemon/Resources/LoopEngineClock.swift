@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Glibc
 
@@ -7,7 +8,7 @@ struct LoopEngineClock: EngineClock {
     let loop: EventLoop
 
     var now: ContinuousClock.Instant { .now }
-    var wallNow: Int64 { WallClock.now }
+    var wallNow: WallTime { .now }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
         LoopTimer(loop, named: "pipeline timer", handler)
@@ -15,6 +16,11 @@ struct LoopEngineClock: EngineClock {
 }
 
 extension LoopTimer: EngineTimer {}
+
+extension WallTime {
+    /// The wall clock's time, in whole microseconds.
+    static var now: WallTime { WallTime(microseconds: WallClock.now) }
+}
 
 /// The wall clock. The engine itself uses boot time; only the interfaces to users and storage use the wall clock.
 enum WallClock {

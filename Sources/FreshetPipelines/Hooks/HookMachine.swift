@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// Decides which hooks are pending, which of them run, and when a failed hook is retried.
 ///
 /// A pipeline runs one hook at a time, in the order of its configuration; all pipelines together run at most

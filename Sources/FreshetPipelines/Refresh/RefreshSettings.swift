@@ -1,4 +1,4 @@
-import FreshetModel
+package import FreshetModel
 
 /// The part of a pipeline's definition and of the host's settings that the refresh machine needs.
 package struct RefreshSettings: Hashable, Sendable {
@@ -119,16 +119,16 @@ package struct StoredRefreshState: Hashable, Sendable {
     /// The wall clock may have been set since. A check that lies in the future by at most `tolerance` counts as a check
     /// of now; a later one is ignored, and the copy is checked. A `Retry-After` is limited to its longest allowed time.
     package init(
-        _ remembered: PersistentState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
+        _ remembered: PersistentState, now: ContinuousClock.Instant, wallNow: WallTime, tolerance: Duration
     ) {
         self.init(lastRun: remembered.lastRun, hasGeneration: remembered.generation != nil)
         isHeld = remembered.heldSince != nil
         copy = remembered.generation.map { CopyState($0, now: now, wallNow: wallNow) }
         confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
-            now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
+            now.advanced(by: .zero - max(.zero, wall.duration(to: wallNow)))
         }
         if !remembered.isOfOtherConfiguration, let wall = remembered.lastCheck {
-            let age = Self.span(from: wall, to: wallNow)
+            let age = wall.duration(to: wallNow)
             if age >= .zero {
                 lastCheck = now.advanced(by: .zero - age)
             } else if .zero - age <= tolerance {
@@ -138,25 +138,18 @@ package struct StoredRefreshState: Hashable, Sendable {
         // The clock may have been set since: without a usable time of the check, the origin's statement is unusable
         // too.
         if lastCheck != nil, let wall = remembered.expires {
-            expires = now.advanced(by: min(Self.span(from: wallNow, to: wall), DataExpiry.longest))
+            expires = now.advanced(by: min(wallNow.duration(to: wall), DataExpiry.longest))
         }
         if let wall = remembered.retryAfter {
-            let left = Self.span(from: wallNow, to: wall)
+            let left = wallNow.duration(to: wall)
             if left > .zero { retryAfter = now.advanced(by: min(left, Backoff.longestRetryAfter)) }
         }
         // Requests in the future were made before the clock was set back: they count as requests of now.
         func instant(_ wall: WallTime) -> ContinuousClock.Instant {
-            now.advanced(by: .zero - max(.zero, Self.span(from: wall.microseconds, to: wallNow)))
+            now.advanced(by: .zero - max(.zero, wall.duration(to: wallNow)))
         }
         requests = remembered.requests.map {
             RequestMeter.Spent(first: instant($0.first), last: instant($0.last), count: $0.count)
         }
-    }
-
-    /// The time between two wall-clock times in microseconds. An overflow, which only nonsensical times cause, is
-    /// clamped.
-    static func span(from start: Int64, to end: Int64) -> Duration {
-        let (span, overflow) = end.subtractingReportingOverflow(start)
-        return .microseconds(overflow ? (end > start ? .max : .min) : span)
     }
 }

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The state of the copy, besides the results of runs.
 package struct CopyState: Hashable, Sendable {
     package var number: UInt64
@@ -19,12 +21,12 @@ package struct CopyState: Hashable, Sendable {
     /// - Parameters:
     ///   - now: the current instant.
     ///   - wallNow: the same moment by the wall clock. A later write time counts as now, since the clock was set back.
-    init(_ generation: CurrentGeneration, now: ContinuousClock.Instant, wallNow: Int64) {
+    init(_ generation: CurrentGeneration, now: ContinuousClock.Instant, wallNow: WallTime) {
         self.init(
             number: generation.number, isWithdrawn: generation.withdrawnSince != nil,
             isPinned: generation.pinnedSince != nil,
             written: generation.writtenAt.map { wall in
-                now.advanced(by: .zero - max(.zero, StoredRefreshState.span(from: wall, to: wallNow)))
+                now.advanced(by: .zero - max(.zero, wall.duration(to: wallNow)))
             })
     }
 }

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// When data stops being fresh, as its origin states: by the engine's clock, and by the wall clock for the stored
 /// state.
 struct DataExpiry: Hashable, Sendable {
@@ -6,13 +8,12 @@ struct DataExpiry: Hashable, Sendable {
     static let longest: Duration = .seconds(7 * 24 * 3600)
 
     let instant: ContinuousClock.Instant
-    /// Microseconds since 1970.
-    let wall: Int64
+    let wall: WallTime
 
     /// - Parameter remaining: the remaining time from now on; a negative time counts as zero.
     init(in remaining: Duration, _ clock: any EngineClock) {
         let left = min(max(remaining, .zero), Self.longest)
         instant = clock.now.advanced(by: left)
-        wall = clock.wallNow + left.microseconds
+        wall = clock.wallNow.advanced(by: left)
     }
 }

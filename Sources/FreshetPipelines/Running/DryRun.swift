@@ -86,36 +86,36 @@ private final class CapturingStore: SnapshotStore {
 
     var snapshot: Snapshot? { captured.withLock { $0 } }
 
-    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
+    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitOutcome {
         captured.withLock { $0 = snapshot }
         return .changed(
             CurrentGeneration(
-                number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0,
+                number: 0, size: UInt64(snapshot.body.size), digest: .zero, committedAt: WallTime(seconds: 0),
                 path: definition.cache.readerFile))
     }
 
     func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> RejectionResult
-    { .dropped }
+        -> RejectionOutcome?
+    { nil }
     /// Nil: the content is compared and shown, so it must be in memory.
     func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
     func remembered(_ pipeline: String) async -> PersistentState {
         var state = PersistentState()
         if let copy {
             state.generation = CurrentGeneration(
-                number: 0, size: UInt64(copy.count), digest: "", committedAt: 0, path: pipeline)
+                number: 0, size: UInt64(copy.count), digest: .zero, committedAt: WallTime(seconds: 0), path: pipeline)
         }
         return state
     }
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { copy }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
-    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool { false }
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
-    func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func isCopy(_ pipeline: String, _ digest: ContentDigest) async -> Bool { false }
     func recordUnchanged(
-        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: WallTime?
     ) async -> Bool { false }
-    func rememberRetryAfter(_ pipeline: String, until: Int64?) async {}
+    func rememberRetryAfter(_ pipeline: String, until: WallTime?) async {}
     func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {}
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {}
     func record(_ run: RunRecord) async {}

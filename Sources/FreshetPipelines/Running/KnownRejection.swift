@@ -7,10 +7,10 @@ struct KnownRejection: Hashable, Sendable {
     /// checked again.
     enum Location: Hashable, Sendable {
         /// It is kept as the rejected candidate.
-        case aside(RejectedSnapshot)
+        case aside(RejectedCandidate)
         /// It is the published copy, with this digest, and a stricter check rejects it now. A confirmation by the
         /// source does not change the content, so it is not checked again.
-        case copy(digest: String)
+        case copy(digest: ContentDigest)
     }
 
     var location: Location
@@ -21,14 +21,14 @@ struct KnownRejection: Hashable, Sendable {
     var binding: String
 
     /// The source has confirmed that it still has this content.
-    mutating func isConfirmed(at wallNow: Int64) {
+    mutating func isConfirmed(at wallNow: WallTime) {
         guard case .aside(var snapshot) = location else { return }
         snapshot.rejectedAt = wallNow
         location = .aside(snapshot)
     }
 
     /// The rejected candidate; nil: the content is the copy.
-    var snapshot: RejectedSnapshot? {
+    var snapshot: RejectedCandidate? {
         switch location {
         case .aside(let snapshot): snapshot
         case .copy: nil

@@ -1,3 +1,4 @@
+package import FreshetModel
 package import FreshetSignals
 
 /// Runs all pipelines in one service.

@@ -1,3 +1,4 @@
+package import FreshetModel
 internal import FreshetSignals
 
 /// Commands and queries of the daemon, from any thread.
@@ -134,7 +135,7 @@ extension PipelineRunner {
     }
 
     /// This rejected candidate is not kept any more, even if the run in progress rejected it.
-    package func keepsNotRejected(_ digest: String) {
+    package func keepsNotRejected(_ digest: ContentDigest) {
         state.withLock { state in
             if state.rejected?.digest == digest { state.rejected = nil }
             state.progress.forgetRejected(digest)
@@ -149,8 +150,8 @@ extension PipelineRunner {
 
     /// Holds or releases the pipeline. While it is held, no run starts. A run in progress ends by itself.
     ///
-    /// - Parameter since: wall-clock microseconds since 1970; nil: it is released.
-    package func hold(since: Int64?) {
+    /// - Parameter since: nil: it is released.
+    package func hold(since: WallTime?) {
         // Posted under the lock, so that the machine gets the changes in their order.
         state.withLock { state in
             state.heldSince = since

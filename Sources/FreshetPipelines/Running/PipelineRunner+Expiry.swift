@@ -1,11 +1,11 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// Copies whose content states when it expires.
 extension PipelineRunner {
     /// An expiry by the wall clock, and the instant that the machine got for it.
     struct ReportedExpiry: Hashable, Sendable {
-        /// Microseconds since 1970.
-        var wall: Int64
+        var wall: WallTime
         var instant: ContinuousClock.Instant
 
         /// Smaller differences are ignored: the wall clock is adjusted, and both clocks are not read at the same
@@ -15,8 +15,8 @@ extension PipelineRunner {
         /// A time more than a thousand years ahead counts as no expiry.
         static let longest: Duration = .seconds(1_000 * 365 * 86_400)
 
-        init?(_ wall: Int64, now: ContinuousClock.Instant, wallNow: Int64) {
-            let span = StoredRefreshState.span(from: wallNow, to: wall)
+        init?(_ wall: WallTime, now: ContinuousClock.Instant, wallNow: WallTime) {
+            let span = wallNow.duration(to: wall)
             guard span < Self.longest else { return nil }
             self.wall = wall
             instant = now.advanced(by: max(span, .zero - Self.longest))

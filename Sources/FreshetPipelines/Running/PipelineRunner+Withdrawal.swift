@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// Withdraws copies from readers, and publishes them again.
@@ -7,7 +8,7 @@ extension PipelineRunner {
         var number: UInt64?
         var isWithdrawn: Bool
         var isPinned: Bool
-        var writtenAt: Int64?
+        var writtenAt: WallTime?
 
         init(_ generation: CurrentGeneration?) {
             number = generation?.number

@@ -1,4 +1,4 @@
-import FreshetModel
+package import FreshetModel
 internal import FreshetSignals
 
 /// Runs one pipeline: it feeds the refresh machine with events and performs the machine's actions.
@@ -32,8 +32,7 @@ package final class PipelineRunner: Sendable {
         var notifiedExpiry: ReportedExpiry?
         /// The machine has to get ``RefreshMachine/Event/copyLost`` before the state of another copy.
         var isCopyLost = false
-        /// Wall-clock microseconds since 1970.
-        var lastCheck: Int64?
+        var lastCheck: WallTime?
 
         /// The permit of the next run, requested or granted.
         var permit: (number: UInt64, ticket: RequestLimiter.Ticket, origin: HTTPOrigin?)?
@@ -42,15 +41,15 @@ package final class PipelineRunner: Sendable {
         /// Set to end the run in progress.
         var interruption: CurrentValue<Bool>?
         /// The content that a check rejected last.
-        var rejected: RejectedSnapshot?
+        var rejected: RejectedCandidate?
         /// The run that fetched `rejected`; nil: it was before a restart of the daemon.
         var rejectedRun: UInt64?
         /// The rejection for conditional requests.
         var rejection: KnownRejection?
         /// The trusted comment of the last signed content.
         var signed: SignedComment?
-        /// Since when the operator holds the pipeline: wall-clock microseconds since 1970.
-        var heldSince: Int64?
+        /// Since when the operator holds the pipeline.
+        var heldSince: WallTime?
         /// The counts of its runs.
         var counters = RunCounters()
         /// The progress of the run in progress, or of the last run.
@@ -95,7 +94,7 @@ package final class PipelineRunner: Sendable {
     /// A record for the store.
     enum Record: Sendable {
         case run(RunRecord)
-        case retryAfter(Int64?)
+        case retryAfter(WallTime?)
         case requests([RequestBurst])
         case parameters
     }
@@ -271,7 +270,7 @@ package final class PipelineRunner: Sendable {
         case .rememberRequests(let spent):
             let requests = spent.map {
                 RequestBurst(
-                    first: WallTime(microseconds: wall($0.first)), last: WallTime(microseconds: wall($0.last)),
+                    first: wall($0.first), last: wall($0.last),
                     count: $0.count)
             }
             enqueue(.requests(requests), in: &group)
@@ -507,16 +506,16 @@ package final class PipelineRunner: Sendable {
     private func record(of summary: RunSummary) -> RunRecord {
         let started = wall(summary.started)
         // Computed from the start, since a second reading of the clocks would give another duration.
-        let ended = started + summary.duration.microseconds
+        let ended = started.advanced(by: summary.duration)
         return RunRecord(
             pipeline: name, number: summary.run, causes: summary.causes.summary,
-            started: WallTime(microseconds: started), ended: WallTime(microseconds: ended),
-            outcome: summary.outcome, error: summary.failure?.message, generation: summary.generation)
+            started: started, ended: ended, outcome: summary.outcome, error: summary.failure?.message,
+            generation: summary.generation)
     }
 
-    /// An instant by the current wall clock: microseconds since 1970.
-    package func wall(_ instant: ContinuousClock.Instant) -> Int64 {
-        world.clock.wallNow + world.clock.now.duration(to: instant).microseconds
+    /// An instant by the current wall clock.
+    package func wall(_ instant: ContinuousClock.Instant) -> WallTime {
+        world.clock.wallNow.advanced(by: world.clock.now.duration(to: instant))
     }
 }
 

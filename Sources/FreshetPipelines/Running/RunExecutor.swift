@@ -51,11 +51,8 @@ struct RunExecutor: Sendable {
             self.expiry = expiry
         }
 
-        init(_ result: CommitResult, _ expiry: DataExpiry?) {
-            switch result {
-            case .changed(let generation): self.init(changed: true, generation: generation, expiry: expiry)
-            case .unchanged(let generation): self.init(changed: false, generation: generation, expiry: expiry)
-            }
+        init(_ outcome: CommitOutcome, _ expiry: DataExpiry?) {
+            self.init(changed: outcome.isChange, generation: outcome.generation, expiry: expiry)
         }
     }
 
@@ -103,13 +100,13 @@ struct RunExecutor: Sendable {
             progress.recordCommit(generation.number)
             publication.published(generation)
             return true
-        case .unchanged(let generation): return !generation.isBehind
+        case let outcome?: return !outcome.generation.isBehind
         case nil: return false
         }
     }
 
     /// Checks a partial result.
-    private func checkPartial(_ snapshot: FetchedBody) async -> Result<Int64?, FetchError> {
+    private func checkPartial(_ snapshot: FetchedBody) async -> Result<WallTime?, FetchError> {
         do throws(FetchError) {
             return .success(try await pass(snapshot, isWhole: false))
         } catch {
@@ -251,7 +248,7 @@ struct RunExecutor: Sendable {
     }
 
     /// Handles a rejected snapshot: it fails the run, unless the operator has accepted this content before.
-    private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitResult {
+    private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitOutcome {
         // A result with one further page is not a state of the source, so it cannot be accepted.
         guard case .failed(var failure) = error, failure.kind == .content, !failure.lacksMemory, snapshot.isCheck,
             !Task.isCancelled
@@ -263,10 +260,10 @@ struct RunExecutor: Sendable {
         progress.recordConclusion()
         let location: KnownRejection.Location
         switch await world.store.storeRejected(snapshot, of: definition, because: reason) {
-        case .committed(let result): return result
+        case .accepted(let outcome): return outcome
         case .kept(let rejected): location = .aside(rejected)
         case .isCopy(let digest): location = .copy(digest: digest)
-        case .dropped: throw .failed(failure)
+        case nil: throw .failed(failure)
         }
         let rejection = KnownRejection(
             location: location, failure: failure, validators: snapshot.validators, binding: snapshot.binding)
@@ -360,10 +357,11 @@ struct RunExecutor: Sendable {
     ///   size of the rest is not known, and if this run fails, the next run is compared with the partial list.
     ///
     /// - Returns: as ``SnapshotChecks/pass(_:instead:)``.
-    private func pass(_ snapshot: FetchedBody, isWhole: Bool = true) async throws(FetchError) -> Int64? {
+    private func pass(_ snapshot: FetchedBody, isWhole: Bool = true) async throws(FetchError) -> WallTime? {
         var rules = definition.check
         if !isWhole, rules.shrink != nil { rules.shrink = 0 }
-        let expiry = try await checks(rules).pass(snapshot, instead: before ?? .copy(copy))
+        let expiry = try await checks(rules).pass(snapshot, instead: before ?? .copy(copy)).map(
+            WallTime.init(microseconds:))
         guard let rule = rules.exec else { return expiry }
         guard let inspector = world.helpers.inspector else { throw .failed(.cannotCheck("check.exec")) }
         do throws(FetchError) {
@@ -375,7 +373,7 @@ struct RunExecutor: Sendable {
     }
 
     private func checks(_ rules: CheckRules) -> SnapshotChecks {
-        SnapshotChecks(rules, of: definition.cache.format, world.transformer, at: world.clock.wallNow)
+        SnapshotChecks(rules, of: definition.cache.format, world.transformer, at: world.clock.wallNow.microseconds)
     }
 
     private var copy: SnapshotChecks.Copy {

@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// The progress of a run, updated from any thread.
@@ -75,7 +76,7 @@ final class RunProgress: Sendable {
     /// The content that a check rejected.
     struct Rejected: Hashable, Sendable {
         /// The rejected candidate; nil: the content is the copy.
-        var snapshot: RejectedSnapshot?
+        var snapshot: RejectedCandidate?
         /// Whether the candidate was removed already to free space.
         var isGone = false
         /// The rejection for conditional requests of the next run; nil: the next request is unconditional.
@@ -91,7 +92,7 @@ final class RunProgress: Sendable {
     }
 
     /// The rejected candidate was removed to free space.
-    func forgetRejected(_ digest: String) {
+    func forgetRejected(_ digest: ContentDigest) {
         state.withLock { if $0.rejected?.snapshot?.digest == digest { $0.rejected?.isGone = true } }
     }
 

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// An event of a pipeline, with the copy at that moment.
 package struct PipelineReport: Sendable {
     package var event: EngineEvent

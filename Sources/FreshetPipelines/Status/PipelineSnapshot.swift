@@ -1,3 +1,4 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// The part of a ``PipelineStatus`` that an overview of all pipelines needs. It is cheap enough to be read for

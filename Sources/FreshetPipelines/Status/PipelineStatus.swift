@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// The activity of a pipeline.
 package enum PipelineActivity: Hashable, Sendable {
     /// The pipeline has not run yet.
@@ -114,14 +116,14 @@ package struct PipelineStatus: Hashable, Sendable {
     package var withdrawn: CurrentGeneration?
     /// Nil while there is no copy.
     package var freshness: Freshness?
-    /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
-    package var lastCheck: Int64?
+    /// The last check that succeeded, a 304 included, from which age counts.
+    package var lastCheck: WallTime?
     /// When the data stops being fresh, as its origin states; nil: not known, or not configured.
     package var originExpires: ContinuousClock.Instant?
     /// When the copy exceeds its `max-age`, in the future or past; nil: never.
     package var expires: ContinuousClock.Instant?
-    /// When the content expires by its own statement: wall-clock microseconds since 1970; nil: it states nothing.
-    package var contentExpires: Int64?
+    /// When the content expires by its own statement; nil: it states nothing.
+    package var contentExpires: WallTime?
     /// The causes of the run in progress, otherwise of the last run.
     package var lastCauses: [RunCause]
     /// The run in progress.
@@ -133,14 +135,13 @@ package struct PipelineStatus: Hashable, Sendable {
     /// The ongoing failure, also while the next attempt runs or waits; nil: the last run that counts did not fail.
     package var failing: OngoingFailure?
     /// The content that a check rejected last, kept as the candidate.
-    package var rejected: RejectedSnapshot?
+    package var rejected: RejectedCandidate?
     /// The failing branches; nil: no branch fails.
     package var branches: BranchReport?
     /// The places at which a further page can be loaded; nil: there are none.
     package var more: PagesReport?
-    /// Since when the operator holds the pipeline, also while a run ends: wall-clock microseconds since 1970; nil: it
-    /// is not held.
-    package var heldSince: Int64?
+    /// Since when the operator holds the pipeline, also while a run ends; nil: it is not held.
+    package var heldSince: WallTime?
 
     /// The current generation, published or withdrawn.
     package var kept: CurrentGeneration? { generation ?? withdrawn }

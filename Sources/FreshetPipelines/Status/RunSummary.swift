@@ -60,16 +60,14 @@ package struct RunSummary: Hashable, Sendable {
 extension RunSummary {
     /// Restores a run from before a restart of the daemon, for people. The record has the signals of its causes with
     /// their counts, and the message of a failure.
-    init(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: Int64) {
+    init(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: WallTime) {
         // A start in the future was before the clock was set back.
-        let age = max(.zero, StoredRefreshState.span(from: record.started.microseconds, to: wallNow))
+        let age = max(.zero, record.started.duration(to: wallNow))
         let started = now.advanced(by: .zero - age)
         self.init(
             run: record.number, reason: .signals, causes: [RunCause](summary: record.causes, at: started),
             started: started,
-            ended: started.advanced(
-                by: max(
-                    .zero, StoredRefreshState.span(from: record.started.microseconds, to: record.ended.microseconds))),
+            ended: started.advanced(by: max(.zero, record.started.duration(to: record.ended))),
             outcome: record.outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,
             generation: record.generation)
     }

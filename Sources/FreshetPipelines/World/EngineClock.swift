@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// The clock of the engine, and its timers.
 ///
 /// A timer calls a handler instead of suspending a task, so that a pipeline that waits for its next check costs a timer
@@ -5,8 +7,8 @@
 package protocol EngineClock: Sendable {
     /// Boot time, which also advances while the machine sleeps.
     var now: ContinuousClock.Instant { get }
-    /// The wall clock: microseconds since 1970-01-01 UTC. It may jump.
-    var wallNow: Int64 { get }
+    /// The wall clock, which may jump.
+    var wallNow: WallTime { get }
     /// Makes a timer that is not armed. Its handler may run on any thread and must not block.
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer
 }

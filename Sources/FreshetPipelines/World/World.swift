@@ -123,107 +123,6 @@ package enum FetchError: Error, Hashable, Sendable {
     case failed(RunFailure)
 }
 
-/// The current generation of a pipeline.
-package struct CurrentGeneration: Hashable, Sendable {
-    /// The number within the pipeline, from 1.
-    package var number: UInt64
-    /// The size in bytes.
-    package var size: UInt64
-    /// SHA-256 in lower-case hexadecimal digits.
-    package var digest: String
-    /// Wall-clock time of the commit: microseconds since 1970-01-01 UTC.
-    package var committedAt: Int64
-    /// The path of the published file.
-    package var path: String
-    /// Whether the limit on pages truncated the content.
-    package var truncated: Bool
-    /// Whether the source is known to have other content, which is held back: the copy was rolled back to, or is
-    /// pinned.
-    package var isBehind = false
-    /// Since when it is pinned: wall-clock microseconds since 1970; nil: it is not pinned.
-    package var pinnedSince: Int64?
-    /// Orders the states of one pipeline: a state with a higher revision is newer.
-    package var revision: UInt64 = 0
-    /// With several files: the link to their directory.
-    package var directory: String?
-    /// Since when it is withdrawn from readers: wall-clock microseconds since 1970; nil: it is not withdrawn.
-    package var withdrawnSince: Int64?
-    /// When its file was written: wall-clock microseconds since 1970; after a rollback, the time of the rollback.
-    package var writtenAt: Int64?
-    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states
-    /// nothing.
-    package var contentExpires: Int64?
-    /// The trusted comment of its verified signature; nil: none is known.
-    package var comment: String?
-
-    package init(
-        number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
-    ) {
-        self.truncated = truncated
-        self.number = number
-        self.size = size
-        self.digest = digest
-        self.committedAt = committedAt
-        self.path = path
-    }
-
-    /// Allows the generation to be replaced again.
-    package mutating func release() {
-        isBehind = false
-        pinnedSince = nil
-    }
-}
-
-/// The state of a pipeline that is stored across restarts of the daemon.
-package struct PersistentState: Hashable, Sendable {
-    package var generation: CurrentGeneration?
-    /// The last check that succeeded, a 304 included: wall-clock microseconds since 1970.
-    package var lastCheck: Int64?
-    /// When the checked data stops being fresh, as its origin states: wall-clock microseconds since 1970; nil: not
-    /// known, or not configured.
-    package var expires: Int64?
-    /// The end of the origin's `Retry-After`: wall-clock microseconds since 1970.
-    package var retryAfter: Int64?
-    /// The number of the last run.
-    package var lastRun: UInt64
-    /// The record of that run; nil: there is none.
-    package var lastRunRecord: RunRecord?
-    /// The binding (``Snapshot/binding``) of the copy; nil: not known. With another binding, the last check says
-    /// nothing about the current configuration.
-    package var binding: String?
-    /// The used part of its budget.
-    package var requests: [RequestBurst]
-    /// The set values of its parameters, by name.
-    package var parameters: [String: String]
-    /// The sets of pages that may be continued.
-    package var pages: [StoredPagesState]
-    /// The content that a check rejected last, if it is kept.
-    package var rejected: RejectedSnapshot?
-    /// The trusted comment of the last signed content.
-    package var signed: SignedComment?
-    /// Since when the operator holds the pipeline: wall-clock microseconds since 1970; nil: it is not held.
-    package var heldSince: Int64?
-    /// Whether the checks were of another configuration: they give the age of the copy, but do not count for the
-    /// current configuration.
-    package var isOfOtherConfiguration = false
-
-    package init(
-        generation: CurrentGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
-        lastRun: UInt64 = 0, binding: String? = nil, requests: [RequestBurst] = [], parameters: [String: String] = [:],
-        pages: [StoredPagesState] = []
-    ) {
-        self.generation = generation
-        self.lastCheck = lastCheck
-        self.expires = expires
-        self.retryAfter = retryAfter
-        self.lastRun = lastRun
-        self.binding = binding
-        self.requests = requests
-        self.parameters = parameters
-        self.pages = pages
-    }
-}
-
 /// The content that a run commits to the store.
 package struct Snapshot: Sendable {
     package var body: FetchedBody
@@ -234,18 +133,16 @@ package struct Snapshot: Sendable {
     package var binding: String
     /// Whether the limit on pages truncated the content.
     package var truncated: Bool
-    /// When it stops being fresh, as its origin states: wall-clock microseconds since 1970; nil: not known, or not
-    /// configured.
-    package var expires: Int64?
-    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states
-    /// nothing.
-    package var contentExpires: Int64?
+    /// When it stops being fresh, as its origin states; nil: not known, or not configured.
+    package var expires: WallTime?
+    /// When the content expires by what the content itself states; nil: it states nothing.
+    package var contentExpires: WallTime?
     /// Whether the run requested the whole source. Otherwise it is not a check, and the results of the last check stay.
     package var isCheck: Bool
 
     package init(
-        _ body: FetchedBody, validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil,
-        contentExpires: Int64? = nil, isCheck: Bool = true
+        _ body: FetchedBody, validators: Validators, binding: String, truncated: Bool = false, expires: WallTime? = nil,
+        contentExpires: WallTime? = nil, isCheck: Bool = true
     ) {
         self.contentExpires = contentExpires
         self.isCheck = isCheck
@@ -255,13 +152,6 @@ package struct Snapshot: Sendable {
         self.truncated = truncated
         self.expires = expires
     }
-}
-
-/// The result of a commit.
-package enum CommitResult: Hashable, Sendable {
-    case changed(CurrentGeneration)
-    /// The same content as before: there is no new generation.
-    case unchanged(CurrentGeneration)
 }
 
 /// The result of withdrawing a copy from readers, or of publishing it again.
@@ -276,40 +166,6 @@ package enum WithdrawalResult: Hashable, Sendable {
     case failed
 }
 
-/// Content that a check rejected, kept as the candidate.
-package struct RejectedSnapshot: Hashable, Sendable {
-    /// SHA-256 in lower-case hexadecimal digits.
-    package var digest: String
-    /// The size in bytes.
-    package var size: UInt64
-    /// When it was rejected last: wall-clock microseconds since 1970.
-    package var rejectedAt: Int64
-    /// When it is removed: wall-clock microseconds since 1970.
-    package var keptUntil: Int64
-    /// The message of the check.
-    package var reason: String
-
-    package init(digest: String, size: UInt64, rejectedAt: Int64, keptUntil: Int64, reason: String) {
-        self.digest = digest
-        self.size = size
-        self.rejectedAt = rejectedAt
-        self.keptUntil = keptUntil
-        self.reason = reason
-    }
-}
-
-/// The result for a snapshot that a check rejected.
-package enum RejectionResult: Hashable, Sendable {
-    /// It is kept as the candidate, instead of the previous one.
-    case kept(RejectedSnapshot)
-    /// The operator has accepted the same content before: it was committed in spite of the check.
-    case committed(CommitResult)
-    /// It is not kept as a candidate, since it is the current copy, with this digest.
-    case isCopy(digest: String)
-    /// It is not kept.
-    case dropped
-}
-
 /// The interface of the local cache for the engine. The methods may wait for a disk; they suspend and never block.
 package protocol SnapshotStore: Sendable {
     func remembered(_ pipeline: String) async -> PersistentState
@@ -321,18 +177,19 @@ package protocol SnapshotStore: Sendable {
     /// is for comparisons.
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]?
     /// Publishes the snapshot as the copy, or throws and leaves the previous copy. A stored body has ended then.
-    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
+    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitOutcome
     /// Keeps a rejected snapshot as the candidate. A stored body has ended then.
     ///
     /// - Parameter reason: the message of the check, without secrets.
+    /// - - Returns: nil if it could not be kept.
     func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> RejectionResult
+        -> RejectionOutcome?
     /// Whether the last rejected content has this digest and is still kept.
-    func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool
+    func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool
     /// Stores the trusted comment of the copy that was just committed, instead of that of another one.
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async
     /// Whether the published copy is intact and has this digest.
-    func isCopy(_ pipeline: String, _ digest: String) async -> Bool
+    func isCopy(_ pipeline: String, _ digest: ContentDigest) async -> Bool
     /// Records a successful check without new content, and new validators of the origin, with the same binding.
     ///
     /// - Parameters:
@@ -341,7 +198,7 @@ package protocol SnapshotStore: Sendable {
     /// - - Returns: false if the copy has gone since the request was made, or is compared with other content by now:
     ///   then nothing is recorded, and the content has to be fetched.
     func recordUnchanged(
-        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: WallTime?
     ) async -> Bool
     /// Withdraws the copy from readers, and keeps its content.
     ///
@@ -357,8 +214,8 @@ package protocol SnapshotStore: Sendable {
     func restoreCopy(of pipeline: String) async -> WithdrawalResult
     /// Sets the mode and group of the copy as configured.
     func setAccess(_ definition: PipelineDefinition) async
-    /// Stores the end of the origin's `Retry-After` (nil: there is none any more): wall-clock microseconds since 1970.
-    func rememberRetryAfter(_ pipeline: String, until: Int64?) async
+    /// Stores the end of the origin's `Retry-After` (nil: there is none any more).
+    func rememberRetryAfter(_ pipeline: String, until: WallTime?) async
     /// Stores the used part of a pipeline's budget, instead of the previous value.
     func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async
     /// Stores the set values of a pipeline's parameters, by name, instead of the previous values.

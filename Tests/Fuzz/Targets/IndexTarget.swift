@@ -84,7 +84,7 @@ extension FuzzTarget {
             keep(try local.state(name, key: "k"))
             keep(try local.validators(name, boundTo: "u"))
             keep(try local.rejected(name, at: WallTime(nanoseconds: 3_000_000_000)))
-            let current = memory?.current?.number
+            let current = (memory?.generation?.number).map(Int64.init)
             outcome.memories.append(
                 .init(
                     current: current, isKept: current.map { number in history.contains { $0.number == number } } ?? true

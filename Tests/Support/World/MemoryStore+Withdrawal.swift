@@ -1,3 +1,4 @@
+import FreshetModel
 package import FreshetPipelines
 internal import FreshetSignals
 

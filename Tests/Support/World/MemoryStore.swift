@@ -21,10 +21,10 @@ package final class MemoryStore: SnapshotStore {
         /// Texts that the operator has accepted.
         package var accepted: Set<String> = []
         /// The last rejected content, and the number of rejections.
-        package var rejected: RejectedSnapshot?
+        package var rejected: RejectedCandidate?
         package var settingsAside = 0
         /// Called when rejected content was stored, before the run knows.
-        package var whenRejected: (@Sendable (RejectedSnapshot) -> Void)?
+        package var whenRejected: (@Sendable (RejectedCandidate) -> Void)?
         /// Called when a generation was committed, before the run knows.
         package var whenCommitted: (@Sendable () -> Void)?
         /// Bodies that were stored, in their order.
@@ -39,7 +39,7 @@ package final class MemoryStore: SnapshotStore {
 
     package let state = Lock(State())
     private let clock: ScriptedClock
-    var wallNow: Int64 { clock.wallNow }
+    var wallNow: WallTime { clock.wallNow }
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
@@ -61,9 +61,9 @@ package final class MemoryStore: SnapshotStore {
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { bytes }
 
-    /// The digest of rejected content is its text.
+    /// The digest of rejected content is made from its text.
     package func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> RejectionResult
+        -> RejectionOutcome?
     {
         let bytes = snapshot.body.takeBytes()
         let text = String(decoding: bytes, as: UTF8.self)
@@ -71,11 +71,11 @@ package final class MemoryStore: SnapshotStore {
             let result = try? await commit(
                 Snapshot(.bytes(bytes), validators: snapshot.validators, binding: snapshot.binding), of: definition)
         {
-            return .committed(result)
+            return .accepted(result)
         }
-        if self.bytes == bytes { return .isCopy(digest: text) }
-        let rejected = RejectedSnapshot(
-            digest: text, size: UInt64(bytes.count), rejectedAt: clock.wallNow,
+        if self.bytes == bytes { return .isCopy(ContentDigest(text: text)) }
+        let rejected = RejectedCandidate(
+            digest: ContentDigest(text: text), size: UInt64(bytes.count), rejectedAt: clock.wallNow,
             keptUntil: clock.wallNow + MemoryStore.rejectedAge, reason: reason)
         state.withLock { state in
             state.rejected = rejected
@@ -85,22 +85,24 @@ package final class MemoryStore: SnapshotStore {
         return .kept(rejected)
     }
 
-    package func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool {
+    package func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
         state.withLock { $0.rejected?.digest == digest }
     }
 
-    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool { text == digest }
+    package func isCopy(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
+        text.map(ContentDigest.init(text:)) == digest
+    }
 
     package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
         state.withLock { $0.remembered.signed = signed }
     }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
-        -> CommitResult
+        -> CommitOutcome
     {
         let wallNow = clock.wallNow
         let bytes = snapshot.body.takeBytes()
-        let result = state.withLock { state -> CommitResult? in
+        let result = state.withLock { state -> CommitOutcome? in
             if state.failsCommits { return nil }
             let old = state.bytes == bytes ? state.remembered.generation : nil
             var generation =
@@ -133,7 +135,7 @@ package final class MemoryStore: SnapshotStore {
     }
 
     package func recordUnchanged(
-        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: WallTime?
     ) async -> Bool {
         let wallNow = clock.wallNow
         return state.withLock { state in
@@ -146,7 +148,7 @@ package final class MemoryStore: SnapshotStore {
         }
     }
 
-    package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+    package func rememberRetryAfter(_ pipeline: String, until: WallTime?) async {
         state.withLock { $0.remembered.retryAfter = until }
     }
 
@@ -290,16 +292,16 @@ package final class MemoryDisk: SnapshotStore {
     }
 
     package func storeRejected(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> RejectionResult
+        -> RejectionOutcome?
     {
         await self[definition.name].storeRejected(snapshot, of: definition, because: reason)
     }
 
-    package func keepsRejected(_ pipeline: String, _ digest: String) async -> Bool {
+    package func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
         await self[pipeline].keepsRejected(pipeline, digest)
     }
 
-    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+    package func isCopy(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
         await self[pipeline].isCopy(pipeline, digest)
     }
 
@@ -309,18 +311,18 @@ package final class MemoryDisk: SnapshotStore {
 
     package func commit(
         _ snapshot: Snapshot, of definition: PipelineDefinition
-    ) async throws(RunFailure) -> CommitResult {
+    ) async throws(RunFailure) -> CommitOutcome {
         try await self[definition.name].commit(snapshot, of: definition)
     }
 
     package func recordUnchanged(
-        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: WallTime?
     ) async -> Bool {
         await self[pipeline].recordUnchanged(
             pipeline, binding: binding, asked: asked, validators: validators, expires: expires)
     }
 
-    package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+    package func rememberRetryAfter(_ pipeline: String, until: WallTime?) async {
         await self[pipeline].rememberRetryAfter(pipeline, until: until)
     }
 

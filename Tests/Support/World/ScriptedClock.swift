@@ -1,3 +1,4 @@
+package import FreshetModel
 package import FreshetPipelines
 import FreshetSignals
 package import FreshetTestKit
@@ -6,8 +7,8 @@ package import FreshetTestKit
 package final class ScriptedClock: EngineClock {
     package let manual: ManualClock
     package let executor: SerialTestExecutor
-    /// The wall clock at the manual clock's start: microseconds since 1970.
-    package let wallStart: Int64
+    /// The wall clock at the manual clock's start.
+    package let wallStart: WallTime
     /// How far it was set since then, in microseconds.
     private let wallSteps = Lock<Int64>(0)
     /// How much later each reading of the wall clock is than the previous one, in microseconds: on a busy machine a
@@ -19,7 +20,7 @@ package final class ScriptedClock: EngineClock {
     private let wallLook = Lock<Int64>(0)
 
     package init(
-        executor: SerialTestExecutor, start: ContinuousClock.Instant = .now, wallStart: Int64 = 1_700_000_000_000_000
+        executor: SerialTestExecutor, start: ContinuousClock.Instant = .now, wallStart: WallTime = 1_700_000_000_000_000
     ) {
         manual = ManualClock(start: start)
         self.executor = executor
@@ -27,13 +28,13 @@ package final class ScriptedClock: EngineClock {
     }
 
     package var now: ContinuousClock.Instant { manual.now }
-    package var wallNow: Int64 {
+    package var wallNow: WallTime {
         let step = lookTakes
         let set = wallSteps.withLock { steps in
             defer { steps += step }
             return steps
         }
-        return wallStart + set + manual.elapsed.microseconds
+        return wallStart + (set + manual.elapsed.microseconds)
     }
 
     /// Sets the wall clock forward, or back.

@@ -64,17 +64,17 @@ struct CommitTests {
         let fixture = try CacheFixture()
         #expect(try fixture.commit("one", truncated: true).generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == true)
-        #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == true)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.generation?.truncated == true)
         guard case .unchanged(let generation) = try fixture.commit("one") else {
             Issue.record("it changed")
             return
         }
         #expect(!generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == false)
-        #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == false)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.truncated == false)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.generation?.truncated == false)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.truncated == false)
         #expect(try fixture.commit("two", truncated: true).generation.truncated)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.truncated == true)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.truncated == true)
         #expect(try !fixture.commit("three").generation.truncated)
     }
 
@@ -84,8 +84,8 @@ struct CommitTests {
         func expires() throws -> [WallTime?] {
             [
                 try fixture.cache.current("jwks")?.contentExpires,
-                try fixture.cache.memory("jwks", key: "k")?.current?.contentExpires,
-                try fixture.cache.memories(key: "k")["jwks"]?.current?.contentExpires,
+                try fixture.cache.memory("jwks", key: "k")?.generation?.contentExpires,
+                try fixture.cache.memories(key: "k")["jwks"]?.generation?.contentExpires,
             ]
         }
         _ = try fixture.commit("one", contentExpires: 5_000)

@@ -33,13 +33,13 @@ struct DamagedIndex {
             of: "jwks", new: ["": StoredPart(binding: "b", validators: .tag("e"), value: [1], pages: pages)]
         ) { _ in true }
         _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
-        let notified = HookContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
+        let notified = GenerationIdentity(number: 1, digest: try ContentDigest(of: Array("older".utf8)))
         try cache.record(
-            HookRecord(notified: notified, tried: notified, attempts: 2, failingSince: now, error: "e"), of: "a",
+            StoredHookState(notified: notified, tried: notified, attempts: 2, failingSince: now, error: "e"), of: "a",
             of: "jwks")
         try cache.transaction { (index) throws(SQLiteError) in
             let id = try index.ensurePipeline("jwks").id
-            try index.accept(notified.content.digest, of: id)
+            try index.accept(notified.digest, of: id)
         }
         return DamagedIndex(directory: fixture.directory)
     }
@@ -149,10 +149,10 @@ struct DamagedIndex {
         #expect(findings == [] || !isNamed, situation)
         let hooks = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
         var record = try #require(hooks["jwks"]?["a"])
-        #expect(IndexBounds.counts.contains(record.attempts), situation)
+        #expect(IndexBounds.counts.contains(Int64(record.attempts)), situation)
         record.attempts += 1
         try cache.record(record, of: "a", of: "jwks")
-        if try cache.current("jwks")?.pinnedAt != nil { _ = try cache.unpin("jwks") }
+        if try cache.current("jwks")?.pinnedSince != nil { _ = try cache.unpin("jwks") }
         let made = try fixture.commit("next", at: Self.time + 1000)
         #expect(made.generation.number > 0, situation)
         #expect(try fixture.reader() == "next", situation)

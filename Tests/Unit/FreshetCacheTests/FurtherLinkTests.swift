@@ -57,7 +57,7 @@ struct FurtherLinkTests {
         func check(_ fixture: CacheFixture) throws {
             let current = try fixture.cache.current("jwks")
             #expect(current?.number == 2)
-            #expect((current?.pinnedAt != nil) == isPinned)
+            #expect((current?.pinnedSince != nil) == isPinned)
             #expect(try fixture.reader() == "current")
             #expect(try fixture.names("generations/jwks").count == min(keep, 2))
             #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("current"))

@@ -71,7 +71,7 @@ struct HeldBackTests {
             Issue.record("the candidate was not dropped")
             return
         }
-        #expect(generation.number == 2 && !generation.isBehind && generation.pinnedAt != nil)
+        #expect(generation.number == 2 && !generation.isBehind && generation.pinnedSince != nil)
         #expect(try fixture.cache.current("jwks")?.isBehind == false)
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("two"))
         // It is new once the origin has it.

@@ -6,41 +6,41 @@ import Testing
 
 @Suite("The index stores hooks")
 struct HookRecordTests {
-    private func content(_ number: Int64, _ text: String = "x") throws -> HookContent {
-        HookContent(StoredContent(number: number, digest: try ContentDigest(of: Array(text.utf8))))
+    private func content(_ number: UInt64, _ text: String = "x") throws -> GenerationIdentity {
+        GenerationIdentity(number: number, digest: try ContentDigest(of: Array(text.utf8)))
     }
 
     private func assign(
-        _ fixture: CacheFixture, _ hooks: [String], notified: HookContent? = nil, of pipeline: String = "jwks"
-    ) throws -> [String: HookRecord]? {
+        _ fixture: CacheFixture, _ hooks: [String], notified: GenerationIdentity? = nil, of pipeline: String = "jwks"
+    ) throws -> [String: StoredHookState]? {
         try fixture.cache.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, notified: notified)])[pipeline]
     }
 
     @Test("a new hook gets the notified content, and a known hook keeps its record, across restarts")
     func assigned() throws {
         let directory = try TemporaryDirectory.forCache()
-        let record = HookRecord(
+        let record = StoredHookState(
             notified: try content(1), tried: try content(2, "y"), attempts: 3, failingSince: WallTime(seconds: 9),
             error: "broken")
         do {
             let fixture = try CacheFixture(directory)
-            #expect(try assign(fixture, ["a"], notified: content(1)) == ["a": HookRecord(notified: content(1))])
-            #expect(try assign(fixture, ["a"], notified: content(7)) == ["a": HookRecord(notified: content(1))])
+            #expect(try assign(fixture, ["a"], notified: content(1)) == ["a": StoredHookState(notified: content(1))])
+            #expect(try assign(fixture, ["a"], notified: content(7)) == ["a": StoredHookState(notified: content(1))])
             try fixture.cache.record(record, of: "a", of: "jwks")
         }
         let fixture = try CacheFixture(directory)
-        #expect(try assign(fixture, ["a", "b"], notified: nil) == ["a": record, "b": HookRecord()])
+        #expect(try assign(fixture, ["a", "b"], notified: nil) == ["a": record, "b": StoredHookState()])
     }
 
     @Test("a hook that is no longer configured is deleted, and its last run does not restore it")
     func forgotten() throws {
         let fixture = try CacheFixture()
         _ = try assign(fixture, ["a", "b"], notified: content(1))
-        #expect(try assign(fixture, ["b"], notified: content(2)) == ["b": HookRecord(notified: content(1))])
-        try fixture.cache.record(HookRecord(notified: content(1), tried: content(1)), of: "a", of: "jwks")
-        #expect(try assign(fixture, ["a"], notified: content(3)) == ["a": HookRecord(notified: content(3))])
+        #expect(try assign(fixture, ["b"], notified: content(2)) == ["b": StoredHookState(notified: content(1))])
+        try fixture.cache.record(StoredHookState(notified: content(1), tried: content(1)), of: "a", of: "jwks")
+        #expect(try assign(fixture, ["a"], notified: content(3)) == ["a": StoredHookState(notified: content(3))])
         #expect(try assign(fixture, []) == nil)
-        #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": HookRecord(notified: content(4))])
+        #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": StoredHookState(notified: content(4))])
     }
 
     @Test("hooks of pipelines that are not listed stay")
@@ -48,7 +48,7 @@ struct HookRecordTests {
         let fixture = try CacheFixture()
         _ = try assign(fixture, ["a"], notified: content(1), of: "faulty")
         _ = try assign(fixture, ["a"], notified: content(2))
-        #expect(try assign(fixture, ["a"], of: "faulty") == ["a": HookRecord(notified: content(1))])
+        #expect(try assign(fixture, ["a"], of: "faulty") == ["a": StoredHookState(notified: content(1))])
     }
 
     @Test("whether the notified copy was withdrawn")
@@ -58,11 +58,12 @@ struct HookRecordTests {
         gone.isWithdrawn = true
         do {
             let fixture = try CacheFixture(directory)
-            #expect(try assign(fixture, ["a"], notified: gone) == ["a": HookRecord(notified: gone)])
-            try fixture.cache.record(HookRecord(notified: content(2), tried: gone, attempts: 1), of: "a", of: "jwks")
+            #expect(try assign(fixture, ["a"], notified: gone) == ["a": StoredHookState(notified: gone)])
+            try fixture.cache.record(
+                StoredHookState(notified: content(2), tried: gone, attempts: 1), of: "a", of: "jwks")
         }
         let fixture = try CacheFixture(directory)
-        #expect(try assign(fixture, ["a"]) == ["a": HookRecord(notified: content(2), tried: gone, attempts: 1)])
+        #expect(try assign(fixture, ["a"]) == ["a": StoredHookState(notified: content(2), tried: gone, attempts: 1)])
     }
 
     @Test("errors are cut at a limit")
@@ -70,7 +71,7 @@ struct HookRecordTests {
         let fixture = try CacheFixture()
         _ = try assign(fixture, ["a"])
         let long = String(repeating: "e", count: CacheLimits.runTextBytes + 1)
-        try fixture.cache.record(HookRecord(error: long), of: "a", of: "jwks")
+        try fixture.cache.record(StoredHookState(error: long), of: "a", of: "jwks")
         #expect(try assign(fixture, ["a"])?["a"]?.error?.utf8.count == CacheLimits.runTextBytes)
     }
 
@@ -78,12 +79,12 @@ struct HookRecordTests {
     func found() throws {
         let fixture = try CacheFixture()
         for text in ["one", "two"] { try fixture.commit(text) }
-        let kept = try #require(try fixture.cache.find(content(1, "one").content, of: "jwks"))
+        let kept = try #require(try fixture.cache.find(content(1, "one"), of: "jwks"))
         let path = try #require(kept.path)
         #expect(try TemporaryDirectory.read(path) == Array("one".utf8) && kept.generation.size == 3)
         for number in 3...9 { try fixture.commit("\(number)") }
-        let gone = try #require(try fixture.cache.find(content(1, "one").content, of: "jwks"))
+        let gone = try #require(try fixture.cache.find(content(1, "one"), of: "jwks"))
         #expect(gone.path == nil && gone.generation.size == 3)
-        #expect(try fixture.cache.find(content(1, "two").content, of: "jwks") == nil)
+        #expect(try fixture.cache.find(content(1, "two"), of: "jwks") == nil)
     }
 }

@@ -67,9 +67,9 @@ struct RecordsTests {
             #expect(try fixture.cache.refreshState("jwks").expires == WallTime(seconds: 99))
         }
         let fixture = try CacheFixture(directory)
-        #expect(try fixture.cache.memories(key: "k")["jwks"]?.attempts.expires == WallTime(seconds: 99))
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.expires == WallTime(seconds: 99))
         _ = try fixture.cache.recordUnchanged("jwks", expires: WallTime(seconds: 200), at: WallTime(seconds: 20))
-        #expect(try fixture.cache.memory("jwks", key: "k")?.attempts.expires == WallTime(seconds: 200))
+        #expect(try fixture.cache.memory("jwks", key: "k")?.expires == WallTime(seconds: 200))
         _ = try pending("one", fixture).commit(at: WallTime(seconds: 30), expires: WallTime(seconds: 300))
         #expect(try fixture.cache.refreshState("jwks").expires == WallTime(seconds: 300))
         _ = try fixture.cache.recordUnchanged("jwks", at: WallTime(seconds: 40))

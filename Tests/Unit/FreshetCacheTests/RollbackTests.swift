@@ -184,16 +184,16 @@ struct PinTests {
             #expect(throws: CacheError.nothingPublished) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }
             try fixture.commit("one", validators: [.tag("a")])
             let (generation, wasPinned) = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
-            #expect(generation.pinnedAt == WallTime(seconds: 5) && !wasPinned && !generation.isBehind)
+            #expect(generation.pinnedSince == WallTime(seconds: 5) && !wasPinned && !generation.isBehind)
             #expect(try fixture.cache.pin("jwks", at: WallTime(seconds: 6)).wasPinned)
-            #expect(try fixture.commit("one").generation.pinnedAt == WallTime(seconds: 5))
+            #expect(try fixture.commit("one").generation.pinnedSince == WallTime(seconds: 5))
             for (tag, isNew) in [("b", true), ("c", false)] {
                 let outcome = try fixture.commit("two", validators: [.tag(tag)], at: 2000)
                 guard case .declined(let kept, isNew) = outcome else {
                     Issue.record("\(outcome)")
                     return
                 }
-                #expect(kept.number == 1 && kept.isBehind && kept.pinnedAt == WallTime(seconds: 5))
+                #expect(kept.number == 1 && kept.isBehind && kept.pinnedSince == WallTime(seconds: 5))
             }
             #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("c"))
             #expect(throws: CacheError.pinned(1)) { try fixture.cache.rollBack(.jwks, to: 1) }
@@ -201,12 +201,12 @@ struct PinTests {
         let fixture = try CacheFixture(directory)
         #expect(fixture.report == RecoveryReport(index: .opened))
         let memory = try #require(try fixture.cache.memory("jwks", key: "binding"))
-        #expect(memory.current?.pinnedAt == WallTime(seconds: 5))
-        #expect(memory.current?.isBehind == true)
-        #expect(memory.current?.truncated == false)
+        #expect(memory.generation?.pinnedSince == WallTime(seconds: 5))
+        #expect(memory.generation?.isBehind == true)
+        #expect(memory.generation?.truncated == false)
         #expect(try fixture.reader() == "one")
         let (generation, wasPinned) = try fixture.cache.unpin("jwks")
-        #expect(wasPinned && generation?.pinnedAt == nil && generation?.isBehind == false)
+        #expect(wasPinned && generation?.pinnedSince == nil && generation?.isBehind == false)
         #expect(try !fixture.cache.unpin("jwks").wasPinned)
         // With the validators of its newest content, the origin would answer that nothing has changed.
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("a"))
@@ -225,7 +225,7 @@ struct PinTests {
             Issue.record("\(outcome)")
             return
         }
-        #expect(kept.number == 2 && kept.pinnedAt != nil && kept.isBehind)
+        #expect(kept.number == 2 && kept.pinnedSince != nil && kept.isBehind)
         #expect(try fixture.reader() == "two")
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         let directory = fixture.directory
@@ -259,7 +259,7 @@ struct PinTests {
             Issue.record("\(outcome)")
             return
         }
-        #expect(generation.number == 2 && generation.pinnedAt == WallTime(seconds: 5))
+        #expect(generation.number == 2 && generation.pinnedSince == WallTime(seconds: 5))
         #expect(try restarted.reader() == "two")
         _ = try restarted.cache.unpin("jwks")
         #expect(try restarted.commit("four", to: destination).generation.number == 4)

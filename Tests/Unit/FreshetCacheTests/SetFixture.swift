@@ -68,7 +68,7 @@ extension CacheFixture {
         #expect((seen == nil) == (current == nil), situation)
         #expect(allowed.map { $0.map(SeenSet.of) }.contains(seen), "\(String(describing: seen)), \(situation)")
         if let current {
-            let content = StoredContent(number: current.number, digest: current.digest)
+            let content = StoredContent(number: Int64(current.number), digest: current.digest)
             let set = try cache.setName(of: content, in: "shop")
             #expect(try target == "../sets/shop/\(set.name)", situation)
             #expect(try LinuxFileSystem().digest(of: current.path) == current.digest, situation)

@@ -1,3 +1,4 @@
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing

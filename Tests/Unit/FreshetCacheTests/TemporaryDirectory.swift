@@ -132,9 +132,9 @@ extension CacheDestination {
     static let jwks = CacheDestination(pipeline: "jwks", file: "jwks.json", keep: 2)
 }
 
-extension Generation {
+extension CurrentGeneration {
     /// The generation without its revision, to compare it.
-    var withoutRevision: Generation {
+    var withoutRevision: CurrentGeneration {
         var generation = self
         generation.revision = 0
         return generation

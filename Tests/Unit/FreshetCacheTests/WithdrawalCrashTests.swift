@@ -74,8 +74,8 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         #expect(errors.isEmpty, "\(errors), \(situation)")
         // Withdrawn content is kept, and its requests are conditional.
         let memory = try fixture.cache.memory(destination.pipeline, key: "k")
-        #expect((memory?.current?.withdrawnAt == nil) == (found != nil), situation)
-        #expect(memory?.current != nil, situation)
+        #expect((memory?.generation?.withdrawnSince == nil) == (found != nil), situation)
+        #expect(memory?.generation != nil, situation)
         let validators = try fixture.cache.validators(destination.pipeline, boundTo: "https://example.com/jwks")
         #expect(mayForget || validators != nil, situation)
         return found

@@ -25,9 +25,9 @@ struct WithdrawalTests {
         #expect(try fixture.names("current") == [])
         #expect(try fixture.cache.current("jwks") == nil)
         let memory = try #require(try fixture.cache.memory("jwks", key: "k"))
-        #expect(memory.current?.number == 2)
-        #expect(memory.current?.withdrawnAt == WallTime(seconds: 100))
-        #expect(memory.attempts.lastSuccess == WallTime(seconds: 20))
+        #expect(memory.generation?.number == 2)
+        #expect(memory.generation?.withdrawnSince == WallTime(seconds: 100))
+        #expect(memory.lastCheck == WallTime(seconds: 20))
         #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         #expect(try fixture.cache.content(of: "jwks", limit: 100) == Array("new".utf8))
         #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, true])
@@ -42,7 +42,7 @@ struct WithdrawalTests {
         let again = try CacheFixture(directory)
         #expect(again.report == RecoveryReport(index: .opened))
         try checkWithdrawn(again)
-        #expect(try again.cache.memories(key: "k")["jwks"]?.current?.withdrawnAt == WallTime(seconds: 100))
+        #expect(try again.cache.memories(key: "k")["jwks"]?.generation?.withdrawnSince == WallTime(seconds: 100))
     }
 
     @Test("that is damaged is removed, and no content is kept that could be published again")
@@ -56,7 +56,7 @@ struct WithdrawalTests {
             return
         }
         #expect(lost.number == 1)
-        #expect(lost.withdrawnAt == WallTime(seconds: 100))
+        #expect(lost.withdrawnSince == WallTime(seconds: 100))
         #expect(try fixture.names("current") == [])
         #expect(try !fixture.cache.keepsCopy("jwks"))
     }
@@ -121,11 +121,11 @@ struct WithdrawalTests {
         let content = fixture.directory.cache + "/generations/jwks/" + stored
         let inode = try #require(try system.status(content)).identity.inode
         let noted = try fixture.cache.recordUnchanged("jwks", asked: .tag("new"), at: WallTime(seconds: 200))
-        #expect(noted?.withdrawnAt == WallTime(seconds: 100))
+        #expect(noted?.withdrawnSince == WallTime(seconds: 100))
         #expect(try fixture.readerIfAny() == nil)
         let back = try #require(try fixture.cache.putBack(.jwks))
         #expect(back.number == 2)
-        #expect(back.withdrawnAt == nil)
+        #expect(back.withdrawnSince == nil)
         #expect(back.revision > noted?.revision ?? 0)
         #expect(try fixture.reader() == "new")
         #expect(try system.status(fixture.directory.cache + "/current/jwks.json")?.identity.inode == inode)
@@ -147,12 +147,12 @@ struct WithdrawalTests {
             return
         }
         #expect(same.number == 2)
-        #expect(same.withdrawnAt == nil)
+        #expect(same.withdrawnSince == nil)
         #expect(try fixture.reader() == "new")
         _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 300))
         #expect(try fixture.commit("newer", at: 400).generation.number == 3)
         #expect(try fixture.reader() == "newer")
-        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.withdrawnAt == nil)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.withdrawnSince == nil)
     }
 
     @Test("is not published again by a further page")
@@ -177,7 +177,7 @@ struct WithdrawalTests {
         try fixture.reject("refused", at: 410)
         #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 500)).generation.number == 3)
         #expect(try fixture.reader() == "refused")
-        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.withdrawnAt == nil)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.withdrawnSince == nil)
     }
 
     @Test("from before a rollback is published again if the origin confirms it")
@@ -194,7 +194,7 @@ struct WithdrawalTests {
         }
         #expect(shown.number == 1)
         #expect(try fixture.reader() == "old")
-        #expect(try fixture.cache.current("jwks")?.withdrawnAt == nil)
+        #expect(try fixture.cache.current("jwks")?.withdrawnSince == nil)
     }
 
     @Test("results neither from a pinned copy nor from one that turns out to be young")
@@ -247,7 +247,7 @@ struct WithdrawalTests {
         try TemporaryDirectory.write(Array("bad".utf8), to: content)
         #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == nil)
         #expect(try fixture.cache.putBack(.jwks) == nil)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.current == nil)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.generation == nil)
         let found = try fixture.cache.examine("jwks", repairs: true)
         #expect(found.findings.map(\.kind) == [.contentDamaged])
         #expect(found.findings.map(\.isRepaired) == [true])
@@ -315,7 +315,7 @@ struct WithdrawalTests {
         let again = try CacheFixture(directory)
         #expect(again.report == RecoveryReport(index: .opened))
         try again.checkSet([nil], "after a start")
-        #expect(try again.cache.memories(key: "k")["shop"]?.current?.withdrawnAt == WallTime(seconds: 100))
+        #expect(try again.cache.memories(key: "k")["shop"]?.generation?.withdrawnSince == WallTime(seconds: 100))
         #expect(try again.cache.putBack(.catalogue)?.directory == directory.cache + "/current/catalogue")
         try again.checkSet(["new"], "put back")
     }
@@ -346,6 +346,6 @@ struct WithdrawalTests {
         }
         var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
         #expect(try index.pipeline("jwks")?.withdrawnAt == nil)
-        #expect(try index.hooks().map(\.record) == [HookRecord()])
+        #expect(try index.hooks().map(\.record) == [StoredHookState()])
     }
 }

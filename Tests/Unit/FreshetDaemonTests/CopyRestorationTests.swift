@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import Glibc
 import TestSupport
 import Testing

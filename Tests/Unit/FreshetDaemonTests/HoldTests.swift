@@ -2,6 +2,7 @@ import FreshetCache
 import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Glibc
 import Logging

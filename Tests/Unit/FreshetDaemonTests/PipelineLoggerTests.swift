@@ -2,6 +2,7 @@ import FreshetControl
 import FreshetModel
 import Logging
 import Testing
+import WorldTestSupport
 
 @testable import FreshetDaemon
 @testable import FreshetPipelines

@@ -3,6 +3,7 @@ import FreshetModel
 import FreshetPipelines
 import TestSupport
 import Testing
+import WorldTestSupport
 
 @testable import FreshetCache
 @testable import FreshetControl

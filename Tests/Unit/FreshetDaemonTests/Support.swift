@@ -76,7 +76,7 @@ final class FakeClock: EngineClock {
     private let state = Mutex(State())
 
     var now: ContinuousClock.Instant { state.withLock { $0.now } }
-    var wallNow: Int64 { 0 }
+    var wallNow: WallTime { WallTime(seconds: 0) }
     /// When the timer is due.
     var due: ContinuousClock.Instant? { state.withLock { $0.due } }
 

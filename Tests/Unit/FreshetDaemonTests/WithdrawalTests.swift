@@ -1,10 +1,12 @@
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Glibc
 import Logging
 import TestSupport
 import Testing
+import WorldTestSupport
 
 @testable import FreshetDaemon
 
@@ -220,7 +222,9 @@ struct WithdrawalTests {
         definition.cache.withdraws = true
         var state = PersistentState(
             generation: CurrentGeneration(number: 1, size: 1, digest: "", committedAt: 1_000_000, path: "a"))
-        func isDue(_ second: Int64) -> Bool { definition.isWithdrawn(state, at: second * 1_000_000) }
+        func isDue(_ second: Int64) -> Bool {
+            definition.isWithdrawn(state, at: WallTime(microseconds: second * 1_000_000))
+        }
         #expect(!isDue(10) && isDue(11))
         state.lastCheck = 5_000_000
         #expect(!isDue(14) && isDue(15))

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import Synchronization
 
@@ -12,7 +13,7 @@ final class ManualEngineClock: EngineClock {
     private let state = Mutex(State())
 
     var now: ContinuousClock.Instant { state.withLock { $0.now } }
-    var wallNow: Int64 { 0 }
+    var wallNow: WallTime { WallTime(seconds: 0) }
     /// Whether a timer is armed.
     var isArmed: Bool { state.withLock { $0.due != nil } }
 

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetSignals
 import FreshetTestKit
 import Testing
@@ -78,7 +79,7 @@ struct HonourOriginTests {
     @Test("it is stored across a restart, at most for a week, and ignored without the time of the check")
     func memory() {
         let now = Dialogue.beginning
-        func memory(_ expires: Int64?, lastCheck: Int64? = 1_000_000_000) -> ContinuousClock.Instant? {
+        func memory(_ expires: WallTime?, lastCheck: WallTime? = 1_000_000_000) -> ContinuousClock.Instant? {
             StoredRefreshState(
                 PersistentState(lastCheck: lastCheck, expires: expires), now: now, wallNow: 1_000_000_000,
                 tolerance: .seconds(60)
@@ -219,7 +220,7 @@ struct MaxAgeTests {
         "an unknown age counts from the commit of the copy; a clock that was set back makes it no younger than now"
     )
     func memory() {
-        func confirmed(_ lastCheck: Int64?, committed: Int64? = 700_000_000) -> ContinuousClock.Instant? {
+        func confirmed(_ lastCheck: WallTime?, committed: WallTime? = 700_000_000) -> ContinuousClock.Instant? {
             var state = PersistentState(
                 generation: committed.map {
                     CurrentGeneration(number: 1, size: 1, digest: "", committedAt: $0, path: "f")

@@ -1,5 +1,6 @@
 import FreshetModel
 import Testing
+import WorldTestSupport
 
 @testable import FreshetPipelines
 

@@ -23,8 +23,8 @@ struct RejectedGoneTests {
     @Test("is reported to the run that rejected it, before that run ends")
     func early() {
         let progress = RunProgress()
-        func reject(_ digest: String) {
-            let snapshot = RejectedSnapshot(digest: digest, size: 1, rejectedAt: 0, keptUntil: 1, reason: "a check")
+        func reject(_ digest: ContentDigest) {
+            let snapshot = RejectedCandidate(digest: digest, size: 1, rejectedAt: 0, keptUntil: 1, reason: "a check")
             progress.recordRejected(
                 KnownRejection(
                     location: .aside(snapshot), failure: RunFailure(.content, "a check"), validators: Validators(),

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetSignals
 import FreshetTestKit
 import Testing

@@ -1,50 +1,14 @@
 package import FreshetModel
 
-/// The content for which a hook runs: a generation that readers find, or one that was withdrawn.
-package struct HookContent: Hashable, Sendable {
-    package var content: StoredContent
-    package var isWithdrawn: Bool
-
-    package init(_ content: StoredContent, isWithdrawn: Bool = false) {
-        self.content = content
-        self.isWithdrawn = isWithdrawn
-    }
-}
-
-/// The state of a hook that is kept across restarts.
-package struct HookRecord: Hashable, Sendable {
-    /// The content of the last success; nil if there was none.
-    package var notified: HookContent?
-    /// The content of the attempts since then; nil if there was none.
-    package var tried: HookContent?
-    /// The number of failed attempts for `tried`.
-    package var attempts: Int64
-    /// When the first attempt since the last success failed.
-    package var failingSince: WallTime?
-    /// Why the last attempt failed; a text longer than ``CacheLimits/runTextBytes`` is cut.
-    package var error: String?
-
-    package init(
-        notified: HookContent? = nil, tried: HookContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
-        error: String? = nil
-    ) {
-        self.notified = notified
-        self.tried = tried
-        self.attempts = attempts
-        self.failingSince = failingSince
-        self.error = error
-    }
-}
-
 /// The hooks of a pipeline.
 package struct PipelineHooks: Hashable, Sendable {
     package var pipeline: String
     /// The identifiers of the hooks.
     package var hooks: [String]
     /// The content that new hooks count as notified of.
-    package var notified: HookContent?
+    package var notified: GenerationIdentity?
 
-    package init(pipeline: String, hooks: [String], notified: HookContent?) {
+    package init(pipeline: String, hooks: [String], notified: GenerationIdentity?) {
         self.pipeline = pipeline
         self.hooks = hooks
         self.notified = notified
@@ -55,19 +19,19 @@ extension LocalCache {
     /// Records which hooks the pipelines have from now on, and returns the stored records by pipeline and hook. Records
     /// of other hooks of these pipelines are deleted. A new hook is recorded durably, because its record has the
     /// content for which the hook need not run.
-    package func assignHooks(_ all: [PipelineHooks]) throws(CacheError) -> [String: [String: HookRecord]] {
+    package func assignHooks(_ all: [PipelineHooks]) throws(CacheError) -> [String: [String: StoredHookState]] {
         let found = try withIndex { (index) throws(SQLiteError) in try index.hooks() }
-        var known: [String: [String: HookRecord]] = [:]
+        var known: [String: [String: StoredHookState]] = [:]
         for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
-        var result: [String: [String: HookRecord]] = [:]
-        var added: [(pipeline: String, hook: String, notified: HookContent?)] = []
+        var result: [String: [String: StoredHookState]] = [:]
+        var added: [(pipeline: String, hook: String, notified: GenerationIdentity?)] = []
         var removed: [(pipeline: String, hook: String)] = []
         for pipeline in all {
             var before = known[pipeline.pipeline] ?? [:]
             for hook in pipeline.hooks {
                 let record = before.removeValue(forKey: hook)
                 if record == nil { added.append((pipeline.pipeline, hook, pipeline.notified)) }
-                result[pipeline.pipeline, default: [:]][hook] = record ?? HookRecord(notified: pipeline.notified)
+                result[pipeline.pipeline, default: [:]][hook] = record ?? StoredHookState(notified: pipeline.notified)
             }
             removed += before.keys.sorted().map { (pipeline.pipeline, $0) }
         }
@@ -82,7 +46,7 @@ extension LocalCache {
     }
 
     /// Records the state of a hook. A power cut may undo the last seconds; then the hook is pending again.
-    package func record(_ record: HookRecord, of hook: String, of pipeline: String) throws(CacheError) {
+    package func record(_ record: StoredHookState, of hook: String, of pipeline: String) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
             try index.update(hook, to: record, of: try index.ensurePipeline(pipeline).id)
@@ -92,9 +56,12 @@ extension LocalCache {
     /// The history entry of a generation, and the path of its content; the path is nil if the content is no longer
     /// kept.
     package func find(
-        _ content: StoredContent, of pipeline: String
+        _ identity: GenerationIdentity, of pipeline: String
     ) throws(CacheError) -> (generation: PastGeneration, path: String?)? {
-        let past = try history(pipeline).first { $0.number == content.number && $0.digest == content.digest }
-        return past.map { ($0, $0.isKept ? layout.generation(content, of: pipeline) : nil) }
+        let past = try history(pipeline).first { $0.number == identity.number && $0.digest == identity.digest }
+        return past.map { past in
+            let content = StoredContent(number: past.number, digest: past.digest)
+            return (past, past.isKept ? layout.generation(content, of: pipeline) : nil)
+        }
     }
 }

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// The files of one pipeline in the cache directory.
 struct PipelineOnDisk: Hashable, Sendable {
     struct Content: Hashable, Sendable {

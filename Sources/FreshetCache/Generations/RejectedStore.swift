@@ -1,34 +1,6 @@
 package import FreshetModel
 import Synchronization
 
-/// Content that a check rejected, and which is kept for inspection.
-package struct RejectedCandidate: Hashable, Sendable {
-    package var digest: ContentDigest
-    /// Bytes.
-    package var size: Int64
-    /// When the content was last rejected.
-    package var rejectedAt: WallTime
-    /// The message of the check.
-    package var reason: String
-
-    /// When the content is removed.
-    package var keptUntil: WallTime {
-        WallTime(
-            nanoseconds: rejectedAt.nanoseconds.addingClamped(
-                CacheLimits.rejectedAge.components.seconds * 1_000_000_000))
-    }
-}
-
-/// The result of rejecting content.
-package enum RejectionOutcome: Hashable, Sendable {
-    /// The content is kept, for ``CacheLimits/rejectedAge``.
-    case kept(RejectedCandidate)
-    /// A user accepted the same content before, so it was committed.
-    case accepted(CommitOutcome)
-    /// The content is that of the copy: the check has changed since. The content is not kept.
-    case isCopy(ContentDigest)
-}
-
 extension PendingGeneration {
     /// Keeps the candidate as rejected content, in the place of the pipeline's previous rejected content. This ends the
     /// candidate. Content that a user accepted before is committed instead.
@@ -70,17 +42,19 @@ extension LocalCache {
     }
 
     /// Whether this is the rejected content of the pipeline, and its file still exists.
-    package func keepsRejected(_ pipeline: String, _ digest: String, at now: WallTime) throws(CacheError) -> Bool {
-        guard let known = try rejected(pipeline, at: now), known.digest.description == digest else { return false }
+    package func keepsRejected(_ pipeline: String, _ digest: ContentDigest, at now: WallTime) throws(CacheError) -> Bool
+    {
+        guard let known = try rejected(pipeline, at: now), known.digest == digest else { return false }
         return try onFiles { (files) throws(SystemCallError) in
-            try files.status(layout.rejected(known.digest, of: pipeline))?.identity.size == known.size
+            try files.status(layout.rejected(known.digest, of: pipeline)).map { $0.identity.size == known.size }
+                ?? false
         }
     }
 
-    /// Whether the copy, published or withdrawn, is undamaged and has this digest, in hexadecimal digits.
-    package func isCopy(_ pipeline: String, _ digest: String) throws(CacheError) -> Bool {
+    /// Whether the copy, published or withdrawn, is undamaged and has this digest.
+    package func isCopy(_ pipeline: String, _ digest: ContentDigest) throws(CacheError) -> Bool {
         try CacheName.check(pipeline)
-        return try keptPublication(of: pipeline)?.generation.content.digest.description == digest
+        return try keptPublication(of: pipeline)?.generation.content.digest == digest
     }
 
     /// Opens the rejected content, as ``open(_:of:for:)`` opens a generation.

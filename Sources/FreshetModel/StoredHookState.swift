@@ -1,25 +1,3 @@
-/// Identifies what readers see: a generation, or that the copy is withdrawn. The number alone does not identify a
-/// generation, since an index that was created again starts with 1.
-package struct GenerationIdentity: Hashable, Sendable {
-    package var number: UInt64
-    /// SHA-256 in lower-case hexadecimal digits.
-    package var digest: String
-    /// The copy is withdrawn: readers find no file.
-    package var isWithdrawn: Bool
-
-    package init(number: UInt64, digest: String, isWithdrawn: Bool = false) {
-        self.isWithdrawn = isWithdrawn
-        self.number = number
-        self.digest = digest
-    }
-}
-
-extension CurrentGeneration {
-    package var identity: GenerationIdentity {
-        GenerationIdentity(number: number, digest: digest, isWithdrawn: withdrawnSince != nil)
-    }
-}
-
 /// The state of one hook of one pipeline, kept across restarts. Whether the hook is pending follows from this state and
 /// from the current generation: a commit writes nothing here, so a power failure cannot lose a pending hook.
 package struct StoredHookState: Hashable, Sendable {
@@ -30,15 +8,14 @@ package struct StoredHookState: Hashable, Sendable {
     package var tried: GenerationIdentity?
     /// The number of failed attempts for `tried`.
     package var attempts: Int
-    /// When the first attempt since the last success failed: wall-clock microseconds since 1970.
-    package var failingSince: Int64?
+    /// When the first attempt since the last success failed.
+    package var failingSince: WallTime?
     /// Why the last attempt failed, in one sentence.
     package var error: String?
 
     package init(
         notified: GenerationIdentity? = nil, tried: GenerationIdentity? = nil, attempts: Int = 0,
-        failingSince: Int64? = nil,
-        error: String? = nil
+        failingSince: WallTime? = nil, error: String? = nil
     ) {
         self.notified = notified
         self.tried = tried
@@ -65,9 +42,7 @@ package struct StoredHookState: Hashable, Sendable {
     package func succeeded() -> StoredHookState { StoredHookState(notified: tried) }
 
     /// The attempt has failed.
-    ///
-    /// - Parameter now: wall-clock microseconds since 1970.
-    package func failed(_ error: String, at now: Int64) -> StoredHookState {
+    package func failed(_ error: String, at now: WallTime) -> StoredHookState {
         var result = self
         result.attempts += 1
         result.failingSince = failingSince ?? now

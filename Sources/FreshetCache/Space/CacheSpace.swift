@@ -1,3 +1,4 @@
+package import FreshetModel
 import Glibc
 import Synchronization
 

@@ -71,7 +71,7 @@ extension LocalCache {
     private func confirm(
         _ publication: IndexedPublication, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
         _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> Generation {
+    ) throws(CacheError) -> CurrentGeneration {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         var shown = publication
         shown.generation.identity = try setAccess(of: publication, to: destination)
@@ -115,7 +115,7 @@ extension LocalCache {
     /// The current generation stays. The candidate is not from a check, so it does not show what the origin has.
     private func drop(
         _ candidate: Candidate, for publication: IndexedPublication, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> Generation {
+    ) throws(CacheError) -> CurrentGeneration {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         return publication.generation(path: layout.reader(publication.file), revision: state.nextRevision())
     }
@@ -209,7 +209,7 @@ extension LocalCache {
         _ candidate: Candidate, as new: IndexedGeneration, of pipeline: IndexedPipeline,
         _ destination: CacheDestination, _ state: inout PipelineEntry.State, isDurable: Bool = false,
         _ update: (inout CacheIndex) throws(SQLiteError) -> Void
-    ) throws(CacheError) -> Generation {
+    ) throws(CacheError) -> CurrentGeneration {
         let content = new.content
         if destination.isSet { try makeSet(content, of: pipeline.name, from: candidate.path) }
         let set = destination.isSet ? try setName(of: content, in: pipeline.name) : content

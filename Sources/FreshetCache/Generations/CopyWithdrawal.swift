@@ -4,14 +4,14 @@ import Synchronization
 /// The result of withdrawing a copy.
 package enum WithdrawalOutcome: Hashable, Sendable {
     /// Readers no longer find the copy, and its content is kept.
-    case withdrawn(Generation)
+    case withdrawn(CurrentGeneration)
     /// The copy was damaged: readers no longer find it, and no content of it is kept.
-    case damaged(Generation)
+    case damaged(CurrentGeneration)
     /// There is no copy, or it is pinned, or the withdrawal was no longer necessary.
     case left
 
     /// The withdrawn generation, if it is kept.
-    package var kept: Generation? { if case .withdrawn(let generation) = self { generation } else { nil } }
+    package var kept: CurrentGeneration? { if case .withdrawn(let generation) = self { generation } else { nil } }
 }
 
 /// The result of checking whether readers find a copy.
@@ -19,7 +19,7 @@ package enum CopyRestoration: Hashable, Sendable {
     /// Readers find the copy, or must not find it.
     case found
     /// Readers find the copy again.
-    case restored(Generation)
+    case restored(CurrentGeneration)
     /// Readers do not find the copy, and there is no undamaged file with its content.
     case lost
 }
@@ -65,7 +65,7 @@ extension LocalCache {
     /// Publishes a withdrawn copy again: the same generation, with the mode and group that are configured now.
     ///
     /// - Returns: the current generation; nil if no content is kept, or if it is damaged.
-    package func putBack(_ destination: CacheDestination) throws(CacheError) -> Generation? {
+    package func putBack(_ destination: CacheDestination) throws(CacheError) -> CurrentGeneration? {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
         return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in

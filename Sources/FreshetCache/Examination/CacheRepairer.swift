@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Repairs the findings of an examination. Damaged files are removed, so that the next request is unconditional;
 /// foreign files are moved aside, because they may belong to a user.
 extension LocalCache {
@@ -6,7 +8,7 @@ extension LocalCache {
     /// - Returns: the current generation afterwards.
     func repair(
         _ pipeline: String, _ examination: inout CacheExamination, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> Generation? {
+    ) throws(CacheError) -> CurrentGeneration? {
         let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
         let isCopyWhole = !examination.findings.contains { [.copyMissing, .copyDamaged].contains($0.kind) }
         let directory = layout.generations(of: pipeline)

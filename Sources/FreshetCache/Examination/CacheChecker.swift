@@ -1,3 +1,4 @@
+import FreshetModel
 import Synchronization
 
 /// Examines the whole cache: every digest, every row of the index, every link.

@@ -13,7 +13,7 @@ extension LocalCache {
     package func recordUnchanged(
         _ pipeline: String, asked: BoundValidators? = nil, validators: [BoundValidators] = [], expires: WallTime? = nil,
         at now: WallTime
-    ) throws(CacheError) -> Generation? {
+    ) throws(CacheError) -> CurrentGeneration? {
         guard try keptPublication(of: pipeline) != nil else { return nil }
         return try transaction { (index) throws(SQLiteError) in
             // Read again: this method does not hold the pipeline's lock, so the copy may be another one by now.
@@ -59,8 +59,10 @@ extension LocalCache {
         return state ?? RefreshState()
     }
 
-    /// The stored state of a pipeline, and the small value of this key; nil if the pipeline is not in the index.
-    package func memory(_ pipeline: String, key: String) throws(CacheError) -> StoredPipelineState? {
+    /// The stored state of a pipeline; nil if the pipeline is not in the index.
+    ///
+    /// - Parameter key: the key of the small value that is the binding of the copy.
+    package func memory(_ pipeline: String, key: String) throws(CacheError) -> PersistentState? {
         let found = try withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
         guard let found else { return nil }
         var memory = try memory(found)
@@ -76,14 +78,14 @@ extension LocalCache {
 
     /// The same for all pipelines, with one access to the index. A pipeline whose state cannot be read (for example
     /// because the directory of its file is not readable) is missing in the result.
-    package func memories(key: String) throws(CacheError) -> [String: StoredPipelineState] {
+    package func memories(key: String) throws(CacheError) -> [String: PersistentState] {
         let (found, requests, parameters, pages, rejected) = try withIndex { (index) throws(SQLiteError) in
             (
                 try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages(),
                 Dictionary(try index.rejected().map { ($0.pipeline, $0.rejection.candidate) }) { first, _ in first }
             )
         }
-        var result: [String: StoredPipelineState] = [:]
+        var result: [String: PersistentState] = [:]
         result.reserveCapacity(found.count)
         for indexed in found {
             result[indexed.pipeline.name] = try? memory(indexed)
@@ -95,7 +97,7 @@ extension LocalCache {
         return result
     }
 
-    private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> StoredPipelineState {
+    private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> PersistentState {
         let name = indexed.pipeline.name
         var attempts = indexed.attempts
         // Without content, only the remains of a failed commit can be found.
@@ -106,9 +108,13 @@ extension LocalCache {
                 IndexedPublication?.none
             }
         if publication == nil { attempts.forgetSuccess() }
-        return StoredPipelineState(
-            current: publication.map { $0.generation(path: layout.reader($0.file)) }, attempts: attempts,
-            lastRun: indexed.lastRun, lastRunRecord: indexed.lastRunRecord, value: indexed.value)
+        var state = PersistentState(
+            generation: publication.map { $0.generation(path: layout.reader($0.file)) },
+            lastCheck: attempts.lastSuccess, expires: attempts.expires, retryAfter: attempts.retryAfter,
+            lastRun: UInt64(clamping: indexed.lastRun),
+            binding: indexed.value.map { String(decoding: $0, as: UTF8.self) })
+        state.lastRunRecord = indexed.lastRunRecord
+        return state
     }
 
     /// Stores the requests that count against a pipeline's budget, in the place of the previous ones. A power cut may

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// An error that an examination of the cache has found.
 package struct CacheFinding: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -59,8 +61,8 @@ package struct CacheExamination: Hashable, Sendable {
     /// The number of bytes that were read.
     package var bytes: Int64 = 0
     /// The current generation after a repair; nil: nothing was repaired, or there is no current generation.
-    package var published: Generation?
-    /// The revision (``Generation/revision``) in which a repair left the pipeline without a current generation; nil:
+    package var published: CurrentGeneration?
+    /// The revision (``FreshetModel/CurrentGeneration/revision``) in which a repair left the pipeline without a current generation; nil:
     /// there is one, or nothing was repaired.
     package var lostRevision: UInt64?
     /// The number of findings beyond ``CacheLimits/findings``, which are neither listed nor repaired.

@@ -1,0 +1,98 @@
+/// The current generation of a pipeline, published or withdrawn. Its content is immutable.
+package struct CurrentGeneration: Hashable, Sendable {
+    /// The number within the pipeline, from 1.
+    package var number: UInt64
+    /// The size in bytes.
+    package var size: UInt64
+    package var digest: ContentDigest
+    package var committedAt: WallTime
+    /// The path of the published file.
+    package var path: String
+    /// Whether the limit on pages truncated the content.
+    package var truncated: Bool
+    /// The run that made it; nil: not known, since the index was rebuilt.
+    package var run: Int64?
+    /// Whether the source is known to have other content, which is held back: the copy was rolled back to, or is
+    /// pinned.
+    package var isBehind = false
+    /// Since when it is pinned; nil: it is not pinned.
+    package var pinnedSince: WallTime?
+    /// Orders the states of one pipeline's copy within this process: a state with a higher revision is newer. 0: the
+    /// copy was only read.
+    package var revision: UInt64 = 0
+    /// With several files: the link to their directory.
+    package var directory: String?
+    /// Since when it is withdrawn from readers; nil: it is not withdrawn.
+    package var withdrawnSince: WallTime?
+    /// When its file was written; after a rollback, the time of the rollback.
+    package var writtenAt: WallTime?
+    /// When the content expires by what the content itself states; nil: it states nothing, or that is not known.
+    package var contentExpires: WallTime?
+    /// The trusted comment of its verified signature; nil: none is known.
+    package var comment: String?
+
+    package init(
+        number: UInt64, size: UInt64, digest: ContentDigest, committedAt: WallTime, path: String,
+        truncated: Bool = false
+    ) {
+        self.truncated = truncated
+        self.number = number
+        self.size = size
+        self.digest = digest
+        self.committedAt = committedAt
+        self.path = path
+    }
+
+    /// Allows the generation to be replaced again.
+    package mutating func release() {
+        isBehind = false
+        pinnedSince = nil
+    }
+
+    package var identity: GenerationIdentity {
+        GenerationIdentity(number: number, digest: digest, isWithdrawn: withdrawnSince != nil)
+    }
+}
+
+/// Identifies what readers see: a generation, or that the copy is withdrawn. The number alone does not identify a
+/// generation, since an index that was created again starts with 1.
+package struct GenerationIdentity: Hashable, Sendable {
+    package var number: UInt64
+    package var digest: ContentDigest
+    /// The copy is withdrawn: readers find no file.
+    package var isWithdrawn: Bool
+
+    package init(number: UInt64, digest: ContentDigest, isWithdrawn: Bool = false) {
+        self.isWithdrawn = isWithdrawn
+        self.number = number
+        self.digest = digest
+    }
+}
+
+/// The result of a commit.
+package enum CommitOutcome: Hashable, Sendable {
+    /// A new generation.
+    case changed(CurrentGeneration)
+    /// The content is that of the current generation: no file was renamed.
+    case unchanged(CurrentGeneration)
+    /// The content is that of the current generation, whose file was missing, damaged or had another name: the file was
+    /// restored, and the generation keeps its number.
+    case restored(CurrentGeneration)
+    /// The content differs from that of the current generation, which stays: it is pinned, or it was rolled back to and
+    /// this is the content that the origin had then.
+    ///
+    /// - `isNew`: this content has not been declined before.
+    case declined(CurrentGeneration, isNew: Bool)
+
+    /// The generation that is current now.
+    package var generation: CurrentGeneration {
+        switch self {
+        case .changed(let generation), .unchanged(let generation), .restored(let generation),
+            .declined(let generation, _):
+            generation
+        }
+    }
+
+    /// Whether there is a new generation.
+    package var isChange: Bool { if case .changed = self { true } else { false } }
+}
