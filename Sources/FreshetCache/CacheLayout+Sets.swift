@@ -17,7 +17,7 @@ extension CacheLayout {
 
     var sets: String { cacheDirectory + "/sets" }
     func sets(of pipeline: String) -> String { sets + "/" + pipeline }
-    /// - Parameter set: see ``LocalCache/setName(of:in:)``.
+    /// - Parameter set: see ``FileSetStore/name(of:in:)``.
     func set(_ set: StoredContent, of pipeline: String) -> String { sets(of: pipeline) + "/" + set.name }
     func temporarySet(_ token: UInt64, of pipeline: String) -> String {
         sets(of: pipeline) + "/" + Self.temporary(token)

@@ -30,7 +30,7 @@ extension LocalCache {
     static func open(
         cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve, limit: Int64? = nil,
         verifiesAll: Bool, directories: [String] = [], fileSystem: any FileSystem,
-        waitForSpace: @escaping @Sendable (_ attempt: Int) -> Bool = LocalCache.waitForSpace,
+        waitForSpace: @escaping @Sendable (_ attempt: Int) -> Bool = CacheSpace.wait,
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
@@ -51,14 +51,14 @@ extension LocalCache {
         let opened = try OpenedIndex.open(layout)
         let (state, repairs) = (opened.state, opened.repairs)
         strays += opened.strays
-        let cache = LocalCache(
+        let context = CacheContext(
             layout: layout, fileSystem: fileSystem, quota: CacheQuota(limit: limit, reserve: reserve),
-            index: opened.index, lock: lock, waitForSpace: waitForSpace, onRemoval: removed,
-            onRebuild: rebuilt)
-        var report = try cache.recover(state, repairs, verifiesAll: verifiesAll)
+            index: SharedIndex(opened.index, layout: layout, onRebuild: rebuilt), lock: lock)
+        let cache = LocalCache(context, waitForSpace: waitForSpace, onRemoval: removed)
+        var report = try cache.start.recover(state, repairs, verifiesAll: verifiesAll)
         report.strays = strays
-        try cache.measure()
-        try cache.applyLimit()
+        try context.measure()
+        try cache.space.applyLimit()
         return (cache, report)
     }
 
@@ -91,7 +91,7 @@ extension LocalCache {
         let lock = try StateLock(layout)
         // With these in place, SQLite would fail to open the index.
         for path in layout.indexFiles.dropFirst() { _ = try StateStray.moveAside(path, unless: .file) }
-        let error = try error(ofIndex: layout.index)
+        let error = try CacheChecker.error(ofIndex: layout.index)
         if let error {
             var finding = CacheFinding(.indexDamaged, path: layout.index, detail: error)
             finding.isRepaired = repairs
@@ -105,82 +105,11 @@ extension LocalCache {
         let opened = try OpenedIndex.open(layout)
         let (state, repairs) = (opened.state, opened.repairs)
         let cache = LocalCache(
-            layout: layout, fileSystem: fileSystem, quota: CacheQuota(reserve: .none), index: opened.index, lock: lock)
+            CacheContext(
+                layout: layout, fileSystem: fileSystem, quota: CacheQuota(reserve: .none),
+                index: SharedIndex(opened.index, layout: layout), lock: lock))
         // Without the old index, only the files show what content there is.
-        if error != nil { _ = try cache.recover(state, repairs, verifiesAll: true) }
+        if error != nil { _ = try cache.start.recover(state, repairs, verifiesAll: true) }
         return (cache, examination)
-    }
-
-    private func recover(
-        _ state: RecoveryReport.Index, _ repairs: [IndexRepair], verifiesAll: Bool
-    ) throws(CacheError) -> RecoveryReport {
-        var report = RecoveryReport(index: state, indexRepairs: repairs)
-        let (readers, directories) = try onFiles { (files) throws(SystemCallError) in
-            try self.makeDirectories(for: nil, files)
-            return (try files.list(self.layout.current), try files.list(self.layout.generations))
-        }
-        for entry in readers where CacheLayout.isTemporary(entry.name) {
-            try remove(leftover: entry.name, in: layout.current, of: nil)
-            report.temporaries += 1
-        }
-        removeUnfinishedSets()
-        report.indexRepairs += try StartRepair(self).perform(after: repairs)
-        let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
-        let start = StartSnapshot(
-            readers: readers, directories: Set(directories.map(\.name).filter { CacheName.error(in: $0) == nil }),
-            rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() },
-            rejected: try rejections(of: rows))
-        let names = start.directories.union(rows.map(\.name)).filter { !start.hasNoContent($0) }
-        for name in names.sorted() {
-            do throws(CacheError) {
-                if let recovery = try reconcile(name, start: start, verifiesAll: verifiesAll) {
-                    report.pipelines.append(recovery)
-                }
-            } catch {
-                // An error of one pipeline does not prevent others from starting.
-                entry(name).state.withLock { $0.isSuspect = true }
-                report.pipelines.append(PipelineRecovery(pipeline: name, repairs: [.failed(error)]))
-            }
-        }
-        return report
-    }
-
-    /// The rejected content of all pipelines. Rows without a file are deleted.
-    private func rejections(
-        of rows: [IndexedPipeline]
-    ) throws(CacheError) -> [(pipeline: Int64, rejection: IndexedRejection)] {
-        var rejections = try withIndex { (index) throws(SQLiteError) in try index.rejected() }
-        guard !rejections.isEmpty else { return [] }
-        let names = Dictionary(rows.map { ($0.id, $0.name) }) { first, _ in first }
-        let gone = try onFiles { (files) throws(SystemCallError) -> Set<Int64> in
-            var gone: Set<Int64> = []
-            for (id, rejection) in rejections {
-                let path = names[id].map { self.layout.rejected(rejection.digest, of: $0) }
-                if try path.flatMap({ (path) throws(SystemCallError) in try files.status(path) }) == nil {
-                    gone.insert(id)
-                }
-            }
-            return gone
-        }
-        if gone.isEmpty { return rejections }
-        try transaction { (index) throws(SQLiteError) in
-            for id in gone { try index.setRejected(nil, of: id) }
-        }
-        rejections.removeAll { gone.contains($0.pipeline) }
-        return rejections
-    }
-
-    /// Makes the directories with their modes, and flushes their names.
-    func makeDirectories(for pipeline: String?, _ files: any FileSystem) throws(SystemCallError) {
-        if try files.status(layout.cacheDirectory) == nil {
-            _ = try files.makeDirectory(layout.cacheDirectory, mode: CacheLayout.cacheDirectoryMode)
-        }
-        let madeCurrent = try files.makeDirectory(layout.current, mode: CacheLayout.currentMode)
-        let madeGenerations = try files.makeDirectory(layout.generations, mode: CacheLayout.generationsMode)
-        if madeCurrent || madeGenerations { try files.synchronizeDirectory(layout.cacheDirectoryItself) }
-        if let pipeline {
-            let made = try files.makeDirectory(layout.generations(of: pipeline), mode: CacheLayout.generationsMode)
-            if made { try files.synchronizeDirectory(layout.generations) }
-        }
     }
 }

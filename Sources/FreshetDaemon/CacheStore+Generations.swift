@@ -7,7 +7,7 @@ import FreshetPipelines
 extension CacheStore {
     func history(_ pipeline: String, limit: Int?) async throws(CacheError) -> [FreshetCache.PastGeneration] {
         try await workers.run("index") { [cache] () throws(CacheError) in
-            try cache.history(pipeline, limit: limit ?? .max)
+            try cache.generations.history(pipeline, limit: limit ?? .max)
         }
     }
 
@@ -16,7 +16,7 @@ extension CacheStore {
         _ number: Int64, of pipeline: String, for reader: FileReader
     ) async throws(CacheError) -> StoredGeneration? {
         try await readers.run("generation") { [cache] () throws(CacheError) in
-            try cache.open(number, of: pipeline, for: reader)
+            try cache.generations.open(number, of: pipeline, for: reader)
         }
     }
 
@@ -34,14 +34,14 @@ extension CacheStore {
         _ definition: PipelineDefinition, to number: Int64?
     ) async throws(RollbackError) -> RollbackOutcome {
         try await choose("rollback", definition) { (destination) throws(CacheError) in
-            try cache.rollBack(destination, to: number)
+            try cache.generations.rollBack(destination, to: number)
         }
     }
 
     /// Opens the rejected candidate of a pipeline; nil: the reader is not permitted to read it.
     func openRejected(of pipeline: String, for reader: FileReader) async throws(CacheError) -> StoredGeneration? {
         try await readers.run("candidate") { [cache] () throws(CacheError) in
-            try cache.openRejected(of: pipeline, for: reader, at: .now)
+            try cache.rejections.open(of: pipeline, for: reader, at: .now)
         }
     }
 
@@ -49,7 +49,7 @@ extension CacheStore {
         _ definition: PipelineDefinition, _ digest: String?
     ) async throws(RollbackError) -> RollbackOutcome {
         try await choose("accept", definition) { (destination) throws(CacheError) in
-            try cache.accept(destination, digest, at: .now)
+            try cache.rejections.accept(destination, digest, at: .now)
         }
     }
 
@@ -75,11 +75,11 @@ extension CacheStore {
 
     func pin(_ pipeline: String) async throws(CacheError) -> (generation: CurrentGeneration, wasPinned: Bool) {
         try await workers.run("index") { [cache] () throws(CacheError) in
-            try cache.pin(pipeline, at: .now)
+            try cache.generations.pin(pipeline, at: .now)
         }
     }
 
     func unpin(_ pipeline: String) async throws(CacheError) -> (generation: CurrentGeneration?, wasPinned: Bool) {
-        try await workers.run("index") { [cache] () throws(CacheError) in try cache.unpin(pipeline) }
+        try await workers.run("index") { [cache] () throws(CacheError) in try cache.generations.unpin(pipeline) }
     }
 }

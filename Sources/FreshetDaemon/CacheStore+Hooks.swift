@@ -16,7 +16,7 @@ extension CacheStore {
         }
         return await workers.run("index") { [self] in
             do throws(CacheError) {
-                return try cache.assignHooks(hooks)
+                return try cache.records.assignHooks(hooks)
             } catch {
                 for pipeline in hooks where !pipeline.hooks.isEmpty { report(pipeline.pipeline, error) }
                 return [:]
@@ -27,7 +27,7 @@ extension CacheStore {
     func remember(_ memory: StoredHookState, of hook: String, of pipeline: String) async {
         await workers.run("index") { [self] in
             do throws(CacheError) {
-                try cache.record(memory, of: hook, of: pipeline)
+                try cache.records.record(memory, of: hook, of: pipeline)
             } catch {
                 report(pipeline, error)
             }
@@ -40,8 +40,8 @@ extension CacheStore {
         await readers.run("generation") { [cache] in
             do throws(CacheError) {
                 let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
-                guard let found = try cache.find(identity, of: pipeline), found.path != nil,
-                    let content = try cache.open(found.generation.number, of: pipeline, for: myself)
+                guard let found = try cache.generations.find(identity, of: pipeline), found.path != nil,
+                    let content = try cache.generations.open(found.generation.number, of: pipeline, for: myself)
                 else { return nil }
                 var bytes: [UInt8] = []
                 while case let piece = try content.read(1 << 16), !piece.isEmpty {
@@ -62,7 +62,7 @@ extension CacheStore {
         guard let identity else { return nil }
         return await workers.run("index") { [self] in
             // If the index fails, the hook runs without this information.
-            (try? cache.find(identity, of: pipeline)) ?? nil
+            (try? cache.generations.find(identity, of: pipeline)) ?? nil
         }
     }
 }

@@ -9,10 +9,10 @@ extension CacheStore {
     func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult {
         await committers.run("withdrawal") { [self] in
             attempt(pipeline, else: .failed) { () throws(CacheError) -> WithdrawalResult in
-                switch try cache.withdraw(pipeline, at: .now, unless: isMoot) {
+                switch try cache.withdrawals.withdraw(pipeline, at: .now, unless: isMoot) {
                 case .withdrawn(let generation): .done(generation)
                 case .damaged(let generation): .damaged(generation)
-                case .left: try cache.keepsCopy(pipeline) ? .left : .nothing
+                case .left: try cache.withdrawals.keepsCopy(pipeline) ? .left : .nothing
                 }
             }
         }
@@ -21,7 +21,7 @@ extension CacheStore {
     func restoreCopy(of pipeline: String) async -> WithdrawalResult {
         await committers.run("restoration") { [self] in
             attempt(pipeline, else: .failed) { () throws(CacheError) -> WithdrawalResult in
-                switch try cache.restoreCopy(of: pipeline) {
+                switch try cache.withdrawals.restoreCopy(of: pipeline) {
                 case .found: return .left
                 case .restored(let generation):
                     restored(pipeline, generation)
@@ -37,7 +37,7 @@ extension CacheStore {
             // The next run reports a group that does not exist.
             guard let destination = try? CacheDestination(definition) else { return .failed }
             return attempt(definition.name, else: .failed) { () throws(CacheError) in
-                try cache.putBack(destination).map { .done($0) } ?? .nothing
+                try cache.withdrawals.putBack(destination).map { .done($0) } ?? .nothing
             }
         }
     }

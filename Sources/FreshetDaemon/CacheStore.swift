@@ -36,9 +36,11 @@ struct CacheStore: SnapshotStore {
     func remembered(_ pipeline: String) async -> PersistentState {
         await workers.run("index") { [self] in
             attempt(pipeline, else: PersistentState()) { () throws(CacheError) in
-                var state = try cache.memory(pipeline, key: Self.bindingKey) ?? PersistentState()
-                state.signed = try cache.state(pipeline, key: Self.signedKey).flatMap { SignedComment(stored: $0) }
-                state.heldSince = try cache.state(pipeline, key: Self.heldKey).map(Self.instant)
+                var state = try cache.records.memory(pipeline, key: Self.bindingKey) ?? PersistentState()
+                state.signed = try cache.records.state(pipeline, key: Self.signedKey).flatMap {
+                    SignedComment(stored: $0)
+                }
+                state.heldSince = try cache.records.state(pipeline, key: Self.heldKey).map(Self.instant)
                 return state
             }
         }
@@ -47,11 +49,11 @@ struct CacheStore: SnapshotStore {
     /// The stored states of all pipelines, as far as one query returns them; ``remembered(_:)`` reads the others.
     func remembered() async -> [String: PersistentState] {
         await workers.run("index") { [self] in
-            var states = (try? cache.memories(key: Self.bindingKey)) ?? [:]
-            for (name, value) in (try? cache.states(key: Self.signedKey)) ?? [:] {
+            var states = (try? cache.records.memories(key: Self.bindingKey)) ?? [:]
+            for (name, value) in (try? cache.records.states(key: Self.signedKey)) ?? [:] {
                 states[name]?.signed = SignedComment(stored: value)
             }
-            for (name, value) in (try? cache.states(key: Self.heldKey)) ?? [:] {
+            for (name, value) in (try? cache.records.states(key: Self.heldKey)) ?? [:] {
                 states[name]?.heldSince = Self.instant(value)
             }
             return states
@@ -66,7 +68,7 @@ struct CacheStore: SnapshotStore {
     /// Stores since when the operator holds a pipeline; nil: the pipeline is not held. The value survives a power cut.
     func rememberHeld(_ pipeline: String, since: WallTime?) async throws(CacheError) {
         try await workers.run("index") { [cache] () throws(CacheError) in
-            try cache.setState(
+            try cache.records.setState(
                 pipeline, key: Self.heldKey, to: since.map { Array(String($0.microseconds).utf8) }, isDurable: true)
         }
     }
@@ -132,7 +134,7 @@ struct CacheStore: SnapshotStore {
     func keepsRejected(_ pipeline: String, _ digest: ContentDigest) async -> Bool {
         await workers.run("index") { [self] in
             attempt(pipeline, else: false) { () throws(CacheError) in
-                try cache.keepsRejected(pipeline, digest, at: .now)
+                try cache.rejections.keeps(pipeline, digest, at: .now)
             }
         }
     }
@@ -140,7 +142,7 @@ struct CacheStore: SnapshotStore {
     func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.setState(pipeline, key: Self.signedKey, to: signed.stored)
+                try cache.records.setState(pipeline, key: Self.signedKey, to: signed.stored)
             }
         }
     }
@@ -189,7 +191,7 @@ struct CacheStore: SnapshotStore {
         await workers.run("index") { [self] in
             // If the index fails, the copy is assumed to be unchanged.
             attempt(pipeline, else: true) { () throws(CacheError) in
-                try cache.recordUnchanged(
+                try cache.records.recordUnchanged(
                     pipeline, asked: BoundValidators(asked, binding: binding),
                     validators: [validators.flatMap { BoundValidators($0, binding: binding) }].compactMap(\.self),
                     expires: expires, at: .now)
@@ -201,8 +203,8 @@ struct CacheStore: SnapshotStore {
     func rememberRetryAfter(_ pipeline: String, until: WallTime?) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                guard let until else { return try cache.forgetRetryAfter(pipeline) }
-                try cache.recordFailure(
+                guard let until else { return try cache.records.forgetRetryAfter(pipeline) }
+                try cache.records.recordFailure(
                     pipeline, at: .now, retryAfter: until)
             }
         }
@@ -211,27 +213,29 @@ struct CacheStore: SnapshotStore {
     func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.recordRequests(pipeline, requests)
+                try cache.records.recordRequests(pipeline, requests)
             }
         }
     }
 
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {
         await workers.run("index") { [self] in
-            attempt(pipeline, else: ()) { () throws(CacheError) in try cache.recordParameters(pipeline, settings) }
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.records.recordParameters(pipeline, settings)
+            }
         }
     }
 
     func record(_ run: RunRecord) async {
         await workers.run("index") { [self] in
-            attempt(run.pipeline, else: ()) { () throws(CacheError) in try cache.record(run) }
+            attempt(run.pipeline, else: ()) { () throws(CacheError) in try cache.records.record(run) }
         }
     }
 
     func part(_ pipeline: String, _ name: String) async -> StoredPart? {
         await workers.run("index") { [self] in
             attempt(pipeline, else: nil) { () throws(CacheError) in
-                try cache.part(name, of: pipeline)
+                try cache.records.part(name, of: pipeline)
             }
         }
     }
@@ -241,15 +245,15 @@ struct CacheStore: SnapshotStore {
     ) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.keepParts(of: pipeline, new: new, and: isKept)
+                try cache.records.keepParts(of: pipeline, new: new, and: isKept)
             }
         }
     }
 
     private func remember(_ binding: String, of pipeline: String) throws(CacheError) {
         let bytes = Array(binding.utf8)
-        if try cache.state(pipeline, key: Self.bindingKey) != bytes {
-            try cache.setState(pipeline, key: Self.bindingKey, to: bytes)
+        if try cache.records.state(pipeline, key: Self.bindingKey) != bytes {
+            try cache.records.setState(pipeline, key: Self.bindingKey, to: bytes)
         }
     }
 

@@ -5,24 +5,29 @@
 /// but get no additional permission: their content is from a time when other users had no access. The same holds for
 /// older content that takes the place of a damaged copy. Generations keep their modes: only the service can reach them,
 /// and it gives their content only to readers that the mode of the copy allows too.
-extension LocalCache {
+struct AccessRights: Sendable {
+    let context: CacheContext
+    let published: PublishedFiles
+    let sets: FileSetStore
+
     /// Restricts all directories that are kept for former generations, before a candidate that has the mode and group
     /// of its destination is published.
     ///
     /// - Parameter copy: the published file until then; nil: there is none, or it is damaged.
-    func keepAccess(_ destination: CacheDestination, beside copy: FileStatus?) throws(CacheError) {
+    func keep(_ destination: CacheDestination, beside copy: FileStatus?) throws(CacheError) {
         if let copy, copy.isRegularFile, destination.isMet(by: copy) { return }
-        try onFiles { (files) throws(SystemCallError) in try self.setAccessOfSets(destination, nil, files) }
+        try context.onFiles { (files) throws(SystemCallError) in try setOfSets(destination, nil, files) }
     }
 
     /// Removes permissions that the destination's mode does not have from all directories of several files.
     ///
-    /// - Parameter shown: the directory that readers see, if it must get exactly the mode: see ``setName(of:in:)``.
-    func setAccessOfSets(
+    /// - Parameter shown: the directory that readers see, if it must get exactly the mode: see
+    ///   ``FileSetStore/name(of:in:)``.
+    func setOfSets(
         _ destination: CacheDestination, _ shown: StoredContent?, _ files: any FileSystem
     ) throws(SystemCallError) {
         guard destination.isSet else { return }
-        let sets = layout.sets(of: destination.pipeline)
+        let sets = context.layout.sets(of: destination.pipeline)
         for entry in try files.list(sets) where StoredContent(name: entry.name) != nil {
             let directory = sets + "/" + entry.name
             guard let own = try files.status(directory), own.isDirectory else { continue }
@@ -46,9 +51,10 @@ extension LocalCache {
     func keepClosed(
         _ content: StoredContent, of pipeline: String, at file: String, _ current: StoredContent?
     ) throws(CacheError) {
-        let stored = layout.generation(content, of: pipeline)
-        let paths = [current.map { layout.generation($0, of: pipeline) }, layout.reader(file)].compactMap(\.self)
-        try onFiles { (files) throws(SystemCallError) in
+        let stored = context.layout.generation(content, of: pipeline)
+        let paths = [current.map { context.layout.generation($0, of: pipeline) }, context.layout.reader(file)]
+            .compactMap(\.self)
+        try context.onFiles { (files) throws(SystemCallError) in
             for path in paths {
                 guard let copy = try files.status(path), copy.isRegularFile else { continue }
                 guard let status = try files.status(stored), status.identity.inode != copy.identity.inode else {
@@ -59,6 +65,22 @@ extension LocalCache {
                 return try files.setAccess(
                     of: stored, status, to: CacheDestination(pipeline: pipeline, file: file, mode: mode))
             }
+        }
+    }
+
+    /// Returns the new identity of the published file: a change of the mode changes the time of the status change.
+    func set(of publication: IndexedPublication, to destination: CacheDestination) throws(CacheError)
+        -> FileIdentity
+    {
+        let reader = published.path(of: publication)
+        let content = publication.generation.content
+        let set = destination.isSet ? try sets.name(of: content, in: destination.pipeline) : content
+        return try context.onFiles { (files) throws(SystemCallError) in
+            guard let status = try files.status(reader) else { return publication.generation.identity }
+            if destination.isMet(by: status) { return status.identity }
+            try setOfSets(destination, set, files)
+            try files.setAccess(of: reader, status, to: destination)
+            return try files.status(reader)?.identity ?? status.identity
         }
     }
 }

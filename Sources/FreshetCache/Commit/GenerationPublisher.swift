@@ -1,196 +1,104 @@
-import FreshetModel
-import Synchronization
+package import FreshetModel
 
-extension LocalCache {
-    /// Commits a candidate; the caller closes its descriptor and, if the commit fails, removes its name.
-    ///
-    /// The steps, and the state that a crash after each step leaves (``Reconciliation`` repairs it):
-    ///
-    /// 1. Checks; space is freed by removing old content; group, mode, and fsync of the content. State: a candidate,
-    ///    which is removed.
-    /// 2. The validators of the new content are added to the index, where they do not count yet, and the digest of the
-    ///    origin's held-back content is deleted. State: the same.
-    /// 3. The candidate gets its name among the generations. State: content that no reader saw, which is removed.
-    ///    (Several files: before this step the directory with the files is made; after it the link to the directory.)
-    /// 4. A hard link is renamed over the published file. State: readers see the new generation, and the index follows.
-    /// 5. fsync of both directories.
-    /// 6. One transaction of the index makes the new generation the current one.
-    /// 7. Content beyond `keep` is removed. State: remaining content is added to the index again, and a later commit
-    ///    removes it.
-    func commit(
-        _ candidate: Candidate, to destination: CacheDestination, validators: [BoundValidators], run: Int64?,
-        at now: WallTime, expires: WallTime?
-    ) throws(CacheError) -> CommitOutcome {
-        try check(candidate, destination)
-        return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-            defer { try? forgetRejection(of: destination.pipeline, ofContent: candidate.digest) }
-            let publication = try publication(for: destination, &state)
-            let check = Check(validators: validators, run: run, at: now, expires: expires)
-            // A further page does not make withdrawn content younger.
-            if !candidate.isCheck, publication == nil, let kept = try keptPublication(of: destination.pipeline, &state),
-                kept.isWithdrawn
-            {
-                return .unchanged(try drop(candidate, for: kept, &state))
-            }
-            if let stays = try held(back: candidate, to: destination, publication, &state) {
-                guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
-                return try decline(candidate, for: stays, destination, check, &state)
-            }
-            if let publication, publication.generation.content.digest == candidate.digest {
-                return .unchanged(try confirm(publication, candidate, destination, check, &state))
-            }
-            return try publish(candidate, to: destination, over: publication, check, &state)
-        }
-    }
-
-    /// The results of a check of the origin, without the content.
-    private struct Check: Sendable {
-        var validators: [BoundValidators]
-        var run: Int64?
-        var at: WallTime
-        var expires: WallTime?
-    }
+/// Publishes content as the current generation of a pipeline: from a candidate, or from content that the cache keeps.
+/// Callers hold the lock of the pipeline.
+struct GenerationPublisher: Sendable {
+    let context: CacheContext
+    let ownership: FileOwnership
+    let candidates: CandidateStore
+    let published: PublishedFiles
+    let sets: FileSetStore
+    let access: AccessRights
+    let recovery: CacheRecovery
+    let verifier: PublicationVerifier
+    let space: CacheSpace
 
     /// The publication at the destination. From now on the pipeline owns the destination.
     func publication(
         for destination: CacheDestination, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        let publication = try verifiedPublication(of: destination.pipeline, &state)
-        try claim(destination)
+        let publication = try verifier.verifiedPublication(of: destination.pipeline, &state)
+        try ownership.claim(destination)
         return publication?.file == destination.file ? publication : nil
     }
 
-    private func check(_ candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
-        if candidate.size < destination.minimumBytes {
-            throw candidate.size == 0
-                ? .empty : .tooSmall(bytes: candidate.size, minimum: destination.minimumBytes)
-        }
+    // MARK: The order of a commit
+
+    /// A generation that is about to be published.
+    struct Preparation: Sendable {
+        var pipeline: IndexedPipeline
+        var generation: IndexedGeneration
+        /// The published file until then; nil: there is none, or it is damaged.
+        var copy: FileStatus?
     }
 
-    /// The content is that of the current generation: no file is renamed. Only a changed mode or group is set.
-    private func confirm(
-        _ publication: IndexedPublication, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
-        _ state: inout PipelineEntry.State
+    /// Publishes a candidate. The caller closes its descriptor and, if this fails, removes its name.
+    ///
+    /// The numbers are those of the table in docs/cache.md, which also says what a crash after each step leaves.
+    /// ``Reconciliation`` repairs that. Steps 1 and 2 have made and written the candidate.
+    ///
+    /// - Parameters:
+    ///   - isDurable: the transaction of step 10 must survive a power cut too.
+    ///   - prepare: step 5.
+    ///   - update: further changes in the transaction of step 10.
+    func publish(
+        _ candidate: Candidate, to destination: CacheDestination, _ spaceRequest: SpaceRequest,
+        _ state: inout PipelineEntry.State, isDurable: Bool = false,
+        prepare: () throws(CacheError) -> Preparation,
+        update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
-        try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
-        var shown = publication
-        shown.generation.identity = try setAccess(of: publication, to: destination)
-        shown.generation.truncated = candidate.truncated
-        shown.generation.contentExpires = candidate.contentExpires
-        if candidate.isCheck { shown.pipeline.originDigest = nil }
-        let (row, known) = (shown.generation, shown.pipeline)
-        try transaction { (index) throws(SQLiteError) in
-            if row != publication.generation { try index.update(row, of: known.id) }
-            if known.originDigest != publication.pipeline.originDigest { try index.setOriginDigest(nil, of: known.id) }
-            try index.put(check.validators, for: row.content.digest, of: known.id)
-            if candidate.isCheck {
-                try index.recordSuccess(of: known.id, candidate.digest, at: check.at, expires: check.expires)
+        // After step 2: if space is missing, old content is removed.
+        try space.free(for: candidate.size, spaceRequest)
+        // Steps 3 and 4: group, mode, and fsync of the content.
+        try seal(candidate, destination)
+        // Step 5: the index gets what must be there before readers see the content.
+        let prepared = try prepare()
+        let (pipeline, content) = (prepared.pipeline, prepared.generation.content)
+        // Several files: after step 5 their directory is made.
+        try access.keep(destination, beside: prepared.copy)
+        if destination.isSet { try sets.make(content, of: pipeline.name, from: candidate.path) }
+        let set = destination.isSet ? try sets.name(of: content, in: pipeline.name) : content
+        // The directory that readers saw before.
+        let previous = destination.link.flatMap { try? sets.shown(of: pipeline.name, at: $0) }
+        let stored = context.layout.generation(content, of: destination.pipeline)
+        state.isSuspect = true
+        do throws(CacheError) {
+            var row = prepared.generation
+            row.identity = try context.onFiles { (files) throws(SystemCallError) in
+                let failures = context.currentFlush.failures
+                // Step 6: the candidate gets its name among the generations.
+                try files.rename(candidate.path, to: stored)
+                // Steps 7 and 8: readers see the content. Several files: before step 7 the link leads to them.
+                try show(stored, set, at: destination, by: candidate.token, files)
+                // Step 9: both directories.
+                try files.synchronizeDirectory(context.layout.generations(of: destination.pipeline))
+                try context.currentFlush.perform(since: failures) { () throws(SystemCallError) in
+                    try files.synchronizeDirectory(context.layout.current)
+                }
+                return try identity(of: destination, files)
             }
-        }
-        return shown.generation(path: layout.reader(publication.file), revision: state.nextRevision())
-    }
-
-    /// The current generation stays although the origin has other content, whose digest is recorded.
-    private func decline(
-        _ candidate: Candidate, for publication: IndexedPublication, _ destination: CacheDestination, _ check: Check,
-        _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> CommitOutcome {
-        try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
-        var shown = publication
-        shown.generation.identity = try setAccess(of: publication, to: destination)
-        shown.pipeline.originDigest = candidate.digest
-        let (row, id) = (shown.generation, publication.pipeline.id)
-        try transaction { (index) throws(SQLiteError) in
-            if row != publication.generation { try index.update(row, of: id) }
-            try index.setOriginDigest(candidate.digest, of: id)
-            try index.dropValidators(of: id)
-            try index.put(check.validators, for: candidate.digest, of: id)
-            try index.recordSuccess(of: id, candidate.digest, at: check.at, expires: check.expires)
-        }
-        return .declined(
-            shown.generation(path: layout.reader(publication.file), revision: state.nextRevision()),
-            isNew: publication.originDigest != candidate.digest)
-    }
-
-    /// The current generation stays. The candidate is not from a check, so it does not show what the origin has.
-    private func drop(
-        _ candidate: Candidate, for publication: IndexedPublication, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> CurrentGeneration {
-        try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
-        return publication.generation(path: layout.reader(publication.file), revision: state.nextRevision())
-    }
-
-    /// Sets the mode and group of the published file: a changed configuration takes effect before there is new content.
-    /// Does nothing if there is no copy, or if it has another name.
-    package func setAccess(_ destination: CacheDestination) throws(CacheError) {
-        try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-            guard let publication = try keptPublication(of: destination.pipeline, &state),
-                publication.file == destination.file
-            else {
-                return
+            // Step 10: the generation is current.
+            let (surplus, publication) = try record(
+                row, of: pipeline, at: destination, isDurable: isDurable, token: candidate.token, update)
+            state.isSuspect = false
+            // Step 11: content beyond `keep`. The commit is complete even if this fails; the next start finds the rest.
+            for old in surplus {
+                try? context.fileSystem.unlink(context.layout.generation(old, of: destination.pipeline))
             }
-            var generation = publication.generation
-            generation.identity = try setAccess(of: publication, to: destination)
-            guard generation.identity != publication.generation.identity else { return }
-            let (row, id) = (generation, publication.pipeline.id)
-            try withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
+            if destination.isSet { sets.sweep(of: pipeline, previous: previous) }
+            if !pipeline.formerSets.isEmpty { try? sets.removeFormer(of: pipeline) }
+            let path = context.layout.reader(destination.file)
+            let revision = state.nextRevision()
+            return publication?.generation(path: path, revision: revision) ?? row.generation(path: path)
+        } catch {
+            recovery.complete(destination.pipeline, &state)
+            throw error
         }
     }
 
-    /// Returns the new identity of the published file: a change of the mode changes the time of the status change.
-    func setAccess(of publication: IndexedPublication, to destination: CacheDestination) throws(CacheError)
-        -> FileIdentity
-    {
-        let reader = place(of: publication)
-        let content = publication.generation.content
-        let set = destination.isSet ? try setName(of: content, in: destination.pipeline) : content
-        return try onFiles { (files) throws(SystemCallError) in
-            guard let status = try files.status(reader) else { return publication.generation.identity }
-            if destination.isMet(by: status) { return status.identity }
-            try self.setAccessOfSets(destination, set, files)
-            try files.setAccess(of: reader, status, to: destination)
-            return try files.status(reader)?.identity ?? status.identity
-        }
-    }
-
-    private func publish(
-        _ candidate: Candidate, to destination: CacheDestination, over publication: IndexedPublication?, _ check: Check,
-        _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> CommitOutcome {
-        try freeSpace(for: candidate.size, SpaceRequest(destination, holdsLock: true))
-        try finish(candidate, destination)
-        let (pipeline, previous) = try transaction { (index) throws(SQLiteError) in
-            let pipeline = try index.ensurePipeline(destination.pipeline)
-            try index.put(check.validators, for: candidate.digest, of: pipeline.id)
-            // If a generation is pinned, the pinned content is published, and only a check shows what the origin has.
-            if pipeline.originDigest != nil, candidate.isCheck || pipeline.pin == nil {
-                try index.setOriginDigest(nil, of: pipeline.id)
-            }
-            return (pipeline, try index.publication(of: destination.pipeline)?.generation)
-        }
-        // The content is that of the generation in the index, whose published file is missing: the generation keeps its
-        // number. A pinned generation also does.
-        let restored = previous?.content.digest == candidate.digest ? previous : nil
-        let pinned = pipeline.pin.flatMap { $0.content.digest == candidate.digest ? $0.content : nil }
-        let content = StoredContent(
-            number: restored?.content.number ?? pinned?.number ?? IndexBounds.next(after: pipeline.lastNumber),
-            digest: candidate.digest)
-        let generation = IndexedGeneration(
-            content: content, committedAt: restored?.committedAt ?? check.at, run: restored?.run ?? check.run,
-            identity: .none, truncated: candidate.truncated, contentExpires: candidate.contentExpires)
-        try keepAccess(destination, beside: publication?.status)
-        let result = try place(candidate, as: generation, of: pipeline, destination, &state) {
-            (index) throws(SQLiteError) in
-            if candidate.isCheck {
-                try index.recordSuccess(of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
-            }
-        }
-        return restored == nil && pinned == nil ? .changed(result) : .restored(result)
-    }
-
-    /// Step 1, after the checks.
-    func finish(_ candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
-        try onFiles { (files) throws(SystemCallError) in
+    /// Sets the group and mode of a candidate, and flushes its content.
+    func seal(_ candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
+        try context.onFiles { (files) throws(SystemCallError) in
             if let group = destination.group {
                 try files.setGroup(group, of: candidate.descriptor, path: candidate.path)
             }
@@ -200,103 +108,145 @@ extension LocalCache {
         }
     }
 
-    /// Steps 3 to 7: publishes this generation, whose content is in the candidate.
-    ///
-    /// - Parameters:
-    ///   - isDurable: the index's transaction must survive a power cut too.
-    ///   - update: further changes in the same transaction.
-    func place(
-        _ candidate: Candidate, as new: IndexedGeneration, of pipeline: IndexedPipeline,
-        _ destination: CacheDestination, _ state: inout PipelineEntry.State, isDurable: Bool = false,
-        _ update: (inout CacheIndex) throws(SQLiteError) -> Void
-    ) throws(CacheError) -> CurrentGeneration {
-        let content = new.content
-        if destination.isSet { try makeSet(content, of: pipeline.name, from: candidate.path) }
-        let set = destination.isSet ? try setName(of: content, in: pipeline.name) : content
-        // The directory that readers saw before.
-        let previous = destination.link.flatMap { try? shownSet(of: pipeline.name, at: $0) }
-        state.isSuspect = true
-        do throws(CacheError) {
-            var generation = new
-            generation.identity = try onFiles { (files) throws(SystemCallError) in
-                try self.rename(candidate, to: content, set, destination, files)
-            }
-            let row = generation
-            let committed = try contentTransaction(isDurable: isDurable, of: candidate.token) {
-                (index) throws(SQLiteError) -> (surplus: [StoredContent], publication: IndexedPublication?)? in
-                // A reload may have assigned another file, or changed the pipeline from one file to several files or
-                // the reverse.
-                guard try index.isAssigned(destination) else { return nil }
-                try index.put(row, of: pipeline.id)
-                try index.setCurrent(content, of: pipeline.id)
-                try update(&index)
-                let surplus = try index.forgetGenerations(
-                    of: pipeline.id, keep: destination.keep, current: content.number)
-                return (surplus, try index.publication(of: destination.pipeline))
-            }
-            guard let (surplus, publication) = committed else { throw CacheError.reassigned(destination.pipeline) }
-            state.isSuspect = false
-            for old in surplus {
-                // The commit is complete even if this fails; the next start finds remaining files.
-                try? fileSystem.unlink(layout.generation(old, of: destination.pipeline))
-            }
-            if destination.isSet { sweepSets(of: pipeline, previous: previous) }
-            if !pipeline.formerSets.isEmpty { try? removeFormerSets(of: pipeline) }
-            let path = layout.reader(destination.file)
-            let revision = state.nextRevision()
-            return publication?.generation(path: path, revision: revision) ?? row.generation(path: path)
-        } catch {
-            // The index must agree with the generation that readers see now. If that fails too, the pipeline stays
-            // suspect, and the next access retries it.
-            do throws(CacheError) {
-                _ = try reconcile(destination.pipeline)
-                state.isSuspect = false
-            } catch _ {
-                // The first error is the cause; this error occurs again at the next attempt.
-            }
-            throw error
-        }
-    }
-
-    /// Steps 3 to 5. Returns the new identity of the published file.
-    private func rename(
-        _ candidate: Candidate, to content: StoredContent, _ set: StoredContent, _ destination: CacheDestination,
+    /// Makes the generation's file, and the directory of several files, what readers see.
+    private func show(
+        _ stored: String, _ set: StoredContent, at destination: CacheDestination, by token: UInt64,
         _ files: any FileSystem
-    ) throws(SystemCallError) -> FileIdentity {
-        let stored = layout.generation(content, of: destination.pipeline)
-        let reader = layout.reader(destination.file)
-        let failures = currentFlush.failures
+    ) throws(SystemCallError) {
         func show() throws(SystemCallError) {
             if let link = destination.link {
-                _ = try showSet(set, of: destination.pipeline, at: link, files)
+                _ = try sets.show(set, of: destination.pipeline, at: link, files)
             }
-            try link(stored, at: reader, by: candidate.token, files)
+            try published.link(stored, at: context.layout.reader(destination.file), by: token, files)
         }
-        try files.rename(candidate.path, to: stored)
         do throws(SystemCallError) {
             try show()
         } catch  where error.isMissing {
             // Only the directory `current/` was removed: no other code makes it again while the daemon runs.
-            try makeDirectories(for: destination.pipeline, files)
+            try context.makeDirectories(for: destination.pipeline, files)
             try show()
         }
-        try files.synchronizeDirectory(layout.generations(of: destination.pipeline))
-        try currentFlush.perform(since: failures) { () throws(SystemCallError) in
-            try files.synchronizeDirectory(layout.current)
-        }
+    }
+
+    private func identity(
+        of destination: CacheDestination, _ files: any FileSystem
+    ) throws(SystemCallError) -> FileIdentity {
+        let reader = context.layout.reader(destination.file)
         guard let status = try files.status(reader) else {
             throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
         }
         return status.identity
     }
+
+    /// Makes the generation the current one in the index.
+    ///
+    /// - Returns: the content beyond `keep`, which the index has forgotten; and the publication.
+    private func record(
+        _ row: IndexedGeneration, of pipeline: IndexedPipeline, at destination: CacheDestination, isDurable: Bool,
+        token: UInt64, _ update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> (surplus: [StoredContent], publication: IndexedPublication?) {
+        let committed = try context.contentTransaction(isDurable: isDurable, of: token) {
+            (index) throws(SQLiteError) -> (surplus: [StoredContent], publication: IndexedPublication?)? in
+            // A reload may have assigned another file, or changed the pipeline from one file to several files or
+            // the reverse.
+            guard try index.isAssigned(destination) else { return nil }
+            try index.put(row, of: pipeline.id)
+            try index.setCurrent(row.content, of: pipeline.id)
+            try update(&index, pipeline.id)
+            let surplus = try index.forgetGenerations(
+                of: pipeline.id, keep: destination.keep, current: row.content.number)
+            return (surplus, try index.publication(of: destination.pipeline))
+        }
+        guard let committed else { throw .reassigned(destination.pipeline) }
+        return committed
+    }
+
+    // MARK: Kept content
+
+    /// Publishes the content of a kept generation again, in a new file.
+    func putBack(
+        _ target: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
+        _ state: inout PipelineEntry.State,
+        _ update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> CurrentGeneration {
+        var new = target
+        new.identity = .none
+        do throws(CacheError) {
+            return try publish(
+                copyOf: context.layout.generation(target.content, of: destination.pipeline), as: new, of: row,
+                destination, &state, update)
+        } catch .unreadable {
+            throw .damaged(target.content.number)
+        }
+    }
+
+    /// Publishes a copy of content of the cache as a generation, after verifying its digest. The change survives a
+    /// power cut.
+    ///
+    /// - Throws: ``CacheError/unreadable`` if the content is missing or changed; and the errors of a commit.
+    func publish(
+        copyOf path: String, as new: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
+        _ state: inout PipelineEntry.State,
+        _ update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> CurrentGeneration {
+        var whole = destination
+        // Content that was accepted once is not checked against the size limits again.
+        (whole.minimumBytes, whole.maximumBytes) = (0, .max)
+        let copy = try candidates.begin(whole, copying: path)
+        do throws(CacheError) {
+            let isThere = try context.fileSystem.readFile(path) { (bytes) throws(CacheError) in try copy.write(bytes) }
+            guard isThere else { throw .unreadable }
+        } catch {
+            copy.discard()
+            throw error
+        }
+        return try copy.finish { (candidate) throws(CacheError) in
+            guard candidate.digest == new.content.digest else { throw .unreadable }
+            return try publish(candidate, to: destination, copy.spaceRequest, &state, isDurable: true) {
+                () throws(CacheError) in
+                Preparation(
+                    pipeline: row, generation: new, copy: try context.status(context.layout.reader(destination.file)))
+            } update: { (index, pipeline) throws(SQLiteError) in
+                try update(&index, pipeline)
+            }
+        }
+    }
+
+    /// Returns the result of a change by a user. If the operation failed after readers saw the generation, the result
+    /// has the generation and the failure: otherwise the change would not be reported before the next check.
+    func outcome(
+        of content: StoredContent, replacing current: Int64?, in destination: CacheDestination,
+        _ state: inout PipelineEntry.State,
+        _ body: (inout PipelineEntry.State) throws(CacheError) -> CurrentGeneration
+    ) throws(CacheError) -> RollbackOutcome {
+        do throws(CacheError) {
+            return RollbackOutcome(generation: try body(&state), replaced: current)
+        } catch {
+            let publication: IndexedPublication?
+            do throws(CacheError) {
+                publication = try verifier.verifiedPublication(of: destination.pipeline, &state)
+            } catch _ {
+                publication = nil
+            }
+            guard let publication, publication.generation.content == content else { throw error }
+            let generation = publication.generation(
+                path: context.layout.reader(publication.file), revision: state.nextRevision())
+            return RollbackOutcome(generation: generation, replaced: current, failure: error)
+        }
+    }
+}
+
+/// The result of a change by a user: a rollback, or an accepted candidate.
+package struct RollbackOutcome: Hashable, Sendable {
+    /// The generation that is current now.
+    package var generation: CurrentGeneration
+    /// The generation that was current before; nil if there was none, or if it is the same.
+    package var replaced: Int64?
+    /// Why the change may not survive a power cut, although readers see it.
+    package var failure: CacheError?
 }
 
 extension CacheIndex {
-    /// Whether the pipeline still has this file, and still keeps one file or several files as the destination says.
-    mutating func isAssigned(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
-        try pipeline(destination.pipeline).map { $0.file == destination.file && $0.isSet == destination.isSet } ?? false
-    }
-
     /// Forgets the oldest generations beyond `keep`. Returns their content, which the caller removes.
     fileprivate mutating func forgetGenerations(
         of pipeline: Int64, keep: Int, current: Int64

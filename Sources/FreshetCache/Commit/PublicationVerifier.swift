@@ -1,12 +1,18 @@
 import Synchronization
 
-extension LocalCache {
+/// Verifies that the published file of a pipeline is the one in the index, before the copy is used.
+struct PublicationVerifier: Sendable {
+    let context: CacheContext
+    let published: PublishedFiles
+    let sets: FileSetStore
+    let recovery: CacheRecovery
+
     /// The current generation, if the published file has its content; nil also if it is withdrawn.
     ///
     /// Usually this costs a query of the index and one `lstat`. Only if the file differs, the pipeline's lock is taken,
     /// which waits for a commit in progress: between its rename and its transaction the file and the index differ.
     func publication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
-        if let known = try withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }) {
+        if let known = try context.withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }) {
             return try verified(known)
         }
         return try verifiedPublication(of: pipeline)
@@ -16,15 +22,15 @@ extension LocalCache {
     func verified(_ known: IndexedPublication) throws(CacheError) -> IndexedPublication? {
         if known.isWithdrawn {
             // The next access repairs an incomplete withdrawal.
-            guard isSuspect(known.pipeline.name) else { return nil }
-        } else if try status(of: known)?.identity == known.generation.identity, try isSetShown(known) {
+            guard context.isSuspect(known.pipeline.name) else { return nil }
+        } else if try status(of: known)?.identity == known.generation.identity, try sets.isShown(known) {
             return known
         }
         return try verifiedPublication(of: known.pipeline.name)
     }
 
     private func verifiedPublication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
-        try entry(pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
             try verifiedPublication(of: pipeline, &state)
         }
     }
@@ -42,7 +48,7 @@ extension LocalCache {
     /// The current generation, published or withdrawn, if its content is undamaged: conditional requests use its
     /// validators, and new content is compared with it.
     func keptPublication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
-        let known = try withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+        let known = try context.withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
         return if let known { try kept(known) } else { try verifiedPublication(of: pipeline) }
     }
 
@@ -50,8 +56,8 @@ extension LocalCache {
     func kept(_ known: IndexedPublication) throws(CacheError) -> IndexedPublication? {
         guard known.isWithdrawn else { return try verified(known) }
         let pipeline = known.pipeline.name
-        if try status(of: known)?.identity == known.generation.identity, !isSuspect(pipeline) { return known }
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+        if try status(of: known)?.identity == known.generation.identity, !context.isSuspect(pipeline) { return known }
+        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
             try keptPublication(of: pipeline, &state)
         }
     }
@@ -64,7 +70,7 @@ extension LocalCache {
         guard let known else { return nil }
         do throws(CacheError) {
             // For several files the stamp is authoritative; the link and the directory are made from it.
-            if !known.isWithdrawn { try agreeSet(with: known) }
+            if !known.isWithdrawn { try sets.agree(with: known) }
         } catch .noBundle {
             // The pipeline cannot publish this content; it has none until its next commit.
             return nil
@@ -72,52 +78,32 @@ extension LocalCache {
         return known
     }
 
-    /// The file with the content: the published file or, if the copy is withdrawn, the generation's own file.
-    func place(of publication: IndexedPublication) -> String {
-        publication.isWithdrawn
-            ? layout.generation(publication.generation.content, of: publication.pipeline.name)
-            : layout.reader(publication.file)
-    }
-
-    /// Makes a generation's file the published file. A directory in its place is foreign, and is moved aside.
-    func link(
-        _ stored: String, at reader: String, by token: UInt64, _ files: any FileSystem
-    ) throws(SystemCallError) {
-        let temporary = layout.readerTemporary(token)
-        do throws(SystemCallError) {
-            try files.replace(reader, withLinkTo: stored, by: temporary)
-        } catch {
-            guard error.isDirectory, (try? moveToStrays(reader, files)) != nil else { throw error }
-            try files.replace(reader, withLinkTo: stored, by: temporary)
-        }
-    }
-
     private func intactPublication(
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        let epoch = indexEpoch.load(ordering: .acquiring)
+        let epoch = context.index.epoch
         if state.isSuspect || state.epoch != epoch {
-            try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
-            _ = try reconcile(pipeline)
+            try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: pipeline, files) }
+            _ = try recovery.reconcile(pipeline)
             (state.isSuspect, state.epoch) = (false, epoch)
         }
-        guard var known = try withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
+        guard var known = try context.withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
             let status = try status(of: known), status.isRegularFile
         else { return nil }
         known.status = status
         if status.identity == known.generation.identity { return known }
         if status.identity == state.refuted { return nil }
-        guard try fileSystem.digest(of: place(of: known)) == known.generation.content.digest else {
+        guard try context.fileSystem.digest(of: published.path(of: known)) == known.generation.content.digest else {
             state.refuted = status.identity
             return nil
         }
         known.generation.identity = status.identity
         let (generation, id) = (known.generation, known.pipeline.id)
-        try withIndex { (index) throws(SQLiteError) in try index.update(generation, of: id) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.update(generation, of: id) }
         return known
     }
 
     private func status(of publication: IndexedPublication) throws(CacheError) -> FileStatus? {
-        try onFiles { (files) throws(SystemCallError) in try files.status(self.place(of: publication)) }
+        try context.onFiles { (files) throws(SystemCallError) in try files.status(published.path(of: publication)) }
     }
 }

@@ -6,11 +6,16 @@ import Synchronization
 /// An examination can take as long as reading all content, and runs at the same time as commits and readers: content
 /// that is read is not locked. A possible error is checked again with the pipeline's lock, because a commit may have
 /// removed the content. Symbolic links are examined, and never followed.
-extension LocalCache {
+package struct CacheChecker: Sendable {
+    let context: CacheContext
+    let setChecker: FileSetChecker
+    let repairer: CacheRepairer
+
     /// The names of all pipelines in the index or on the disk.
     package func examinable() throws(CacheError) -> [String] {
-        let known = try withIndex { (index) throws(SQLiteError) in try index.pipelines().map(\.name) }
-        let found = try onFiles { (files) throws(SystemCallError) in try files.list(layout.generations) }
+        let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines().map(\.name) }
+        let found = try context.onFiles { (files) throws(SystemCallError) in try files.list(context.layout.generations)
+        }
         return Set(known + found.map(\.name).filter { CacheName.error(in: $0) == nil }).sorted()
     }
 
@@ -18,8 +23,8 @@ extension LocalCache {
     /// next start makes it again from the files.
     package func examineIndex() throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()
-        if let error = try Self.error(ofIndex: layout.index) {
-            examination.add(CacheFinding(.indexDamaged, path: layout.index, detail: error))
+        if let error = try Self.error(ofIndex: context.layout.index) {
+            examination.add(CacheFinding(.indexDamaged, path: context.layout.index, detail: error))
         }
         return examination
     }
@@ -52,9 +57,13 @@ extension LocalCache {
         examination.repair { (finding) throws(CacheError) in
             // A pipeline may own the name by now.
             guard try isStray(finding.path) else { return }
-            if finding.kind == .unfinished { try remove(finding.path) } else { try discard(finding.path) }
+            if finding.kind == .unfinished {
+                try context.remove(finding.path)
+            } else {
+                try repairer.discard(finding.path)
+            }
         }
-        try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: nil, files) }
+        try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: nil, files) }
         examination.markRepaired(remaining: try strays())
         return examination
     }
@@ -74,21 +83,21 @@ extension LocalCache {
         var doubtful: Set<String> = []
         let known = try rows(of: pipeline)
         func read(_ path: String, _ digest: ContentDigest) throws(CacheError) {
-            guard try isDirectory(layout.generations(of: pipeline)) else { return }
-            if try fileSystem.digest(of: path) != digest { doubtful.insert(path) }
+            guard try context.isDirectory(context.layout.generations(of: pipeline)) else { return }
+            if try context.fileSystem.digest(of: path) != digest { doubtful.insert(path) }
         }
         for generation in known.kept {
             if isEnough() { return examination }
             examination.generations += 1
             examination.bytes = examination.bytes.addingClamped(generation.identity.size)
-            try read(layout.generation(generation.content, of: pipeline), generation.content.digest)
+            try read(context.layout.generation(generation.content, of: pipeline), generation.content.digest)
         }
         if isEnough() { return examination }
-        if let rejected = known.rejected { try read(layout.rejected(rejected, of: pipeline), rejected) }
-        try entry(pipeline).state.withLock { (state) throws(CacheError) in
+        if let rejected = known.rejected { try read(context.layout.rejected(rejected, of: pipeline), rejected) }
+        try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
             try look(at: pipeline, doubtful, &examination)
             guard repairs, !examination.findings.isEmpty else { return }
-            examination.published = try repair(pipeline, &examination, &state)
+            examination.published = try repairer.repair(pipeline, &examination, &state)
             if examination.published == nil { examination.lostRevision = state.nextRevision() }
             var left = CacheExamination()
             try look(at: pipeline, doubtful, &left)
@@ -101,12 +110,12 @@ extension LocalCache {
 
     private func strays() throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()
-        for directory in [layout.current, layout.generations, layout.sets] {
-            guard try isDirectory(directory) else {
-                if try status(directory) != nil { examination.add(CacheFinding(.stray, path: directory)) }
+        for directory in [context.layout.current, context.layout.generations, context.layout.sets] {
+            guard try context.isDirectory(directory) else {
+                if try context.status(directory) != nil { examination.add(CacheFinding(.stray, path: directory)) }
                 continue
             }
-            for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
+            for entry in try context.onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
                 if let kind = try error(of: entry.name, in: directory) {
                     examination.add(CacheFinding(kind, path: directory + "/" + entry.name))
                 }
@@ -117,28 +126,29 @@ extension LocalCache {
 
     /// Whether a path that did not belong to a pipeline still does not.
     private func isStray(_ path: String) throws(CacheError) -> Bool {
-        for directory in [layout.current, layout.generations, layout.sets] where path.hasPrefix(directory + "/") {
+        for directory in [context.layout.current, context.layout.generations, context.layout.sets]
+        where path.hasPrefix(directory + "/") {
             return try error(of: String(path.dropFirst(directory.utf8.count + 1)), in: directory) != nil
         }
         // The path is one of these directories: it is a stray if it is not a directory.
-        return try !isDirectory(path)
+        return try !context.isDirectory(path)
     }
 
     /// The kind of finding for a name in one of these directories; nil if the name belongs there.
     private func error(of name: String, in directory: String) throws(CacheError) -> CacheFinding.Kind? {
-        if directory == layout.generations {
+        if directory == context.layout.generations {
             if CacheName.error(in: name) != nil { return .stray }
-            guard let status = try status(directory + "/" + name) else { return nil }
+            guard let status = try context.status(directory + "/" + name) else { return nil }
             return status.isDirectory ? nil : .stray
         }
-        if directory == layout.sets {
-            let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(name) }
+        if directory == context.layout.sets {
+            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(name) }
             guard let row, row.isSet || !row.formerSets.isEmpty else { return .stray }
-            guard let status = try status(directory + "/" + name) else { return nil }
+            guard let status = try context.status(directory + "/" + name) else { return nil }
             return status.isDirectory ? nil : .stray
         }
-        if CacheLayout.isTemporary(name) { return isInUse(name) ? nil : .unfinished }
-        return try withIndex { (index) throws(SQLiteError) in
+        if CacheLayout.isTemporary(name) { return context.names.isInUse(name) ? nil : .unfinished }
+        return try context.withIndex { (index) throws(SQLiteError) in
             if try index.owner(of: name) != nil { return nil }
             // Readers see these files until the next commit.
             let former = try index.pipelines().contains { row in
@@ -148,30 +158,11 @@ extension LocalCache {
         }
     }
 
-    private func status(_ path: String) throws(CacheError) -> FileStatus? {
-        try onFiles { (files) throws(SystemCallError) in try files.status(path) }
-    }
-
-    /// Whether the path itself is a directory; a symbolic link to a directory is not one.
-    func isDirectory(_ path: String) throws(CacheError) -> Bool { try status(path)?.isDirectory == true }
-
-    /// Whether the file is a hard link to a generation.
-    func isKept(_ path: String) throws(CacheError) -> Bool {
-        guard let status = try status(path), status.isRegularFile, status.links > 1 else { return false }
-        let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
-        for row in rows {
-            let directory = layout.generations(of: row.name)
-            let names = try onFiles { (files) throws(SystemCallError) in try files.list(directory) }
-            if names.contains(where: { $0.inode == status.identity.inode }) { return true }
-        }
-        return false
-    }
-
     /// The rows of a pipeline in the index.
     private func rows(
         of pipeline: String
     ) throws(CacheError) -> (row: IndexedPipeline?, kept: [IndexedGeneration], rejected: ContentDigest?) {
-        try withIndex {
+        try context.withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration], ContentDigest?) in
             guard let row = try index.pipeline(pipeline) else { return (nil, [], nil) }
             return (row, try index.generations(of: row.id), try index.rejected(of: row.id)?.digest)
@@ -185,13 +176,13 @@ extension LocalCache {
     ) throws(CacheError) {
         let (row, kept, rejected) = try rows(of: pipeline)
         try findStrays(of: pipeline, Set(kept.map(\.content)), rejected, &examination)
-        let isOwn = try isDirectory(layout.generations(of: pipeline))
+        let isOwn = try context.isDirectory(context.layout.generations(of: pipeline))
         /// The inodes of undamaged generations, by their numbers.
         var whole: [Int64: UInt64] = [:]
         for generation in kept {
-            let (content, path) = (generation.content, layout.generation(generation.content, of: pipeline))
+            let (content, path) = (generation.content, context.layout.generation(generation.content, of: pipeline))
             var finding = CacheFinding(.contentDamaged, of: pipeline, generation: content.number, path: path)
-            guard isOwn, let status = try status(path) else {
+            guard isOwn, let status = try context.status(path) else {
                 finding.kind = .contentMissing
                 examination.add(finding)
                 continue
@@ -199,28 +190,28 @@ extension LocalCache {
             if !status.isRegularFile {
                 finding.detail = "it is not a file"
                 examination.add(finding)
-            } else if doubtful.contains(path), try fileSystem.digest(of: path) != content.digest {
+            } else if doubtful.contains(path), try context.fileSystem.digest(of: path) != content.digest {
                 examination.add(finding)
             } else {
                 whole[content.number] = status.identity.inode
             }
         }
         if let rejected {
-            let path = layout.rejected(rejected, of: pipeline)
+            let path = context.layout.rejected(rejected, of: pipeline)
             var isWhole = isOwn
-            if isWhole, doubtful.contains(path) { isWhole = try fileSystem.digest(of: path) == rejected }
+            if isWhole, doubtful.contains(path) { isWhole = try context.fileSystem.digest(of: path) == rejected }
             if !isWhole { examination.add(CacheFinding(.rejectedDamaged, of: pipeline, path: path)) }
         }
         guard let row else { return }
         try examineCopy(of: row, kept, whole, &examination)
         if !examination.findings.contains(where: { [.copyMissing, .copyDamaged].contains($0.kind) }) {
-            try examineSet(of: row, &examination)
+            try setChecker.examine(row, &examination)
         }
         if let pin = row.pin, !kept.contains(where: { $0.content == pin.content }) {
             examination.add(
                 CacheFinding(
                     .pinLost, of: pipeline, generation: pin.content.number,
-                    path: layout.generation(pin.content, of: pipeline)))
+                    path: context.layout.generation(pin.content, of: pipeline)))
         }
     }
 
@@ -229,13 +220,13 @@ extension LocalCache {
         of pipeline: String, _ kept: Set<StoredContent>, _ rejected: ContentDigest?,
         _ examination: inout CacheExamination
     ) throws(CacheError) {
-        let directory = layout.generations(of: pipeline)
+        let directory = context.layout.generations(of: pipeline)
         // If this is not a directory, `strays()` reports it; a symbolic link to a directory is not followed.
-        guard try isDirectory(directory) else { return }
-        for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
+        guard try context.isDirectory(directory) else { return }
+        for entry in try context.onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
             var finding = CacheFinding(.stray, of: pipeline, path: directory + "/" + entry.name)
             if CacheLayout.isTemporary(entry.name) {
-                if isInUse(entry.name) { continue }
+                if context.names.isInUse(entry.name) { continue }
                 finding.kind = .unfinished
             } else if let digest = CacheLayout.rejectedDigest(entry.name) {
                 // Earlier rejected content should have been removed.
@@ -252,8 +243,8 @@ extension LocalCache {
 
     /// Whether readers find a file by any name in `current/`.
     private func isFound(_ inode: UInt64) throws(CacheError) -> Bool {
-        try onFiles { (files) throws(SystemCallError) in
-            try files.list(self.layout.current).contains { $0.inode == inode && !CacheLayout.isTemporary($0.name) }
+        try context.onFiles { (files) throws(SystemCallError) in
+            try files.list(context.layout.current).contains { $0.inode == inode && !CacheLayout.isTemporary($0.name) }
         }
     }
 
@@ -262,9 +253,9 @@ extension LocalCache {
         _ examination: inout CacheExamination
     ) throws(CacheError) {
         guard let file = row.file else { return }
-        let path = layout.reader(file)
+        let path = context.layout.reader(file)
         var finding = CacheFinding(.copyDamaged, of: row.name, generation: row.current, path: path)
-        let status = try isDirectory(layout.current) ? status(path) : nil
+        let status = try context.isDirectory(context.layout.current) ? context.status(path) : nil
         guard let current = row.current, row.withdrawnAt == nil else {
             if row.withdrawnAt != nil { (finding.generation, finding.detail) = (nil, "the copy is withdrawn") }
             // Until the next commit, readers also see the file of the former kind.
@@ -282,7 +273,7 @@ extension LocalCache {
         }
         if status.isRegularFile, whole[current] == status.identity.inode { return }
         guard status.isRegularFile, let generation = kept.first(where: { $0.content.number == current }),
-            try fileSystem.digest(of: path) == generation.content.digest
+            try context.fileSystem.digest(of: path) == generation.content.digest
         else {
             finding.detail = status.isRegularFile ? nil : "it is not a file"
             examination.add(finding)

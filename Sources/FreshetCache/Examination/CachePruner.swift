@@ -1,25 +1,16 @@
 package import FreshetModel
 import Synchronization
 
-/// The content of a pipeline in the cache, shown before it is removed.
-package struct CacheUsage: Hashable, Sendable {
-    package var pipeline: String
-    /// The pipeline's file below `current/`; nil if it has none.
-    package var file: String?
-    /// The number of kept generations.
-    package var generations: Int
-    /// The bytes of the generations and of the rejected content.
-    package var bytes: Int64
-    /// When the newest generation was committed; nil if there is none.
-    package var committedAt: WallTime?
-}
-
 /// Removes content that does not belong to a configured pipeline.
-extension LocalCache {
+package struct CachePruner: Sendable {
+    let context: CacheContext
+    let sets: FileSetStore
+    let checker: CacheChecker
+
     /// The content, in the index or on the disk, of pipelines that are not configured.
     package func holdings(besides configured: Set<String>) throws(CacheError) -> [CacheUsage] {
         var holdings: [CacheUsage] = []
-        for name in try examinable() where !configured.contains(name) {
+        for name in try checker.examinable() where !configured.contains(name) {
             if let holding = try holding(of: name) { holdings.append(holding) }
         }
         return holdings
@@ -33,19 +24,19 @@ extension LocalCache {
     /// - Returns: the removed content; nil if there was none.
     package func prune(_ pipeline: String) throws(CacheError) -> CacheUsage? {
         try CacheName.check(pipeline)
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) -> CacheUsage? in
+        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) -> CacheUsage? in
             guard let holding = try holding(of: pipeline) else { return nil }
             // Until the removal is complete, or for the next pipeline of this name.
             state.isSuspect = true
-            let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
-            if let row { try removeLink(of: row) }
-            if let row, !row.formerSets.isEmpty { try removeFormerSets(of: row) }
-            if let file = holding.file { try removeCopy(layout.reader(file), of: pipeline) }
-            try contentTransaction(isDurable: true) { (index) throws(SQLiteError) in
+            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            if let row { try sets.removeLink(of: row) }
+            if let row, !row.formerSets.isEmpty { try sets.removeFormer(of: row) }
+            if let file = holding.file { try removeCopy(context.layout.reader(file), of: pipeline) }
+            try context.contentTransaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.forget(pipeline: pipeline)
             }
             // The directories are removed last, because a pipeline without a row is found by them.
-            try removeSets(of: pipeline)
+            try sets.removeAll(of: pipeline)
             try removeContent(of: pipeline)
             state.isSuspect = false
             state.refuted = nil
@@ -56,7 +47,7 @@ extension LocalCache {
     // MARK: Inside
 
     private func holding(of pipeline: String) throws(CacheError) -> CacheUsage? {
-        let known = try withIndex { (index) throws(SQLiteError) -> CacheUsage? in
+        let known = try context.withIndex { (index) throws(SQLiteError) -> CacheUsage? in
             guard let row = try index.pipeline(pipeline) else { return nil }
             let generations = try index.generations(of: row.id)
             let rejected = try index.rejected(of: row.id)?.size ?? 0
@@ -66,32 +57,32 @@ extension LocalCache {
                 committedAt: generations.map(\.committedAt.nanoseconds).max().map { WallTime(nanoseconds: $0) })
         }
         if let known { return known }
-        guard try isDirectory(layout.generations(of: pipeline)) else { return nil }
+        guard try context.isDirectory(context.layout.generations(of: pipeline)) else { return nil }
         return CacheUsage(pipeline: pipeline, file: nil, generations: 0, bytes: 0, committedAt: nil)
     }
 
     /// Removes the published file. A file that does not belong to the pipeline is moved aside.
     private func removeCopy(_ path: String, of pipeline: String) throws(CacheError) {
-        let own = try withIndex { (index) throws(SQLiteError) in
+        let own = try context.withIndex { (index) throws(SQLiteError) in
             try index.publication(of: pipeline)?.generation.identity
         }
-        try onFiles { (files) throws(SystemCallError) in
+        try context.onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(path) else { return }
-            let inodes = try files.list(self.layout.generations(of: pipeline)).map(\.inode)
+            let inodes = try files.list(context.layout.generations(of: pipeline)).map(\.inode)
             guard status.isRegularFile, inodes.contains(status.identity.inode) || status.identity == own else {
-                return try self.moveToStrays(path, files)
+                return try context.moveToStrays(path, files)
             }
             try files.unlink(path)
-            try files.synchronizeDirectory(self.layout.current)
+            try files.synchronizeDirectory(context.layout.current)
         }
     }
 
     private func removeContent(of pipeline: String) throws(CacheError) {
-        let directory = layout.generations(of: pipeline)
+        let directory = context.layout.generations(of: pipeline)
         // A symbolic link or another object in its place does not belong to the cache.
-        guard try isDirectory(directory) else { return }
-        try onFiles { (files) throws(SystemCallError) in
-            for entry in try files.list(directory) where !self.isInUse(entry.name) {
+        guard try context.isDirectory(directory) else { return }
+        try context.onFiles { (files) throws(SystemCallError) in
+            for entry in try files.list(directory) where !context.names.isInUse(entry.name) {
                 let path = directory + "/" + entry.name
                 let isOwn =
                     StoredContent(name: entry.name) != nil || CacheLayout.rejectedDigest(entry.name) != nil
@@ -99,12 +90,25 @@ extension LocalCache {
                 if isOwn, try files.status(path)?.isRegularFile == true {
                     try files.unlink(path)
                 } else {
-                    try self.moveToStrays(path, files)
+                    try context.moveToStrays(path, files)
                 }
             }
             try files.removeDirectory(directory)
         }
     }
+}
+
+/// The content of a pipeline in the cache, shown before it is removed.
+package struct CacheUsage: Hashable, Sendable {
+    package var pipeline: String
+    /// The pipeline's file below `current/`; nil if it has none.
+    package var file: String?
+    /// The number of kept generations.
+    package var generations: Int
+    /// The bytes of the generations and of the rejected content.
+    package var bytes: Int64
+    /// When the newest generation was committed; nil if there is none.
+    package var committedAt: WallTime?
 }
 
 extension CacheIndex {

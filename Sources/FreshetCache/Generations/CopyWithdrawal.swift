@@ -1,6 +1,166 @@
 package import FreshetModel
 import Synchronization
 
+/// Withdraws copies that are too old for readers.
+///
+/// The content of a withdrawn copy stays as the current generation; only the published file is removed. The withdrawal
+/// is recorded in the index before the file is removed, and its end before the file is published again; both survive a
+/// power cut. So after any crash the index shows what readers must find, and the next start does the rest.
+package struct CopyWithdrawal: Sendable {
+    let context: CacheContext
+    let ownership: FileOwnership
+    let verifier: PublicationVerifier
+    let published: PublishedFiles
+    let sets: FileSetStore
+    let access: AccessRights
+    let recovery: CacheRecovery
+
+    /// Withdraws the copy of a pipeline.
+    ///
+    /// - Parameter isMoot: called with the pipeline's lock held; if it returns true, the copy is not changed.
+    package func withdraw(
+        _ pipeline: String, at now: WallTime, unless isMoot: () -> Bool = { false }
+    ) throws(CacheError) -> WithdrawalOutcome {
+        try CacheName.check(pipeline)
+        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) -> WithdrawalOutcome in
+            // This makes index and files agree first. A damaged copy must not be published again either.
+            let whole = try verifier.keptPublication(of: pipeline, &state)
+            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return .left }
+            // If this fails from here on, the next access retries it.
+            state.isSuspect = true
+            let publication = try context.sharedDurableTransaction { (index) throws(SQLiteError) in
+                // Written again even if an earlier attempt wrote it: that transaction may not have been flushed.
+                try index.setWithdrawn(row.withdrawnAt ?? now, of: row.id)
+                return try index.publication(of: pipeline)
+            }
+            // As in a commit, the link changes before the stamp.
+            if let link = row.link { try sets.hide(of: pipeline, at: link) }
+            try published.hide(file)
+            state.isSuspect = false
+            if let whole { try recordLoss(of: whole) }
+            if let known = try verifier.keptPublication(of: pipeline, &state) {
+                return .withdrawn(
+                    known.generation(path: context.layout.reader(known.file), revision: state.nextRevision()))
+            }
+            guard let publication else { return .left }
+            return .damaged(publication.generation(path: context.layout.reader(file), revision: state.nextRevision()))
+        }
+    }
+
+    /// Publishes a withdrawn copy again: the same generation, with the mode and group that are configured now.
+    ///
+    /// - Returns: the current generation; nil if no content is kept, or if it is damaged.
+    package func putBack(_ destination: CacheDestination) throws(CacheError) -> CurrentGeneration? {
+        try CacheName.check(destination.pipeline)
+        try CacheName.check(destination.file)
+        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            try ownership.claim(destination)
+            guard let known = try verifier.keptPublication(of: destination.pipeline, &state) else { return nil }
+            let path = context.layout.reader(known.file)
+            // Also if it was published already: the caller does not know that.
+            let shown = known.isWithdrawn ? try show(known, at: destination, &state) : known
+            return shown.generation(path: path, revision: state.nextRevision())
+        }
+    }
+
+    /// The most attempts to restore one published file.
+    private static let restorations = 5
+
+    /// Restores the published file if it was removed, replaced or changed by another program, and the generation has an
+    /// undamaged file. No older generation takes its place: only a start or an examination does that.
+    package func restoreCopy(of pipeline: String) throws(CacheError) -> CopyRestoration {
+        try CacheName.check(pipeline)
+        if try verifier.keptPublication(of: pipeline) != nil { return .found }
+        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+            if try verifier.keptPublication(of: pipeline, &state) != nil { return .found }
+            let known = try context.withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+            // It was withdrawn meanwhile, so readers do not find it.
+            if known?.isWithdrawn == true { return .found }
+            // Readers have not seen it under a name that was assigned since.
+            guard let known, !known.generation.identity.isOfFormerName else { return .lost }
+            let content = known.generation.content
+            guard try context.fileSystem.digest(of: context.layout.generation(content, of: pipeline)) == content.digest
+            else {
+                return .lost
+            }
+            // Another program may remove the file again meanwhile.
+            for _ in 0..<Self.restorations {
+                state.isSuspect = true
+                guard let publication = try verifier.verifiedPublication(of: pipeline, &state) else { continue }
+                return .restored(
+                    publication.generation(
+                        path: context.layout.reader(publication.file), revision: state.nextRevision()))
+            }
+            return .lost
+        }
+    }
+
+    /// Whether the copy of the pipeline, published or withdrawn, exists and is undamaged.
+    package func keepsCopy(_ pipeline: String) throws(CacheError) -> Bool {
+        try CacheName.check(pipeline)
+        return try verifier.keptPublication(of: pipeline) != nil
+    }
+
+    // MARK: Inside
+
+    /// Updates the identity of a file that has lost a name: nothing else of it has changed, so its content need not be
+    /// read.
+    private func recordLoss(of whole: IndexedPublication) throws(CacheError) {
+        let stored = context.layout.generation(whole.generation.content, of: whole.pipeline.name)
+        guard let status = try context.onFiles({ (files) throws(SystemCallError) in try files.status(stored) }) else {
+            return
+        }
+        var generation = whole.generation
+        generation.identity.changed = status.identity.changed
+        guard generation.identity == status.identity, generation != whole.generation else { return }
+        let (row, id) = (generation, whole.pipeline.id)
+        try context.withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
+    }
+
+    /// Publishes withdrawn content again.
+    private func show(
+        _ known: IndexedPublication, at destination: CacheDestination, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication {
+        let (content, pipeline) = (known.generation.content, known.pipeline.name)
+        let stored = context.layout.generation(content, of: pipeline)
+        try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: pipeline, files) }
+        // This must be before readers see it.
+        _ = try access.set(of: known, to: destination)
+        if destination.isSet { try sets.make(content, of: pipeline, from: stored) }
+        let set = destination.isSet ? try sets.name(of: content, in: pipeline) : content
+        state.isSuspect = true
+        do throws(CacheError) {
+            try context.sharedDurableTransaction { (index) throws(SQLiteError) in
+                try index.setWithdrawn(nil, of: known.pipeline.id)
+            }
+            let token = context.names.make()
+            defer { context.names.release(token) }
+            var shown = known
+            shown.pipeline.withdrawnAt = nil
+            shown.generation.identity = try context.onFiles { (files) throws(SystemCallError) in
+                let reader = context.layout.reader(known.file)
+                if let link = destination.link {
+                    _ = try sets.show(set, of: pipeline, at: link, files)
+                }
+                try published.link(stored, at: reader, by: token, files)
+                try published.synchronize(files)
+                guard let status = try files.status(reader) else {
+                    throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
+                }
+                return status.identity
+            }
+            let generation = shown.generation
+            try context.withIndex { (index) throws(SQLiteError) in try index.update(generation, of: known.pipeline.id) }
+            state.isSuspect = false
+            return shown
+        } catch {
+            recovery.complete(pipeline, &state)
+            throw error
+        }
+    }
+}
+
 /// The result of withdrawing a copy.
 package enum WithdrawalOutcome: Hashable, Sendable {
     /// Readers no longer find the copy, and its content is kept.
@@ -22,172 +182,4 @@ package enum CopyRestoration: Hashable, Sendable {
     case restored(CurrentGeneration)
     /// Readers do not find the copy, and there is no undamaged file with its content.
     case lost
-}
-
-/// Withdraws copies that are too old for readers.
-///
-/// The content of a withdrawn copy stays as the current generation; only the published file is removed. The withdrawal
-/// is recorded in the index before the file is removed, and its end before the file is published again; both survive a
-/// power cut. So after any crash the index shows what readers must find, and the next start does the rest.
-extension LocalCache {
-    /// Withdraws the copy of a pipeline.
-    ///
-    /// - Parameter isMoot: called with the pipeline's lock held; if it returns true, the copy is not changed.
-    package func withdraw(
-        _ pipeline: String, at now: WallTime, unless isMoot: () -> Bool = { false }
-    ) throws(CacheError) -> WithdrawalOutcome {
-        try CacheName.check(pipeline)
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) -> WithdrawalOutcome in
-            // This makes index and files agree first. A damaged copy must not be published again either.
-            let whole = try keptPublication(of: pipeline, &state)
-            let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
-            guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return .left }
-            // If this fails from here on, the next access retries it.
-            state.isSuspect = true
-            let publication = try sharedDurableTransaction { (index) throws(SQLiteError) in
-                // Written again even if an earlier attempt wrote it: that transaction may not have been flushed.
-                try index.setWithdrawn(row.withdrawnAt ?? now, of: row.id)
-                return try index.publication(of: pipeline)
-            }
-            // As in a commit, the link changes before the stamp.
-            if let link = row.link { try hideSet(of: pipeline, at: link) }
-            try hide(file)
-            state.isSuspect = false
-            if let whole { try recordLoss(of: whole) }
-            if let known = try keptPublication(of: pipeline, &state) {
-                return .withdrawn(known.generation(path: layout.reader(known.file), revision: state.nextRevision()))
-            }
-            guard let publication else { return .left }
-            return .damaged(publication.generation(path: layout.reader(file), revision: state.nextRevision()))
-        }
-    }
-
-    /// Publishes a withdrawn copy again: the same generation, with the mode and group that are configured now.
-    ///
-    /// - Returns: the current generation; nil if no content is kept, or if it is damaged.
-    package func putBack(_ destination: CacheDestination) throws(CacheError) -> CurrentGeneration? {
-        try CacheName.check(destination.pipeline)
-        try CacheName.check(destination.file)
-        return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-            try claim(destination)
-            guard let known = try keptPublication(of: destination.pipeline, &state) else { return nil }
-            let path = layout.reader(known.file)
-            // Also if it was published already: the caller does not know that.
-            let shown = known.isWithdrawn ? try show(known, at: destination, &state) : known
-            return shown.generation(path: path, revision: state.nextRevision())
-        }
-    }
-
-    /// The most attempts to restore one published file.
-    private static let restorations = 5
-
-    /// Restores the published file if it was removed, replaced or changed by another program, and the generation has an
-    /// undamaged file. No older generation takes its place: only a start or an examination does that.
-    package func restoreCopy(of pipeline: String) throws(CacheError) -> CopyRestoration {
-        try CacheName.check(pipeline)
-        if try keptPublication(of: pipeline) != nil { return .found }
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
-            if try keptPublication(of: pipeline, &state) != nil { return .found }
-            let known = try withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
-            // It was withdrawn meanwhile, so readers do not find it.
-            if known?.isWithdrawn == true { return .found }
-            // Readers have not seen it under a name that was assigned since.
-            guard let known, !known.generation.identity.isOfFormerName else { return .lost }
-            let content = known.generation.content
-            guard try fileSystem.digest(of: layout.generation(content, of: pipeline)) == content.digest else {
-                return .lost
-            }
-            // Another program may remove the file again meanwhile.
-            for _ in 0..<Self.restorations {
-                state.isSuspect = true
-                guard let publication = try verifiedPublication(of: pipeline, &state) else { continue }
-                return .restored(
-                    publication.generation(path: layout.reader(publication.file), revision: state.nextRevision()))
-            }
-            return .lost
-        }
-    }
-
-    /// Whether the copy of the pipeline, published or withdrawn, exists and is undamaged.
-    package func keepsCopy(_ pipeline: String) throws(CacheError) -> Bool {
-        try CacheName.check(pipeline)
-        return try keptPublication(of: pipeline) != nil
-    }
-
-    /// Removes a published name of any kind: files of the cache, and all other objects that a commit would replace.
-    func hide(_ file: String) throws(CacheError) {
-        let path = layout.reader(file)
-        try onFiles { (files) throws(SystemCallError) in
-            guard let status = try files.status(path) else { return }
-            if status.isDirectory { try self.moveToStrays(path, files) } else { try files.unlink(path) }
-            try self.synchronizeCurrent(files)
-        }
-    }
-
-    // MARK: Inside
-
-    /// When origins are not reachable, many copies expire at the same time: they share the flush, as commits do.
-    private func synchronizeCurrent(_ files: any FileSystem) throws(SystemCallError) {
-        try currentFlush.perform { () throws(SystemCallError) in try files.synchronizeDirectory(layout.current) }
-    }
-
-    /// Updates the identity of a file that has lost a name: nothing else of it has changed, so its content need not be
-    /// read.
-    private func recordLoss(of whole: IndexedPublication) throws(CacheError) {
-        let stored = layout.generation(whole.generation.content, of: whole.pipeline.name)
-        guard let status = try onFiles({ (files) throws(SystemCallError) in try files.status(stored) }) else { return }
-        var generation = whole.generation
-        generation.identity.changed = status.identity.changed
-        guard generation.identity == status.identity, generation != whole.generation else { return }
-        let (row, id) = (generation, whole.pipeline.id)
-        try withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
-    }
-
-    /// Publishes withdrawn content again.
-    private func show(
-        _ known: IndexedPublication, at destination: CacheDestination, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedPublication {
-        let (content, pipeline) = (known.generation.content, known.pipeline.name)
-        let stored = layout.generation(content, of: pipeline)
-        try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
-        // This must be before readers see it.
-        _ = try setAccess(of: known, to: destination)
-        if destination.isSet { try makeSet(content, of: pipeline, from: stored) }
-        let set = destination.isSet ? try setName(of: content, in: pipeline) : content
-        state.isSuspect = true
-        do throws(CacheError) {
-            try sharedDurableTransaction { (index) throws(SQLiteError) in
-                try index.setWithdrawn(nil, of: known.pipeline.id)
-            }
-            let token = makeToken()
-            defer { release(token) }
-            var shown = known
-            shown.pipeline.withdrawnAt = nil
-            shown.generation.identity = try onFiles { (files) throws(SystemCallError) in
-                let reader = self.layout.reader(known.file)
-                if let link = destination.link {
-                    _ = try self.showSet(set, of: pipeline, at: link, files)
-                }
-                try self.link(stored, at: reader, by: token, files)
-                try self.synchronizeCurrent(files)
-                guard let status = try files.status(reader) else {
-                    throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
-                }
-                return status.identity
-            }
-            let generation = shown.generation
-            try withIndex { (index) throws(SQLiteError) in try index.update(generation, of: known.pipeline.id) }
-            state.isSuspect = false
-            return shown
-        } catch {
-            // Completes the state in the index if possible; if not, the next access retries it.
-            do throws(CacheError) {
-                _ = try reconcile(pipeline)
-                state.isSuspect = false
-            } catch _ {
-                // The first error is the cause; this error occurs again at the next attempt.
-            }
-            throw error
-        }
-    }
 }

@@ -1,39 +1,19 @@
 package import FreshetModel
 import Synchronization
 
-extension PendingGeneration {
-    /// Keeps the candidate as rejected content, in the place of the pipeline's previous rejected content. This ends the
-    /// candidate. Content that a user accepted before is committed instead.
-    ///
-    /// - Parameters:
-    ///   - reason: why it was rejected, as text for people.
-    ///   - others: see ``commit(validators:truncated:isCheck:run:at:expires:)``.
-    package func reject(
-        because reason: String, validators: [BoundValidators] = [], truncated: Bool = false, at now: WallTime,
-        expires: WallTime? = nil
-    ) throws(CacheError) -> RejectionOutcome {
-        try finish { (candidate) throws(CacheError) in
-            var candidate = candidate
-            candidate.truncated = truncated
-            if try cache.isAccepted(candidate.digest, of: destination.pipeline) {
-                return .accepted(
-                    try cache.commit(
-                        candidate, to: destination, validators: validators, run: nil, at: now, expires: expires))
-            }
-            let rejection = IndexedRejection(
-                digest: candidate.digest, size: candidate.size, rejectedAt: now, reason: reason, truncated: truncated,
-                expires: expires, validators: validators.first)
-            return try cache.reject(candidate, rejection, for: destination)
-        }
-    }
-}
+/// Content that a check rejected, which is kept for inspection.
+package struct RejectedStore: Sendable {
+    let context: CacheContext
+    let committer: Committer
+    let publisher: GenerationPublisher
+    let opener: ContentOpener
+    let space: CacheSpace
+    let files: RejectedFiles
 
-/// Rejected content.
-extension LocalCache {
     /// The rejected content of a pipeline, if it is still kept.
-    package func rejected(_ pipeline: String, at now: WallTime) throws(CacheError) -> RejectedCandidate? {
+    package func candidate(_ pipeline: String, at now: WallTime) throws(CacheError) -> RejectedCandidate? {
         try CacheName.check(pipeline)
-        let known = try withIndex { (index) throws(SQLiteError) -> IndexedRejection? in
+        let known = try context.withIndex { (index) throws(SQLiteError) -> IndexedRejection? in
             guard let row = try index.pipeline(pipeline) else { return nil }
             return try index.rejected(of: row.id)
         }
@@ -42,37 +22,31 @@ extension LocalCache {
     }
 
     /// Whether this is the rejected content of the pipeline, and its file still exists.
-    package func keepsRejected(_ pipeline: String, _ digest: ContentDigest, at now: WallTime) throws(CacheError) -> Bool
-    {
-        guard let known = try rejected(pipeline, at: now), known.digest == digest else { return false }
-        return try onFiles { (files) throws(SystemCallError) in
-            try files.status(layout.rejected(known.digest, of: pipeline)).map { $0.identity.size == known.size }
+    package func keeps(_ pipeline: String, _ digest: ContentDigest, at now: WallTime) throws(CacheError) -> Bool {
+        guard let known = try candidate(pipeline, at: now), known.digest == digest else { return false }
+        return try context.onFiles { (files) throws(SystemCallError) in
+            try files.status(context.layout.rejected(known.digest, of: pipeline)).map { $0.identity.size == known.size }
                 ?? false
         }
     }
 
-    /// Whether the copy, published or withdrawn, is undamaged and has this digest.
-    package func isCopy(_ pipeline: String, _ digest: ContentDigest) throws(CacheError) -> Bool {
-        try CacheName.check(pipeline)
-        return try keptPublication(of: pipeline)?.generation.content.digest == digest
-    }
-
-    /// Opens the rejected content, as ``open(_:of:for:)`` opens a generation.
+    /// Opens the rejected content, as ``GenerationStore/open(_:of:for:)`` opens a generation.
     ///
     /// - Returns: nil if the reader may not read it.
     /// - Throws: ``CacheError/noCandidate`` if there is no rejected content, or if its file is missing or changed.
-    package func openRejected(
+    package func open(
         of pipeline: String, for reader: FileReader, at now: WallTime
     ) throws(CacheError) -> StoredGeneration? {
         try CacheName.check(pipeline)
-        let (row, known) = try withIndex { (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedRejection?) in
+        let (row, known) = try context.withIndex {
+            (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedRejection?) in
             guard let row = try index.pipeline(pipeline) else { return (nil, nil) }
             return (row, try index.rejected(of: row.id))
         }
         guard let row, let known, known.isKept(at: now) else { throw .noCandidate }
         do throws(CacheError) {
-            return try open(
-                layout.rejected(known.digest, of: pipeline), known.digest, publishedAt: row.file, for: reader)
+            return try opener.open(
+                context.layout.rejected(known.digest, of: pipeline), known.digest, publishedAt: row.file, for: reader)
         } catch .unreadable {
             throw .noCandidate
         }
@@ -90,9 +64,9 @@ extension LocalCache {
     ) throws(CacheError) -> RollbackOutcome {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
-        return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-            let publication = try publication(for: destination, &state)
-            let (row, known) = try withIndex { (index) throws(SQLiteError) in
+        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            let publication = try publisher.publication(for: destination, &state)
+            let (row, known) = try context.withIndex { (index) throws(SQLiteError) in
                 let row = try index.ensurePipeline(destination.pipeline)
                 return (row, try index.rejected(of: row.id))
             }
@@ -105,7 +79,7 @@ extension LocalCache {
                 // The content has passed a check since.
                 try settle(known, of: row)
                 return RollbackOutcome(
-                    generation: publication.generation(path: layout.reader(publication.file)), replaced: nil)
+                    generation: publication.generation(path: context.layout.reader(publication.file)), replaced: nil)
             }
             return try publish(
                 known, as: row, destination, &state, replacing: publication?.generation.content.number, at: now)
@@ -114,29 +88,43 @@ extension LocalCache {
 
     // MARK: Inside
 
-    func isAccepted(_ digest: ContentDigest, of pipeline: String) throws(CacheError) -> Bool {
-        try withIndex { (index) throws(SQLiteError) in
+    private func isAccepted(_ digest: ContentDigest, of pipeline: String) throws(CacheError) -> Bool {
+        try context.withIndex { (index) throws(SQLiteError) in
             guard let row = try index.pipeline(pipeline) else { return false }
             return try index.isAccepted(digest, of: row.id)
         }
     }
 
-    fileprivate func reject(
+    /// Keeps a candidate as rejected content, or commits it if a user accepted the same content before.
+    func reject(
+        _ candidate: Candidate, for destination: CacheDestination, because reason: String, _ check: Committer.Check
+    ) throws(CacheError) -> RejectionOutcome {
+        if try isAccepted(candidate.digest, of: destination.pipeline) {
+            return .accepted(try committer.commit(candidate, to: destination, check))
+        }
+        let rejection = IndexedRejection(
+            digest: candidate.digest, size: candidate.size, rejectedAt: check.at, reason: reason,
+            truncated: candidate.truncated, expires: check.expires, validators: check.validators.first)
+        return try keep(candidate, rejection, for: destination)
+    }
+
+    private func keep(
         _ candidate: Candidate, _ rejection: IndexedRejection, for destination: CacheDestination
     ) throws(CacheError) -> RejectionOutcome {
-        try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-            let publication = try publication(for: destination, &state)
+        try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            let publication = try publisher.publication(for: destination, &state)
             if publication?.generation.content.digest == candidate.digest {
-                try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+                try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
                 return .isCopy(candidate.digest)
             }
-            try freeSpace(for: candidate.size, SpaceRequest(destination, holdsLock: true, isRejection: true))
+            try space.free(for: candidate.size, SpaceRequest(destination, holdsLock: true, isRejection: true))
             // Readers of the copy may also read the rejected content.
-            try finish(candidate, destination)
-            try onFiles { (files) throws(SystemCallError) in
-                try files.rename(candidate.path, to: layout.rejected(candidate.digest, of: destination.pipeline))
+            try publisher.seal(candidate, destination)
+            try context.onFiles { (files) throws(SystemCallError) in
+                try files.rename(
+                    candidate.path, to: context.layout.rejected(candidate.digest, of: destination.pipeline))
             }
-            let (isStored, before) = try contentTransaction(of: candidate.token) {
+            let (isStored, before) = try context.contentTransaction(of: candidate.token) {
                 (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
                 // A reload may have assigned another file, or changed the pipeline from one file to several files or
                 // the reverse.
@@ -147,58 +135,28 @@ extension LocalCache {
                 return (true, before)
             }
             guard isStored else {
-                removeRejected(candidate.digest, of: destination.pipeline)
+                files.remove(candidate.digest, of: destination.pipeline)
                 throw .reassigned(destination.pipeline)
             }
-            if let before, before.digest != candidate.digest { removeRejected(before.digest, of: destination.pipeline) }
+            if let before, before.digest != candidate.digest { files.remove(before.digest, of: destination.pipeline) }
             return .kept(rejection.candidate)
         }
     }
 
-    /// Removes the file of rejected content. If this fails, the next start removes the file.
-    func removeRejected(_ digest: ContentDigest, of pipeline: String) {
-        try? fileSystem.unlink(layout.rejected(digest, of: pipeline))
-        try? measure()
-    }
-
-    /// Removes rejected content whose time is over.
-    func dropOldRejections(of pipeline: String, at now: WallTime) throws(CacheError) {
-        try entry(pipeline).state.withLock { _ throws(CacheError) in
-            try forgetRejection(of: pipeline) { !$0.isKept(at: now) }
-        }
-    }
-
-    /// Forgets rejected content that has passed the checks now. The caller holds the pipeline's lock.
-    func forgetRejection(of pipeline: String, ofContent digest: ContentDigest) throws(CacheError) {
-        try forgetRejection(of: pipeline) { $0.digest == digest }
-    }
-
-    private func forgetRejection(
-        of pipeline: String, if isOver: (IndexedRejection) -> Bool
-    ) throws(CacheError) {
-        let over = try withIndex { (index) throws(SQLiteError) -> ContentDigest? in
-            guard let row = try index.pipeline(pipeline), let known = try index.rejected(of: row.id), isOver(known)
-            else { return nil }
-            try index.setRejected(nil, of: row.id)
-            return known.digest
-        }
-        if let over { removeRejected(over, of: pipeline) }
-    }
-
     /// Records that the content was accepted, and removes it from the rejected content.
     private func settle(_ known: IndexedRejection, of row: IndexedPipeline) throws(CacheError) {
-        try transaction(isDurable: true) { (index) throws(SQLiteError) in
+        try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
             try index.accept(known.digest, of: row.id)
             try index.setRejected(nil, of: row.id)
         }
-        removeRejected(known.digest, of: row.name)
+        files.remove(known.digest, of: row.name)
     }
 
     private func publish(
         _ known: IndexedRejection, as row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State, replacing current: Int64?, at now: WallTime
     ) throws(CacheError) -> RollbackOutcome {
-        let success = try withIndex { (index) throws(SQLiteError) in
+        let success = try context.withIndex { (index) throws(SQLiteError) in
             try index.refreshState(of: destination.pipeline)?.lastSuccess
         }
         // If there was no success since, this is a check that succeeds late. Otherwise the origin has other content,
@@ -207,7 +165,7 @@ extension LocalCache {
         let origin = isNewest ? nil : row.originDigest ?? row.checkDigest
         // This is recorded before readers see it, so that after a crash the next check does not undo it; the validators
         // do not count yet.
-        try transaction(isDurable: true) { (index) throws(SQLiteError) in
+        try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
             try index.setOriginDigest(origin, of: row.id)
             try index.put([known.validators].compactMap(\.self), for: known.digest, of: row.id)
             try index.accept(known.digest, of: row.id)
@@ -216,12 +174,13 @@ extension LocalCache {
             content: StoredContent(number: IndexBounds.next(after: row.lastNumber), digest: known.digest),
             committedAt: now, run: nil,
             identity: .none, truncated: known.truncated)
-        let path = layout.rejected(known.digest, of: destination.pipeline)
+        let path = context.layout.rejected(known.digest, of: destination.pipeline)
         let outcome: RollbackOutcome
         do throws(CacheError) {
-            outcome = try self.outcome(of: generation.content, replacing: current, in: destination, &state) {
+            outcome = try publisher.outcome(of: generation.content, replacing: current, in: destination, &state) {
                 (state) throws(CacheError) in
-                try place(copyOf: path, as: generation, of: row, destination, &state) { (index) throws(SQLiteError) in
+                try publisher.publish(copyOf: path, as: generation, of: row, destination, &state) {
+                    (index, _) throws(SQLiteError) in
                     try index.setRejected(nil, of: row.id)
                     // When the content was rejected, all of the source had been requested.
                     if isNewest {
@@ -232,7 +191,7 @@ extension LocalCache {
         } catch .unreadable {
             throw .noCandidate
         }
-        if outcome.failure == nil { removeRejected(known.digest, of: destination.pipeline) }
+        if outcome.failure == nil { files.remove(known.digest, of: destination.pipeline) }
         return outcome
     }
 }

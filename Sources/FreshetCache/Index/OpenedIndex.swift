@@ -37,7 +37,7 @@ struct OpenedIndex: ~Copyable {
     }
 
     private static func openFile(_ layout: CacheLayout) throws(CacheError) -> OpenedIndex {
-        let size = try LocalCache.prepareIndexFile(layout)
+        let size = try SharedIndex.prepareFile(layout)
         let reason: String
         do throws(CacheIndex.OpenFailure) {
             let checksPages = size <= CacheLimits.indexCheckBytes
@@ -67,7 +67,7 @@ struct OpenedIndex: ~Copyable {
             }
         }
         let state = try moveAside(layout, reason: reason)
-        _ = try LocalCache.prepareIndexFile(layout)
+        _ = try SharedIndex.prepareFile(layout)
         do throws(CacheIndex.OpenFailure) {
             return OpenedIndex(
                 index: try CacheIndex(path: layout.index, checksPages: false), state: state, repairs: [])
@@ -112,6 +112,18 @@ extension SQLiteError {
         case SQLITE_ERROR, SQLITE_SCHEMA, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG, SQLITE_RANGE: true
         case SQLITE_READONLY: code == SQLITE_READONLY
         default: isDamage
+        }
+    }
+}
+
+extension CacheIndex {
+    /// Reads the rows that the start needs. Returns the error if the index is damaged.
+    fileprivate mutating func firstDamage() -> SQLiteError? {
+        do throws(SQLiteError) {
+            for pipeline in try pipelines() { _ = try generations(of: pipeline.id) }
+            return nil
+        } catch {
+            return error.isDamage ? error : nil
         }
     }
 }

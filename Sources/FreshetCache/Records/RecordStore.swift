@@ -1,6 +1,13 @@
 package import FreshetModel
 
-extension LocalCache {
+/// The records about pipelines that the index keeps besides their content: checks, runs, budgets, parameters, small
+/// values, and parts of snapshots, with which the next run can make a conditional request for each. Readers do not use
+/// parts: if they are lost, they are fetched again.
+package struct RecordStore: Sendable {
+    let context: CacheContext
+    let verifier: PublicationVerifier
+    let rejected: RejectedFiles
+
     /// Records that the origin confirmed the content (a 304, or a command or file without changes).
     ///
     /// - Parameters:
@@ -14,8 +21,8 @@ extension LocalCache {
         _ pipeline: String, asked: BoundValidators? = nil, validators: [BoundValidators] = [], expires: WallTime? = nil,
         at now: WallTime
     ) throws(CacheError) -> CurrentGeneration? {
-        guard try keptPublication(of: pipeline) != nil else { return nil }
-        return try transaction { (index) throws(SQLiteError) in
+        guard try verifier.keptPublication(of: pipeline) != nil else { return nil }
+        return try context.transaction { (index) throws(SQLiteError) in
             // Read again: this method does not hold the pipeline's lock, so the copy may be another one by now.
             guard let publication = try index.publication(of: pipeline) else { return nil }
             let id = publication.pipeline.id
@@ -26,7 +33,7 @@ extension LocalCache {
             }
             try index.put(validators, for: publication.checkedDigest, of: id)
             try index.recordSuccess(of: id, publication.checkedDigest, at: now, expires: expires)
-            return publication.generation(path: self.layout.reader(publication.file))
+            return publication.generation(path: context.layout.reader(publication.file))
         }
     }
 
@@ -38,7 +45,7 @@ extension LocalCache {
         _ pipeline: String, at now: WallTime, retryAfter: WallTime? = nil
     ) throws(CacheError) {
         try CacheName.check(pipeline)
-        try transaction(isDurable: retryAfter != nil) { (index) throws(SQLiteError) in
+        try context.transaction(isDurable: retryAfter != nil) { (index) throws(SQLiteError) in
             let id = try index.ensurePipeline(pipeline).id
             try index.recordFailure(of: id, at: now, retryAfter: retryAfter)
         }
@@ -47,15 +54,15 @@ extension LocalCache {
     /// Forgets the `Retry-After`, because the origin was changed.
     package func forgetRetryAfter(_ pipeline: String) throws(CacheError) {
         try CacheName.check(pipeline)
-        try transaction { (index) throws(SQLiteError) in
+        try context.transaction { (index) throws(SQLiteError) in
             try index.forgetRetryAfter(of: try index.ensurePipeline(pipeline).id)
         }
     }
 
     /// The state of attempts. The last success counts only while its content exists.
     package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
-        var state = try withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
-        if state?.lastSuccess != nil, try keptPublication(of: pipeline) == nil { state?.forgetSuccess() }
+        var state = try context.withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
+        if state?.lastSuccess != nil, try verifier.keptPublication(of: pipeline) == nil { state?.forgetSuccess() }
         return state ?? RefreshState()
     }
 
@@ -63,23 +70,25 @@ extension LocalCache {
     ///
     /// - Parameter key: the key of the small value that is the binding of the copy.
     package func memory(_ pipeline: String, key: String) throws(CacheError) -> PersistentState? {
-        let found = try withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
+        let found = try context.withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
         guard let found else { return nil }
         var memory = try memory(found)
         memory.requests =
-            try withIndex { (index) throws(SQLiteError) in try index.requests(of: pipeline) }[pipeline] ?? []
+            try context.withIndex { (index) throws(SQLiteError) in try index.requests(of: pipeline) }[pipeline] ?? []
         memory.parameters =
-            try withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
-        memory.pages = try withIndex { (index) throws(SQLiteError) in try index.pages(of: pipeline) }[pipeline] ?? []
+            try context.withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
+        memory.pages =
+            try context.withIndex { (index) throws(SQLiteError) in try index.pages(of: pipeline) }[pipeline] ?? []
         memory.rejected =
-            try withIndex { (index) throws(SQLiteError) in try index.rejected(of: found.pipeline.id) }?.candidate
+            try context.withIndex { (index) throws(SQLiteError) in try index.rejected(of: found.pipeline.id) }?
+            .candidate
         return memory
     }
 
     /// The same for all pipelines, with one access to the index. A pipeline whose state cannot be read (for example
     /// because the directory of its file is not readable) is missing in the result.
     package func memories(key: String) throws(CacheError) -> [String: PersistentState] {
-        let (found, requests, parameters, pages, rejected) = try withIndex { (index) throws(SQLiteError) in
+        let (found, requests, parameters, pages, rejected) = try context.withIndex { (index) throws(SQLiteError) in
             (
                 try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages(),
                 Dictionary(try index.rejected().map { ($0.pipeline, $0.rejection.candidate) }) { first, _ in first }
@@ -102,14 +111,14 @@ extension LocalCache {
         var attempts = indexed.attempts
         // Without content, only the remains of a failed commit can be found.
         let publication =
-            if let known = indexed.publication { try kept(known) } else if isSuspect(name) {
-                try keptPublication(of: name)
+            if let known = indexed.publication { try verifier.kept(known) } else if context.isSuspect(name) {
+                try verifier.keptPublication(of: name)
             } else {
                 IndexedPublication?.none
             }
         if publication == nil { attempts.forgetSuccess() }
         var state = PersistentState(
-            generation: publication.map { $0.generation(path: layout.reader($0.file)) },
+            generation: publication.map { $0.generation(path: context.layout.reader($0.file)) },
             lastCheck: attempts.lastSuccess, expires: attempts.expires, retryAfter: attempts.retryAfter,
             lastRun: UInt64(clamping: indexed.lastRun),
             binding: indexed.value.map { String(decoding: $0, as: UTF8.self) })
@@ -123,7 +132,7 @@ extension LocalCache {
     /// - Parameter requests: at most ``CacheLimits/spentPerPipeline``; older requests beyond that are left out.
     package func recordRequests(_ pipeline: String, _ requests: [RequestBurst]) throws(CacheError) {
         try CacheName.check(pipeline)
-        try transaction { (index) throws(SQLiteError) in
+        try context.transaction { (index) throws(SQLiteError) in
             try index.setRequests(
                 requests.suffix(CacheLimits.spentPerPipeline), of: try index.ensurePipeline(pipeline).id)
         }
@@ -136,7 +145,7 @@ extension LocalCache {
     ///   calls is stored last.
     package func recordParameters(_ pipeline: String, _ settings: () -> [String: String]) throws(CacheError) {
         try CacheName.check(pipeline)
-        try transaction { (index) throws(SQLiteError) in
+        try context.transaction { (index) throws(SQLiteError) in
             try index.setParameters(settings(), of: try index.ensurePipeline(pipeline).id)
         }
     }
@@ -144,29 +153,29 @@ extension LocalCache {
     /// Stores a run; the oldest run beyond ``CacheLimits/runsPerPipeline`` is deleted.
     package func record(_ run: RunRecord) throws(CacheError) {
         try CacheName.check(run.pipeline)
-        try transaction { (index) throws(SQLiteError) in
+        try context.transaction { (index) throws(SQLiteError) in
             let id = try index.ensurePipeline(run.pipeline).id
             try index.put(run, of: id)
             try index.rememberCauses(of: run, of: id)
         }
-        try dropOldRejections(of: run.pipeline, at: run.ended)
+        try rejected.dropOld(of: run.pipeline, at: run.ended)
     }
 
     /// The newest runs, newest first.
     package func runs(
         _ pipeline: String, limit: Int = CacheLimits.runsPerPipeline
     ) throws(CacheError) -> [RunRecord] {
-        try withIndex { (index) throws(SQLiteError) in try index.runs(of: pipeline, limit: max(0, limit)) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.runs(of: pipeline, limit: max(0, limit)) }
     }
 
     /// A small value that is kept across restarts; nil if the pipeline has no value of this key.
     package func state(_ pipeline: String, key: String) throws(CacheError) -> [UInt8]? {
-        try withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
     }
 
     /// The small values of this key, of all pipelines that have such a value.
     package func states(key: String) throws(CacheError) -> [String: [UInt8]] {
-        try withIndex { (index) throws(SQLiteError) in try index.states(key) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.states(key) }
     }
 
     /// Sets a small value, or removes it with nil.
@@ -180,9 +189,30 @@ extension LocalCache {
         guard !key.isEmpty, key.utf8.count <= CacheLimits.stateKeyBytes,
             value?.count ?? 0 <= CacheLimits.stateValueBytes
         else { throw .stateLimit(key: key) }
-        let isStored = try transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
+        let isStored = try context.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
             try index.setState(value, for: key, of: try index.ensurePipeline(pipeline).id)
         }
         if !isStored { throw .stateLimit(key: key) }
+    }
+
+    // MARK: Parts
+
+    /// A part of a pipeline's last snapshot; nil if there is no part of this name.
+    package func part(_ name: String, of pipeline: String) throws(CacheError) -> StoredPart? {
+        try context.withIndex { (index) throws(SQLiteError) in try index.part(name, of: pipeline) }
+    }
+
+    /// Stores new parts, and deletes all other parts for which `isKept` is false.
+    package func keepParts(
+        of pipeline: String, new: [String: StoredPart], and isKept: (_ name: String) -> Bool
+    ) throws(CacheError) {
+        try CacheName.check(pipeline)
+        try context.transaction { (index) throws(SQLiteError) in
+            let row = try index.ensurePipeline(pipeline).id
+            for name in try index.partNames(of: row) where new[name] == nil && !isKept(name) {
+                try index.forgetPart(name, of: row)
+            }
+            for (name, part) in new { try index.put(part, as: name, of: row) }
+        }
     }
 }

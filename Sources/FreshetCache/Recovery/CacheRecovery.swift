@@ -1,48 +1,14 @@
 import FreshetModel
 
-/// The state of all pipelines at the start, so that it is not read for each pipeline.
-struct StartSnapshot: Sendable {
-    /// The entries of `current/`.
-    let readers: [DirectoryEntry]
-    private let readerNames: Set<String>
-    /// The names below `generations/`.
-    let directories: Set<String>
-    private let rows: [String: IndexedPipeline]
-    private let generations: [Int64: [IndexedGeneration]]
-    /// The digests of rejected content.
-    private let rejected: [Int64: ContentDigest]
+/// Makes the row of a pipeline and its files agree: at the start, after a commit that failed halfway, after the index
+/// was replaced, and after repairs.
+struct CacheRecovery: Sendable {
+    let context: CacheContext
+    let published: PublishedFiles
+    let sets: FileSetStore
+    let access: AccessRights
+    let leftovers: LeftoverFiles
 
-    init(
-        readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
-        generations: [Int64: [IndexedGeneration]], rejected: [(pipeline: Int64, rejection: IndexedRejection)]
-    ) {
-        self.rejected = Dictionary(rejected.map { ($0.pipeline, $0.rejection.digest) }) { first, _ in first }
-        self.readers = readers
-        readerNames = Set(readers.map(\.name))
-        self.directories = directories
-        self.rows = Dictionary(rows.map { ($0.name, $0) }) { first, _ in first }
-        self.generations = generations
-    }
-
-    func row(_ pipeline: String) -> IndexedPipeline? { rows[pipeline] }
-    func generations(of pipeline: Int64) -> [IndexedGeneration] { generations[pipeline] ?? [] }
-    func hasReader(_ file: String) -> Bool { readerNames.contains(file) }
-
-    /// Whether this is rejected content that the index does not keep.
-    func isLeftOver(_ entry: DirectoryEntry, of pipeline: String) -> Bool {
-        guard let digest = CacheLayout.rejectedDigest(entry.name) else { return false }
-        return rows[pipeline].flatMap { rejected[$0.id] } != digest
-    }
-
-    /// Whether neither the index nor the disk has content of the pipeline: then there is nothing to reconcile.
-    func hasNoContent(_ pipeline: String) -> Bool {
-        guard !directories.contains(pipeline) else { return false }
-        guard let row = rows[pipeline] else { return true }
-        return row.current == nil && generations[row.id] == nil
-    }
-}
-
-extension LocalCache {
     /// Makes the pipeline's row and its files agree. Returns the repairs; nil if there was nothing to do.
     ///
     /// The caller holds the pipeline's lock, or is the start.
@@ -56,11 +22,22 @@ extension LocalCache {
         var recovery = try reconcileContent(of: pipeline, start: start, verifiesAll: verifiesAll)
         // A row that did not exist at the start was made from the files.
         let isSet = start?.row(pipeline)?.isSet ?? true
-        if isSet, let number = try reconcileSet(of: pipeline, verifiesAll: verifiesAll) {
+        if isSet, let number = try sets.reconcile(of: pipeline, verifiesAll: verifiesAll) {
             if recovery == nil { recovery = PipelineRecovery(pipeline: pipeline, repairs: []) }
             recovery?.repairs.append(.shown(number))
         }
         return recovery
+    }
+
+    /// Makes the index agree with what readers see now, after a change failed halfway. If that fails too, the pipeline
+    /// stays suspect, and the next access retries it: its error occurs again then.
+    func complete(_ pipeline: String, _ state: inout PipelineEntry.State) {
+        do throws(CacheError) {
+            _ = try reconcile(pipeline)
+            state.isSuspect = false
+        } catch {
+            // The caller reports the error of the change, which is the cause.
+        }
     }
 
     private func reconcileContent(
@@ -69,7 +46,7 @@ extension LocalCache {
         if let start, start.hasNoContent(pipeline) { return nil }
         let row =
             if let start { start.row(pipeline) } else {
-                try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+                try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             }
         var indexed = PipelineInIndex(
             current: row?.current, lastNumber: row?.lastNumber ?? 0, pin: row?.pin?.content,
@@ -77,26 +54,26 @@ extension LocalCache {
         if let row {
             indexed.generations =
                 if let start { start.generations(of: row.id) } else {
-                    try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
+                    try context.withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
                 }
         }
         var disk = try contents(of: pipeline, start)
         if start == nil { disk.temporaries = [] }
         let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: start?.readers) }
-        let reader = file.map(layout.reader)
+        let reader = file.map(context.layout.reader)
         if let file, let reader, start?.hasReader(file) ?? true {
-            disk.reader = try onFiles { (files) throws(SystemCallError) in try files.status(reader) }
+            disk.reader = try context.onFiles { (files) throws(SystemCallError) in try files.status(reader) }
         }
         let plan = try Reconciliation(
             index: indexed, disk: disk, hasFile: file != nil, verifiesAll: verifiesAll,
             readerDigest: { () throws(CacheError) in
                 guard let reader else { return nil }
-                return try self.fileSystem.digest(of: reader)
+                return try context.fileSystem.digest(of: reader)
             },
             canRestore: { (content) throws(CacheError) in
                 // Only the content decides: the number of links of the file does not matter, because anyone can make
                 // another link.
-                try self.fileSystem.digest(of: self.layout.generation(content, of: pipeline)) == content.digest
+                try context.fileSystem.digest(of: context.layout.generation(content, of: pipeline)) == content.digest
             },
             hasOtherName: { (content) throws(CacheError) in
                 // Content that readers have found by this name must be found by it again, even if it also has another
@@ -106,7 +83,8 @@ extension LocalCache {
                 else { return false }
                 let readers =
                     if let start { start.readers } else {
-                        try self.onFiles { (files) throws(SystemCallError) in try files.list(self.layout.current) }
+                        try context.onFiles { (files) throws(SystemCallError) in try files.list(context.layout.current)
+                        }
                     }
                 return readers.contains {
                     $0.inode == inode && $0.name != file && !CacheLayout.isTemporary($0.name)
@@ -119,8 +97,8 @@ extension LocalCache {
 
     private func contents(of pipeline: String, _ start: StartSnapshot?) throws(CacheError) -> PipelineOnDisk {
         var disk = PipelineOnDisk()
-        let directory = layout.generations(of: pipeline)
-        for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
+        let directory = context.layout.generations(of: pipeline)
+        for entry in try context.onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
             if CacheLayout.isTemporary(entry.name) || start?.isLeftOver(entry, of: pipeline) == true {
                 disk.temporaries.append(entry)
             } else if let content = StoredContent(name: entry.name) {
@@ -137,11 +115,11 @@ extension LocalCache {
     ) throws(CacheError) -> String? {
         let names: [DirectoryEntry] =
             if let readers { readers } else {
-                try onFiles { (files) throws(SystemCallError) in try files.list(layout.current) }
+                try context.onFiles { (files) throws(SystemCallError) in try files.list(context.layout.current) }
             }
         let inodes = Set(disk.generations.map(\.inode) + disk.temporaries.map(\.inode))
         for entry in names where inodes.contains(entry.inode) && CacheName.error(in: entry.name) == nil {
-            let owner = try withIndex { (index) throws(SQLiteError) in try index.owner(of: entry.name) }
+            let owner = try context.withIndex { (index) throws(SQLiteError) in try index.owner(of: entry.name) }
             if owner == nil { return entry.name }
         }
         return nil
@@ -150,23 +128,23 @@ extension LocalCache {
     /// Whether a file is the stamp of several files. Without an index, the directories or the link show it.
     func isOfSeveral(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
         guard let link = CacheLayout.linkName(ofStamp: file) else { return false }
-        if try isDirectory(layout.sets(of: pipeline)) { return true }
-        return try onFiles { (_) throws(SystemCallError) in try shownSet(of: pipeline, at: link) != nil }
+        if try context.isDirectory(context.layout.sets(of: pipeline)) { return true }
+        return try context.onFiles { (_) throws(SystemCallError) in try sets.shown(of: pipeline, at: link) != nil }
     }
 
     private func apply(
         _ plan: Reconciliation, to pipeline: String, as known: IndexedPipeline?, file: String?,
         _ indexed: PipelineInIndex
     ) throws(CacheError) {
-        if plan.current == .hidden, let file { try hide(file) }
+        if plan.current == .hidden, let file { try published.hide(file) }
         var current: IndexedGeneration?
         if let content = plan.shown, let file {
             if case .restored = plan.current {
                 let before = indexed.generations.first { $0.content.number == indexed.current }
-                try keepClosed(content, of: pipeline, at: file, before?.content)
+                try access.keepClosed(content, of: pipeline, at: file, before?.content)
             }
-            let identity = try onFiles { (files) throws(SystemCallError) in
-                try self.show(plan.current, of: pipeline, file, files)
+            let identity = try context.onFiles { (files) throws(SystemCallError) in
+                try show(plan.current, of: pipeline, file, files)
             }
             let known = indexed.generations.first { $0.content == content }
             current = IndexedGeneration(
@@ -176,8 +154,8 @@ extension LocalCache {
         }
         var adopted: [IndexedGeneration] = []
         for content in plan.adopted {
-            let path = layout.generation(content, of: pipeline)
-            guard let status = try onFiles({ (files) throws(SystemCallError) in try files.status(path) }) else {
+            let path = context.layout.generation(content, of: pipeline)
+            guard let status = try context.onFiles({ (files) throws(SystemCallError) in try files.status(path) }) else {
                 continue
             }
             adopted.append(
@@ -187,7 +165,7 @@ extension LocalCache {
         }
         let (rows, shown) = (adopted, current)
         let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
-        let isDone = try contentTransaction { (index) throws(SQLiteError) in
+        let isDone = try context.contentTransaction { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline(pipeline)
             // A reload has assigned another file since; this plan is for the previous file.
             guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return false }
@@ -205,31 +183,34 @@ extension LocalCache {
             return true
         }
         guard isDone else { throw .reassigned(pipeline) }
-        try onFiles { (files) throws(SystemCallError) in
-            for content in plan.unpublished { try files.unlink(self.layout.generation(content, of: pipeline)) }
+        try context.onFiles { (files) throws(SystemCallError) in
+            for content in plan.unpublished { try files.unlink(context.layout.generation(content, of: pipeline)) }
         }
-        for name in plan.temporaries { try remove(leftover: name, in: layout.generations(of: pipeline), of: pipeline) }
+        for name in plan.temporaries {
+            try leftovers.remove(leftover: name, in: context.layout.generations(of: pipeline), of: pipeline)
+        }
     }
 
     /// Changes the published file as planned. Returns its new identity.
     private func show(
         _ current: Reconciliation.Current, of pipeline: String, _ file: String, _ files: any FileSystem
     ) throws(SystemCallError) -> FileIdentity {
-        let reader = layout.reader(file)
+        let reader = context.layout.reader(file)
         switch current {
         case .promoted(let content, let temporary):
             try files.rename(
-                layout.generations(of: pipeline) + "/" + temporary, to: layout.generation(content, of: pipeline))
-            try files.synchronizeDirectory(layout.generations(of: pipeline))
+                context.layout.generations(of: pipeline) + "/" + temporary,
+                to: context.layout.generation(content, of: pipeline))
+            try files.synchronizeDirectory(context.layout.generations(of: pipeline))
         case .restored(let content):
-            let token = makeToken()
-            defer { release(token) }
-            try link(layout.generation(content, of: pipeline), at: reader, by: token, files)
-            try files.synchronizeDirectory(layout.current)
+            let token = context.names.make()
+            defer { context.names.release(token) }
+            try published.link(context.layout.generation(content, of: pipeline), at: reader, by: token, files)
+            try files.synchronizeDirectory(context.layout.current)
         case .followed:
             // Readers see it, but its names may not have been flushed before the process ended.
-            try files.synchronizeDirectory(layout.generations(of: pipeline))
-            try files.synchronizeDirectory(layout.current)
+            try files.synchronizeDirectory(context.layout.generations(of: pipeline))
+            try files.synchronizeDirectory(context.layout.current)
         case .asIndexed, .verified, .lost, .withheld, .hidden:
             break  // the names are right, or do not exist
         }

@@ -27,8 +27,8 @@ struct PipelineInIndex: Hashable, Sendable {
 
 /// The changes that make the published file and the index agree on one complete generation.
 ///
-/// A crash at any step of a commit (see `LocalCache.commit`) leaves one of a few states; damage and administrators add
-/// a few more:
+/// A crash at any step of a commit (see `GenerationPublisher.publish`) leaves one of a few states; damage and
+/// administrators add a few more:
 ///
 /// | the published file is | the index has | result |
 /// | --- | --- | --- |

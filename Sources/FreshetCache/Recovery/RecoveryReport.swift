@@ -17,7 +17,7 @@ package struct RecoveryReport: Hashable, Sendable {
     /// Values of the index that were out of range and were dropped or reset.
     package var indexRepairs: [IndexRepair]
     /// The number of temporary names that interrupted commits had left in `current/`. If there are many, some are
-    /// removed later: see ``LocalCache/removeLeftovers(atMost:)``.
+    /// removed later: see ``LeftoverFiles/remove(atMost:)``.
     package var temporaries: Int
     /// The pipelines that were repaired, or could not be repaired.
     package var pipelines: [PipelineRecovery]

@@ -1,8 +1,8 @@
 /// Repairs values in the index that disagree with the files. Runs at the start, before other steps use these values.
 struct StartRepair {
-    private let cache: LocalCache
-
-    init(_ cache: LocalCache) { self.cache = cache }
+    let context: CacheContext
+    let recovery: CacheRecovery
+    let space: CacheSpace
 
     /// - Parameter repairs: the values of the index that were out of range.
     /// - Returns: the additional repairs.
@@ -11,11 +11,11 @@ struct StartRepair {
         let kinds = try repairKinds()
         if kinds > 0 { found.append(IndexRepair("pipelines.is_set", rows: kinds, isDropped: false)) }
         // Sizes are compared only if there were errors, or if content would be removed because of them.
-        try cache.measure()
-        let isDoubtful = !repairs.isEmpty || cache.isOverLimit
+        try context.measure()
+        let isDoubtful = !repairs.isEmpty || space.isOverLimit
         let sizes = isDoubtful ? try repairSizes() : 0
         if !repairs.isEmpty {
-            try cache.withIndex { (index) throws(SQLiteError) in try index.rememberKept() }
+            try context.withIndex { (index) throws(SQLiteError) in try index.rememberKept() }
         }
         if sizes > 0 { found.append(IndexRepair("the size of content", rows: sizes, isDropped: false)) }
         // Each repair is reported once.
@@ -27,7 +27,7 @@ struct StartRepair {
     /// Repairs whether a pipeline keeps one file or several files: with the wrong value, all its content would be
     /// deleted.
     private func repairKinds() throws(CacheError) -> Int64 {
-        let rows = try cache.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
         var count: Int64 = 0
         for row in rows {
             guard let file = row.file else { continue }
@@ -35,14 +35,14 @@ struct StartRepair {
             if let link = CacheLayout.linkName(ofStamp: file) {
                 // A pipeline that kept several files before, and now keeps one file of this name, still has their
                 // directories.
-                if !isSet, !row.formerSets.contains(link) { isSet = try cache.isOfSeveral(file, of: row.name) }
+                if !isSet, !row.formerSets.contains(link) { isSet = try recovery.isOfSeveral(file, of: row.name) }
             } else {
                 isSet = false
             }
             guard isSet != row.isSet else { continue }
             count += 1
             let (id, isSeveral) = (row.id, isSet)
-            try cache.withIndex { (index) throws(SQLiteError) in try index.setKind(isSet: isSeveral, of: id) }
+            try context.withIndex { (index) throws(SQLiteError) in try index.setKind(isSet: isSeveral, of: id) }
         }
         return count
     }
@@ -50,21 +50,21 @@ struct StartRepair {
     /// Repairs the sizes in the index from the files: with a wrong size, too much or too little content would be
     /// removed.
     private func repairSizes() throws(CacheError) -> Int64 {
-        let (rows, generations, rejected) = try cache.withIndex { (index) throws(SQLiteError) in
+        let (rows, generations, rejected) = try context.withIndex { (index) throws(SQLiteError) in
             (try index.pipelines(), try index.generations(), try index.rejected())
         }
         var wrong: [(pipeline: Int64, generation: IndexedGeneration)] = []
         var wrongRejections: [(pipeline: Int64, rejection: IndexedRejection)] = []
         for row in rows {
             for generation in generations[row.id] ?? [] {
-                let path = cache.layout.generation(generation.content, of: row.name)
+                let path = context.layout.generation(generation.content, of: row.name)
                 guard let size = try size(of: path), size != generation.identity.size else { continue }
                 var right = generation
                 right.identity.size = size
                 wrong.append((row.id, right))
             }
             for (pipeline, rejection) in rejected where pipeline == row.id {
-                guard let size = try size(of: cache.layout.rejected(rejection.digest, of: row.name)),
+                guard let size = try size(of: context.layout.rejected(rejection.digest, of: row.name)),
                     size != rejection.size
                 else { continue }
                 var right = rejection
@@ -73,7 +73,7 @@ struct StartRepair {
             }
         }
         guard !wrong.isEmpty || !wrongRejections.isEmpty else { return 0 }
-        try cache.contentTransaction { [wrong, wrongRejections] (index) throws(SQLiteError) in
+        try context.contentTransaction { [wrong, wrongRejections] (index) throws(SQLiteError) in
             for (pipeline, generation) in wrong { try index.put(generation, of: pipeline) }
             for (pipeline, rejection) in wrongRejections { try index.setRejected(rejection, of: pipeline) }
         }
@@ -81,7 +81,7 @@ struct StartRepair {
     }
 
     private func size(of path: String) throws(CacheError) -> Int64? {
-        let status = try cache.onFiles { (files) throws(SystemCallError) in try files.status(path) }
+        let status = try context.onFiles { (files) throws(SystemCallError) in try files.status(path) }
         return status.flatMap { $0.isRegularFile ? min($0.identity.size, IndexBounds.sizes.upperBound) : nil }
     }
 }

@@ -1,107 +1,42 @@
-package import FreshetModel
 import Glibc
 import Synchronization
-
-/// The limits of the disk space that the cache uses.
-package struct CacheQuota: Hashable, Sendable {
-    /// The most bytes of all content: generations, rejected content, and content that is being written. Nil: no limit.
-    package var limit: Int64?
-    /// The space that must stay free on the file system.
-    package var reserve: FreeSpaceReserve
-
-    package init(limit: Int64? = nil, reserve: FreeSpaceReserve = .standard) {
-        self.limit = limit
-        self.reserve = reserve
-    }
-}
-
-/// Content that was removed to free space.
-package struct RemovedContent: Hashable, Sendable {
-    package struct Item: Hashable, Sendable {
-        package var pipeline: String
-        /// Nil if it is rejected content.
-        package var generation: Int64?
-        /// Bytes.
-        package var size: Int64
-        /// The digest of rejected content; nil if it is a generation.
-        package var rejected: ContentDigest?
-    }
-
-    /// The pipeline whose new content needed the space; nil if the limit was lowered.
-    package var pipeline: String?
-    /// In the order of removal.
-    package var items: [Item] = []
-
-    package var bytes: Int64 { items.reduce(0) { $0.addingClamped($1.size) } }
-}
-
-/// Content that may be removed when space is needed.
-struct RemovableContent: Hashable, Sendable {
-    var pipeline: String
-    /// Nil if it is rejected content.
-    var number: Int64?
-    var digest: ContentDigest
-    /// Bytes.
-    var size: Int64
-
-    /// Returns nil for an invalid digest.
-    init?(pipeline: String, number: Int64?, digest: [UInt8], size: Int64) {
-        guard let digest = ContentDigest(bytes: digest) else { return nil }
-        (self.pipeline, self.number, self.digest, self.size) = (pipeline, number, digest, size)
-    }
-
-    init(_ generation: IndexedGeneration, of pipeline: String) {
-        (self.pipeline, number) = (pipeline, generation.content.number)
-        (digest, size) = (generation.content.digest, generation.identity.size)
-    }
-
-    init(_ rejection: IndexedRejection, of pipeline: String) {
-        (self.pipeline, number, digest, size) = (pipeline, nil, rejection.digest, rejection.size)
-    }
-
-    /// Nil if it is rejected content.
-    var stored: StoredContent? { number.map { StoredContent(number: $0, digest: digest) } }
-}
-
-/// The operation for which space is freed.
-struct SpaceRequest: Sendable {
-    let pipeline: String
-    /// The number of the pipeline's generations that stay after its commit.
-    let keep: Int
-    /// Whether the caller holds the pipeline's lock. Without the lock, no content of the pipeline is removed while it
-    /// is being written.
-    let holdsLock: Bool
-    /// Whether the space is for rejected content; no generation is removed for that.
-    let isRejection: Bool
-    /// The file of the cache that is copied.
-    let source: String?
-    /// Whether the content is written to disk twice: several files are also in a directory, with at most as many bytes.
-    let makesDirectory: Bool
-
-    init(
-        _ destination: CacheDestination, holdsLock: Bool, isRejection: Bool = false, copying source: String? = nil,
-        makesDirectory: Bool = true
-    ) {
-        (pipeline, keep) = (destination.pipeline, destination.keep)
-        (self.holdsLock, self.isRejection, self.source) = (holdsLock, isRejection, source)
-        self.makesDirectory = makesDirectory && destination.isSet && !isRejection
-    }
-}
 
 /// Frees space for new content: there is a quota of all content, and a reserve of free space.
 ///
 /// Content is first deleted from the index and then removed, like content beyond `keep`: after a crash, remaining
 /// content is added to the index again, or was never published, or is deleted at the next start.
-extension LocalCache {
+package final class CacheSpace: Sendable {
+    private let context: CacheContext
+    /// Held while space is freed, so that only one caller does it. Taken after the lock of the pipeline that needs the
+    /// space.
+    private let isFreeing = Mutex<Void>(())
+    /// Waits a moment for pipelines that are busy with removable content; returns false if the wait must end.
+    ///
+    /// - Parameter attempt: the number of waits before.
+    private let waitForSpace: @Sendable (_ attempt: Int) -> Bool
+    /// Called with the content that was removed to free space.
+    private let onRemoval: @Sendable (RemovedContent) -> Void
+
+    init(
+        _ context: CacheContext, waitForSpace: @escaping @Sendable (_ attempt: Int) -> Bool = CacheSpace.wait,
+        onRemoval: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+    ) {
+        self.context = context
+        self.waitForSpace = waitForSpace
+        self.onRemoval = onRemoval
+    }
+
     /// Sets the limits. If the cache exceeds them, removable content is removed.
     package func setQuota(_ quota: CacheQuota) throws(CacheError) {
-        self.quota.withLock { $0 = quota }
+        context.quota.withLock { $0 = quota }
         try applyLimit()
     }
 
     /// The bytes of all content, and the limit; nil: no limit.
     package var usage: (bytes: Int64, limit: Int64?) {
-        (used.load(ordering: .relaxed).addingClamped(unfinished), quota.withLock(\.limit))
+        (
+            context.index.contentBytes.addingClamped(context.names.unfinishedBytes), context.quota.withLock(\.limit)
+        )
     }
 
     // MARK: Inside
@@ -111,23 +46,23 @@ extension LocalCache {
 
     /// Throws if there is not enough space even after removing all removable content. Does not remove anything yet:
     /// content that is only announced may never come.
-    func checkSpace(for bytes: UInt64, _ spaceRequest: SpaceRequest) throws(CacheError) {
+    func check(for bytes: UInt64, _ spaceRequest: SpaceRequest) throws(CacheError) {
         guard let shortage = try shortage(announced: bytes, spaceRequest) else { return }
-        try freeingSpace.withLock { _ throws(CacheError) in _ = try expendable(for: shortage, spaceRequest) }
+        try isFreeing.withLock { _ throws(CacheError) in _ = try expendable(for: shortage, spaceRequest) }
     }
 
     /// Removes old content until there is enough space; if all removable content is not enough, none is removed.
     ///
     /// - Parameter size: the bytes of the candidate that have been written.
     /// - Throws: ``CacheError/overLimit(bytes:kept:limit:)``, ``CacheError/noSpace(path:available:reserve:)``.
-    func freeSpace(for size: Int64, _ spaceRequest: SpaceRequest) throws(CacheError) {
+    func free(for size: Int64, _ spaceRequest: SpaceRequest) throws(CacheError) {
         guard let first = try shortage(size, spaceRequest) else { return }
         var removed = RemovedContent(pipeline: spaceRequest.pipeline)
         defer { if !removed.items.isEmpty { onRemoval(removed) } }
         var attempt = 0
-        while try !freeSpace(for: size, first, spaceRequest, &removed, isLast: false) {
+        while try !free(for: size, first, spaceRequest, &removed, isLast: false) {
             guard waitForSpace(attempt) else {
-                _ = try freeSpace(for: size, first, spaceRequest, &removed, isLast: true)
+                _ = try free(for: size, first, spaceRequest, &removed, isLast: true)
                 return
             }
             attempt += 1
@@ -136,11 +71,11 @@ extension LocalCache {
 
     /// The number of waits for busy pipelines, and the duration of each wait in microseconds: about as long as a commit
     /// takes on a slow disk.
-    private static let (spaceAttempts, spaceWait) = (100, UInt32(50_000))
+    private static let (attempts, pause) = (100, UInt32(50_000))
 
-    static func waitForSpace(_ attempt: Int) -> Bool {
-        guard attempt < spaceAttempts else { return false }
-        usleep(spaceWait)
+    static func wait(_ attempt: Int) -> Bool {
+        guard attempt < attempts else { return false }
+        usleep(pause)
         return true
     }
 
@@ -148,11 +83,11 @@ extension LocalCache {
     /// - Returns: false if there would be enough space if pipelines were not busy with removable content. Concurrent
     ///   commits hold the locks of their pipelines; this method never waits for such a lock with a lock that they may
     ///   wait for.
-    private func freeSpace(
+    private func free(
         for size: Int64, _ first: MissingSpace, _ spaceRequest: SpaceRequest, _ removed: inout RemovedContent,
         isLast: Bool
     ) throws(CacheError) -> Bool {
-        try freeingSpace.withLock { _ throws(CacheError) in
+        try isFreeing.withLock { _ throws(CacheError) in
             // Pipelines that are busy with their content.
             var busy: Set<String> = []
             // Repeats if a pipeline was busy, if a program still has removed content open, or if other pipelines write
@@ -179,26 +114,17 @@ extension LocalCache {
     func applyLimit() throws(CacheError) {
         var removed = RemovedContent()
         defer { if !removed.items.isEmpty { onRemoval(removed) } }
-        try freeingSpace.withLock { _ throws(CacheError) in
+        try isFreeing.withLock { _ throws(CacheError) in
             var busy: Set<String> = []
             while let shortage = limitShortage(0) {
                 let skipped = busy
-                let content = try withIndex { (index) throws(SQLiteError) in
+                let content = try context.withIndex { (index) throws(SQLiteError) in
                     try index.expendable(shortage.bytes, for: nil, skipping: skipped)
                 }
                 if content.isEmpty { return }
                 try remove(content, for: nil, &removed, &busy)
             }
         }
-    }
-
-    /// Updates the size of all content from the index.
-    func measure() throws(CacheError) {
-        try withIndex { (index) throws(SQLiteError) in try self.measure(&index) }
-    }
-
-    func measure(_ index: inout CacheIndex) throws(SQLiteError) {
-        used.store(try index.usage(), ordering: .relaxed)
     }
 
     /// Missing space.
@@ -217,10 +143,10 @@ extension LocalCache {
         _ size: Int64 = 0, announced: UInt64 = 0, _ spaceRequest: SpaceRequest
     ) throws(CacheError) -> MissingSpace? {
         let byLimit = limitShortage(size, announced: announced)
-        let reserve = quota.withLock(\.reserve)
+        let reserve = context.quota.withLock(\.reserve)
         if reserve == .none { return byLimit }
-        let path = layout.cacheDirectory
-        let space = try onFiles { (files) throws(SystemCallError) in try files.space(path) }
+        let path = context.layout.cacheDirectory
+        let space = try context.onFiles { (files) throws(SystemCallError) in try files.space(path) }
         let needed = reserve.bytes(of: space.total)
         // The limit is on content; the directory made from it uses disk space too.
         let whole = UInt64(clamping: size).addingWithLimit(announced)
@@ -254,9 +180,9 @@ extension LocalCache {
         for shortage: MissingSpace, _ spaceRequest: SpaceRequest, skipping busy: Set<String> = []
     ) throws(CacheError) -> [RemovableContent] {
         let spared = spaceRequest.source
-        let layout = layout
-        let content = try withIndex { (index) throws(SQLiteError) in
-            try index.expendable(shortage.bytes, for: spaceRequest, skipping: busy) { layout.path(of: $0) == spared }
+        let paths = context.layout
+        let content = try context.withIndex { (index) throws(SQLiteError) in
+            try index.expendable(shortage.bytes, for: spaceRequest, skipping: busy) { paths.path(of: $0) == spared }
         }
         let bytes = content.reduce(Int64(0)) { $0.addingClamped($1.size) }
         guard bytes >= shortage.bytes else { throw shortage.error(bytes) }
@@ -275,9 +201,9 @@ extension LocalCache {
             } else {
                 // Does not wait for this lock: its holder may wait for the lock of this caller.
                 isRemoved =
-                    try entry(item.pipeline).state.withLockIfAvailable { (state) throws(CacheError) in
+                    try context.entry(item.pipeline).state.withLockIfAvailable { (state) throws(CacheError) in
                         // It is not certain which generation readers see.
-                        state.isSuspect || state.epoch != indexEpoch.load(ordering: .acquiring)
+                        state.isSuspect || state.epoch != context.index.epoch
                             ? false : try remove(item)
                     } ?? false
             }
@@ -293,9 +219,9 @@ extension LocalCache {
     }
 
     private func remove(_ item: RemovableContent) throws(CacheError) -> Bool {
-        let isForgotten = try contentTransaction { (index) throws(SQLiteError) in try index.forget(item) }
+        let isForgotten = try context.contentTransaction { (index) throws(SQLiteError) in try index.forget(item) }
         // If the removal fails, the next start finds the file.
-        if isForgotten { try? fileSystem.unlink(layout.path(of: item)) }
+        if isForgotten { try? context.fileSystem.unlink(context.layout.path(of: item)) }
         // A directory of several files may still be in use by a reader: the next commit removes it.
         return isForgotten
     }

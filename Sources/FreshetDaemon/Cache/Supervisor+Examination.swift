@@ -97,19 +97,19 @@ extension ExaminationStep {
 
 extension CacheStore {
     func examinable() async throws(CacheError) -> [String] {
-        try await examiner.run("examination") { [cache] () throws(CacheError) in try cache.examinable() }
+        try await examiner.run("examination") { [cache] () throws(CacheError) in try cache.checker.examinable() }
     }
 
     func examine(
         _ step: ExaminationStep, repairs: Bool, until isEnough: @escaping @Sendable () -> Bool
     ) async throws(CacheError) -> CacheExamination {
         try await examiner.run("examination") { [cache] () throws(CacheError) in
-            try cache.examine(step, repairs: repairs, until: isEnough)
+            try cache.checker.examine(step, repairs: repairs, until: isEnough)
         }
     }
 }
 
-extension LocalCache {
+extension CacheChecker {
     func examine(
         _ step: ExaminationStep, repairs: Bool, until isEnough: () -> Bool = { false }
     ) throws(CacheError) -> CacheExamination {

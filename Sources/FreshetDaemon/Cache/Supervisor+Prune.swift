@@ -66,11 +66,12 @@ extension Supervisor {
 
 extension CacheStore {
     func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheUsage] {
-        try await workers.run("index") { [cache] () throws(CacheError) in try cache.holdings(besides: configured) }
+        try await workers.run("index") { [cache] () throws(CacheError) in try cache.pruner.holdings(besides: configured)
+        }
     }
 
     func prune(_ pipeline: String) async throws(CacheError) -> CacheUsage? {
-        try await workers.run("prune") { [cache] () throws(CacheError) in try cache.prune(pipeline) }
+        try await workers.run("prune") { [cache] () throws(CacheError) in try cache.pruner.prune(pipeline) }
     }
 }
 

@@ -10,7 +10,7 @@ extension Supervisor {
     func removeLeftovers() async {
         guard let cache = parts?.cache else { return }
         let files = [hookFiles, checkFiles]
-        while !isEnding, await pools.cache.run("leftovers", { cache.removeLeftovers() }) {}
+        while !isEnding, await pools.cache.run("leftovers", { cache.leftovers.remove() }) {}
         for files in files {
             while !isEnding, await pools.cache.run("leftovers", { files.removeLeftovers() }) {}
         }
@@ -21,7 +21,7 @@ extension Supervisor {
         guard let cache = parts?.cache else { return }
         let quota = CacheQuota(daemon)
         do throws(CacheError) {
-            try await pools.cache.run("index") { () throws(CacheError) in try cache.setQuota(quota) }
+            try await pools.cache.run("index") { () throws(CacheError) in try cache.space.setQuota(quota) }
         } catch {
             limiter.log(.cacheUpdateFailed, [.pipeline: .string("none"), .error: .string(error.description)])
         }

@@ -15,7 +15,7 @@ import Logging
 extension Supervisor: ControlService {
     func daemon() async -> DaemonStatus {
         let fact = parts?.elsewhere.fact
-        let usage = parts?.cache.usage
+        let usage = parts?.cache.space.usage
         let slow = slowJobs.status
         let memory = parts?.memory
         return DaemonStatus(

@@ -46,11 +46,11 @@ extension DaemonEntry {
             cacheDirectory: cache, stateDirectory: state, repairs: request.repairs)
         add(ControlMessage.Examined(opened.examination, of: .index))
         if let cache = opened.cache {
-            let strays = try cache.examine(.strays, repairs: request.repairs)
+            let strays = try cache.checker.examine(.strays, repairs: request.repairs)
             add(ControlMessage.Examined(strays, of: .strays))
-            for name in try cache.examinable() {
+            for name in try cache.checker.examinable() {
                 let step = ExaminationStep.pipeline(name)
-                add(ControlMessage.Examined(try cache.examine(step, repairs: request.repairs), of: step))
+                add(ControlMessage.Examined(try cache.checker.examine(step, repairs: request.repairs), of: step))
             }
             cache.flush()
         }

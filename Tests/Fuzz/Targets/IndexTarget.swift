@@ -43,15 +43,15 @@ extension FuzzTarget {
                     run: 1,
                     at: WallTime(nanoseconds: 1_000_000_000), expires: WallTime(nanoseconds: 2_000_000_000))
             }
-            try local.record(
+            try local.records.record(
                 RunRecord(
                     pipeline: "a", number: 1, causes: "start", started: WallTime(nanoseconds: 1),
                     ended: WallTime(nanoseconds: 2), outcome: .changed, error: nil, generation: 2))
-            try local.recordRequests(
+            try local.records.recordRequests(
                 "a",
                 [RequestBurst(first: WallTime(nanoseconds: 1), last: WallTime(nanoseconds: 2), count: 3)])
-            try local.recordParameters("a") { ["p": "v"] }
-            try local.setState("a", key: "k", to: [1, 2, 3])
+            try local.records.recordParameters("a") { ["p": "v"] }
+            try local.records.setState("a", key: "k", to: [1, 2, 3])
         }
         do {
             var index = try SQLiteDatabase(path: "\(state)/index.sqlite", busyTimeout: 1_000)
@@ -76,22 +76,22 @@ extension FuzzTarget {
             outcome.words = "\(error)"
             return outcome
         }
-        for (name, _) in try local.memories(key: "k") {
-            let memory = try local.memory(name, key: "k")
-            keep(try local.refreshState(name))
-            let history = try local.history(name)
-            keep(try local.runs(name, limit: 10))
-            keep(try local.state(name, key: "k"))
+        for (name, _) in try local.records.memories(key: "k") {
+            let memory = try local.records.memory(name, key: "k")
+            keep(try local.records.refreshState(name))
+            let history = try local.generations.history(name)
+            keep(try local.records.runs(name, limit: 10))
+            keep(try local.records.state(name, key: "k"))
             keep(try local.validators(name, boundTo: "u"))
-            keep(try local.rejected(name, at: WallTime(nanoseconds: 3_000_000_000)))
+            keep(try local.rejections.candidate(name, at: WallTime(nanoseconds: 3_000_000_000)))
             let current = (memory?.generation?.number).map(Int64.init)
             outcome.memories.append(
                 .init(
                     current: current, isKept: current.map { number in history.contains { $0.number == number } } ?? true
                 ))
         }
-        keep(try local.holdings(besides: []))
-        keep(try local.examineIndex())
+        keep(try local.pruner.holdings(besides: []))
+        keep(try local.checker.examineIndex())
         return outcome
     }
 

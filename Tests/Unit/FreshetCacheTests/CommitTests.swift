@@ -56,7 +56,7 @@ struct CommitTests {
         #expect(try LinuxFileSystem().status(first.path) == before)
         #expect(try fixture.names("generations/jwks").count == 1)
         #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("\"b\""))
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
     }
 
     @Test("stores whether the source had more content; the same complete content is no longer truncated")
@@ -64,17 +64,17 @@ struct CommitTests {
         let fixture = try CacheFixture()
         #expect(try fixture.commit("one", truncated: true).generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == true)
-        #expect(try fixture.cache.memories(key: "k")["jwks"]?.generation?.truncated == true)
+        #expect(try fixture.cache.records.memories(key: "k")["jwks"]?.generation?.truncated == true)
         guard case .unchanged(let generation) = try fixture.commit("one") else {
             Issue.record("it changed")
             return
         }
         #expect(!generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == false)
-        #expect(try fixture.cache.memories(key: "k")["jwks"]?.generation?.truncated == false)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.truncated == false)
+        #expect(try fixture.cache.records.memories(key: "k")["jwks"]?.generation?.truncated == false)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation?.truncated == false)
         #expect(try fixture.commit("two", truncated: true).generation.truncated)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.truncated == true)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation?.truncated == true)
         #expect(try !fixture.commit("three").generation.truncated)
     }
 
@@ -84,8 +84,8 @@ struct CommitTests {
         func expires() throws -> [WallTime?] {
             [
                 try fixture.cache.current("jwks")?.contentExpires,
-                try fixture.cache.memory("jwks", key: "k")?.generation?.contentExpires,
-                try fixture.cache.memories(key: "k")["jwks"]?.generation?.contentExpires,
+                try fixture.cache.records.memory("jwks", key: "k")?.generation?.contentExpires,
+                try fixture.cache.records.memories(key: "k")["jwks"]?.generation?.contentExpires,
             ]
         }
         _ = try fixture.commit("one", contentExpires: 5_000)
@@ -94,7 +94,7 @@ struct CommitTests {
         #expect(Set(try expires()) == [WallTime(seconds: 6_000)])
         _ = try fixture.commit("two")
         #expect(Set(try expires()) == [nil])
-        _ = try fixture.cache.rollBack(.jwks, to: 1)
+        _ = try fixture.cache.generations.rollBack(.jwks, to: 1)
         #expect(Set(try expires()) == [WallTime(seconds: 6_000)])
     }
 
@@ -342,7 +342,7 @@ struct CacheNameTests {
             try fixture.cache.begin(CacheDestination(pipeline: "other", file: "jwks.json"))
         }
         #expect(throws: expected) {
-            try fixture.cache.assign([("jwks", "jwks.json"), ("other", "jwks.json")])
+            try fixture.cache.ownership.assign([("jwks", "jwks.json"), ("other", "jwks.json")])
         }
         #expect(try fixture.cache.current("jwks")?.number == 1)
     }
@@ -352,7 +352,7 @@ struct CacheNameTests {
         let fixture = try CacheFixture()
         try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
         try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "y"))
-        try fixture.cache.assign([("a", "y"), ("b", "x")])
+        try fixture.cache.ownership.assign([("a", "y"), ("b", "x")])
         #expect(try fixture.cache.current("a") == nil)
         #expect(try fixture.cache.current("b") == nil)
         for (pipeline, file) in [("a", "y"), ("b", "x")] {
@@ -370,7 +370,7 @@ struct CacheNameTests {
     func takenOver() throws {
         let fixture = try CacheFixture()
         try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
-        try fixture.cache.assign([("b", "x")])
+        try fixture.cache.ownership.assign([("b", "x")])
         #expect(try fixture.cache.current("a") == nil)
         #expect(try fixture.cache.current("b") == nil)
         #expect(try fixture.reader("x") == "of a")

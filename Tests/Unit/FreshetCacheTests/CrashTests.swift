@@ -35,7 +35,7 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
             prepare: { fixture in
                 try reject("bad")(fixture)
                 // Enough for the copy and the new content only.
-                fixture.cache.quota.withLock { $0.limit = 6 }
+                fixture.cache.context.quota.withLock { $0.limit = 6 }
             }),
         CommitScene(testDescription: "an unchanged one", before: ["older", "old"], new: "old"),
         CommitScene(testDescription: "one that returns to earlier content", before: ["new", "old"], new: "new"),
@@ -72,8 +72,8 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     func commit(_ fixture: CacheFixture) throws {
         switch kind {
         case .commit: try fixture.commit(new, validators: [.tag(new)], at: 100)
-        case .rollback: _ = try fixture.cache.rollBack(.jwks, to: nil)
-        case .acceptance: _ = try fixture.cache.accept(.jwks, at: WallTime(seconds: 100))
+        case .rollback: _ = try fixture.cache.generations.rollBack(.jwks, to: nil)
+        case .acceptance: _ = try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 100))
         }
     }
 

@@ -21,23 +21,23 @@ struct DamagedIndex {
         try fixture.commit("current", validators: [.tag("current")], at: time + 1, contentExpires: time + 90)
         try fixture.commitSet("set", at: time + 1)
         try fixture.reject("bad", at: time + 2)
-        try cache.record(
+        try cache.records.record(
             RunRecord(
                 pipeline: "jwks", number: 7, causes: "start", started: WallTime(seconds: time), ended: now,
                 outcome: .changed, error: "none", generation: 2))
-        try cache.setState("jwks", key: "binding", to: [1, 2])
-        try cache.recordRequests("jwks", [RequestBurst(first: now, last: now, count: 3)])
-        try cache.recordParameters("jwks") { ["region": "eu"] }
+        try cache.records.setState("jwks", key: "binding", to: [1, 2])
+        try cache.records.recordRequests("jwks", [RequestBurst(first: now, last: now, count: 3)])
+        try cache.records.recordParameters("jwks") { ["region": "eu"] }
         let pages = StoredPages(items: Array("[]".utf8), count: 2, next: PageBookmark("2 1 home\nh\nu\n"), token: "t")
-        try cache.keepParts(
+        try cache.records.keepParts(
             of: "jwks", new: ["": StoredPart(binding: "b", validators: .tag("e"), value: [1], pages: pages)]
         ) { _ in true }
-        _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
+        _ = try cache.records.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
         let notified = GenerationIdentity(number: 1, digest: try ContentDigest(of: Array("older".utf8)))
-        try cache.record(
+        try cache.records.record(
             StoredHookState(notified: notified, tried: notified, attempts: 2, failingSince: now, error: "e"), of: "a",
             of: "jwks")
-        try cache.transaction { (index) throws(SQLiteError) in
+        try cache.context.transaction { (index) throws(SQLiteError) in
             let id = try index.ensurePipeline("jwks").id
             try index.accept(notified.digest, of: id)
         }
@@ -111,7 +111,7 @@ struct DamagedIndex {
             let fixture = try CacheFixture(directory, limit: 1 << 20)
             report = fixture.report
             // This is what the daemon does.
-            try fixture.cache.assign([("jwks", "jwks.json"), ("shop", "catalogue.stamp")], sets: ["shop"])
+            try fixture.cache.ownership.assign([("jwks", "jwks.json"), ("shop", "catalogue.stamp")], sets: ["shop"])
             #expect(try fixture.reader() == "current", situation)
             #expect(try fixture.seen == .of("set"), situation)
             for pipeline in isNamed ? ["jwks", "shop"] : [] {
@@ -134,30 +134,35 @@ struct DamagedIndex {
     /// Calls all queries, and writes to all tables.
     private func use(_ fixture: CacheFixture, _ situation: Comment, isNamed: Bool) throws {
         let cache = fixture.cache
-        for (name, memory) in try cache.memories(key: "binding") {
+        for (name, memory) in try cache.records.memories(key: "binding") {
             #expect(CacheName.error(in: name) == nil, situation)
             #expect(memory.lastRun <= IndexBounds.numbers.upperBound, situation)
             #expect(memory.requests.allSatisfy { IndexBounds.counts.contains(Int64($0.count)) }, situation)
             #expect(memory.pages.allSatisfy { IndexBounds.counts.contains(Int64($0.count)) }, situation)
             if let rejected = memory.rejected { #expect(rejected.keptUntil >= rejected.rejectedAt, situation) }
-            _ = try cache.memory(name, key: "binding")
+            _ = try cache.records.memory(name, key: "binding")
         }
-        let usage = cache.usage.bytes
+        let usage = cache.space.usage.bytes
         #expect((0...10_000).contains(usage), "\(situation): \(usage) bytes")
-        _ = try (cache.history("jwks"), cache.runs("jwks"), cache.part("", of: "jwks"), cache.holdings(besides: []))
-        let findings = try cache.examine("jwks").findings.filter { ![.rejectedDamaged, .unfinished].contains($0.kind) }
+        _ = try (
+            cache.generations.history("jwks"), cache.records.runs("jwks"), cache.records.part("", of: "jwks"),
+            cache.pruner.holdings(besides: [])
+        )
+        let findings = try cache.checker.examine("jwks").findings.filter {
+            ![.rejectedDamaged, .unfinished].contains($0.kind)
+        }
         #expect(findings == [] || !isNamed, situation)
-        let hooks = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
+        let hooks = try cache.records.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
         var record = try #require(hooks["jwks"]?["a"])
         #expect(IndexBounds.counts.contains(Int64(record.attempts)), situation)
         record.attempts += 1
-        try cache.record(record, of: "a", of: "jwks")
-        if try cache.current("jwks")?.pinnedSince != nil { _ = try cache.unpin("jwks") }
+        try cache.records.record(record, of: "a", of: "jwks")
+        if try cache.current("jwks")?.pinnedSince != nil { _ = try cache.generations.unpin("jwks") }
         let made = try fixture.commit("next", at: Self.time + 1000)
         #expect(made.generation.number > 0, situation)
         #expect(try fixture.reader() == "next", situation)
-        let run = (try cache.memory("jwks", key: "binding")?.lastRun ?? 0) + 1
-        try cache.record(
+        let run = (try cache.records.memory("jwks", key: "binding")?.lastRun ?? 0) + 1
+        try cache.records.record(
             RunRecord(
                 pipeline: "jwks", number: UInt64(run), causes: "start", started: WallTime(seconds: 1),
                 ended: WallTime(seconds: 2),

@@ -177,7 +177,7 @@ struct DamagedIndexTests {
         let fixture = try CacheFixture(damaged.directory)
         #expect(fixture.report.indexRepairs.map(\.place) == ["generations.content_expires"])
         #expect(
-            try fixture.cache.index.withLock {
+            try fixture.cache.context.index.connection.withLock {
                 try $0.database.row("SELECT count(*) FROM validators") { $0.integer(0) }
             } == 0)
         #expect(try fixture.cache.current("jwks")?.contentExpires == nil)
@@ -186,9 +186,10 @@ struct DamagedIndexTests {
     @Test("kept generations stay in the history after its rows are lost")
     func history() throws {
         let damaged = try DamagedIndex.pristine()
-        let kept = try CacheFixture(damaged.copied().directory).cache.history("jwks").filter(\.isKept).map(\.digest)
+        let kept = try CacheFixture(damaged.copied().directory).cache.generations.history("jwks").filter(\.isKept).map(
+            \.digest)
         try damaged.set("size", of: "history", to: "-1")
-        let history = try CacheFixture(damaged.directory).cache.history("jwks")
+        let history = try CacheFixture(damaged.directory).cache.generations.history("jwks")
         #expect(!kept.isEmpty && history.map(\.digest) == kept && history.allSatisfy { $0.isKept && $0.size > 0 })
     }
 
@@ -235,11 +236,11 @@ struct DamagedIndexTests {
         var bytes = try TemporaryDirectory.read(damaged.path)
         for offset in 4096..<bytes.count { bytes[offset] = 0x5a }
         try TemporaryDirectory.write(bytes, to: damaged.path)
-        fixture.cache.index.withLock { index in
+        fixture.cache.context.index.connection.withLock { index in
             // The pages of the index are read again.
             try? index.database.execute("PRAGMA shrink_memory")
         }
-        #expect(throws: CacheError.self) { try fixture.cache.memories(key: "binding") }
+        #expect(throws: CacheError.self) { try fixture.cache.records.memories(key: "binding") }
         #expect(notified.reports.count == 1 && notified.reports.first?.hasPrefix(damaged.path) == true)
         #expect(try fixture.cache.current("jwks")?.number == 2)
         #expect(try fixture.cache.current("shop") != nil)
@@ -250,7 +251,7 @@ struct DamagedIndexTests {
         #expect(notified.reports.count == 1)
         #expect(try LinuxFileSystem().status(damaged.path + ".damaged") != nil)
         // The rejected content is not in the new index, and the next start removes it.
-        #expect(try fixture.cache.examine("jwks").findings.filter { $0.kind != .unfinished } == [])
+        #expect(try fixture.cache.checker.examine("jwks").findings.filter { $0.kind != .unfinished } == [])
     }
 }
 
@@ -289,7 +290,7 @@ struct ManyLeftoversTests {
         }
         let fixture = try CacheFixture(directory)
         // The start has removed a few of them.
-        #expect(try left(fixture) == 4 * count + 1 - Leftovers.atStart)
+        #expect(try left(fixture) == 4 * count + 1 - LeftoverFiles.atStart)
         #expect(try fixture.cache.current("jwks")?.number == 1)
         #expect(try fixture.commit("two").generation.number == 2)
         #expect(try fixture.commitSet("other").generation.number == 2)
@@ -298,7 +299,7 @@ struct ManyLeftoversTests {
         let pending = try fixture.cache.begin(.jwks)
         try pending.write([1, 2, 3])
         var batches = 0
-        while fixture.cache.removeLeftovers(atMost: 100) { batches += 1 }
+        while fixture.cache.leftovers.remove(atMost: 100) { batches += 1 }
         #expect(batches >= 10)
         #expect(try left(fixture) == 2)
         #expect(try fixture.names("generations/jwks").contains("rejected-" + rejected))
@@ -320,7 +321,7 @@ struct ManyLeftoversTests {
         #expect(unlink(directory.cache + "/current/jwks.json") == 0)
         let fixture = try CacheFixture(directory)
         #expect(try fixture.reader() == "one")
-        while fixture.cache.removeLeftovers(atMost: 7) {}
+        while fixture.cache.leftovers.remove(atMost: 7) {}
         #expect(try fixture.names("current") == ["jwks.json"])
         #expect(try fixture.cache.current("jwks")?.number == 1)
     }

@@ -31,8 +31,8 @@ private struct Examined {
 
     /// Examines the whole cache, as the daemon does.
     func examine(repairs: Bool = false) throws -> [CacheFinding] {
-        try cache.examineIndex().findings + cache.examineStrays(repairs: repairs).findings
-            + cache.examinable().flatMap { try cache.examine($0, repairs: repairs).findings }
+        try cache.checker.examineIndex().findings + cache.checker.examineStrays(repairs: repairs).findings
+            + cache.checker.examinable().flatMap { try cache.checker.examine($0, repairs: repairs).findings }
     }
 
     /// Checks that an examination finds exactly these errors, repairs them all, and finds no more.
@@ -65,10 +65,10 @@ struct ExaminationTests {
     func sound() throws {
         let scene = try Examined()
         try scene.expect([])
-        let examination = try scene.cache.examine("jwks")
+        let examination = try scene.cache.checker.examine("jwks")
         #expect(examination.generations == 2 && examination.bytes == 6 && examination.published == nil)
-        #expect(try scene.cache.examine("unknown") == CacheExamination())
-        #expect(try scene.cache.examinable() == ["jwks"])
+        #expect(try scene.cache.checker.examine("unknown") == CacheExamination())
+        #expect(try scene.cache.checker.examinable() == ["jwks"])
         #expect(try scene.fixture.names("") == ["current", "generations"])
     }
 
@@ -79,7 +79,9 @@ struct ExaminationTests {
         try scene.expect([.contentDamaged])
         #expect(try scene.fixture.names("generations/jwks").count == 1)
         #expect(try scene.fixture.reader() == "two")
-        #expect(throws: CacheError.notKept(1, kept: [2])) { try scene.cache.rollBack(scene.destination, to: 1) }
+        #expect(throws: CacheError.notKept(1, kept: [2])) {
+            try scene.cache.generations.rollBack(scene.destination, to: 1)
+        }
         #expect(try scene.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("two"))
     }
 
@@ -88,7 +90,7 @@ struct ExaminationTests {
         let scene = try Examined()
         try damage(scene.copy)
         #expect(try scene.examine().map(\.kind) == [.contentDamaged, .copyDamaged])
-        let repaired = try scene.cache.examine("jwks", repairs: true)
+        let repaired = try scene.cache.checker.examine("jwks", repairs: true)
         #expect(repaired.findings.allSatisfy { $0.isRepaired })
         #expect(repaired.published?.number == 1 && (repaired.published?.revision ?? 0) > 0)
         #expect(try scene.fixture.reader() == "one")
@@ -103,7 +105,7 @@ struct ExaminationTests {
     func lossBeforeCommit() throws {
         let scene = try Examined()
         for number in 1...2 { try damage(try scene.path(number)) }
-        let lost = try #require(try scene.cache.examine("jwks", repairs: true).lostRevision)
+        let lost = try #require(try scene.cache.checker.examine("jwks", repairs: true).lostRevision)
         #expect(try scene.fixture.commit("three", to: scene.destination).generation.revision > lost)
     }
 
@@ -176,7 +178,7 @@ struct ExaminationTests {
         #expect(try LinuxFileSystem().status(two)?.links == 2)
         #expect(unlink(try scene.path(1)) == 0)
         try scene.expect([.contentMissing])
-        #expect(try scene.cache.history("jwks").map(\.isKept) == [true, false])
+        #expect(try scene.cache.generations.history("jwks").map(\.isKept) == [true, false])
         // A start finds nothing to repair.
         #expect(try scene.cache.current("jwks")?.number == 2)
     }
@@ -222,21 +224,21 @@ struct ExaminationTests {
         try scene.expect([.unfinished])
         try damage(scene.generations + "/rejected-\(rejected.digest)")
         try scene.expect([.rejectedDamaged])
-        #expect(try scene.cache.rejected("jwks", at: WallTime(seconds: 6)) == nil)
+        #expect(try scene.cache.rejections.candidate("jwks", at: WallTime(seconds: 6)) == nil)
         #expect(try scene.fixture.names("generations/jwks").count == 2)
     }
 
     @Test("reports a damaged pinned generation, which no other content replaces")
     func pinned() throws {
         let scene = try Examined()
-        _ = try scene.cache.pin("jwks", at: WallTime(seconds: 5))
+        _ = try scene.cache.generations.pin("jwks", at: WallTime(seconds: 5))
         try damage(scene.copy)
         #expect(try scene.examine().map(\.kind) == [.contentDamaged, .copyDamaged])
         let repaired = try scene.examine(repairs: true)
         #expect(repaired.filter { !$0.isRepaired }.map(\.kind) == [.pinLost])
         #expect(try scene.fixture.readerIfAny() == nil)
         #expect(try scene.examine().map(\.kind) == [.pinLost])
-        _ = try scene.cache.unpin("jwks")
+        _ = try scene.cache.generations.unpin("jwks")
         #expect(try scene.examine().isEmpty)
     }
 
@@ -260,7 +262,7 @@ struct ExaminationTests {
             #expect(throws: Never.self) { try fixture.commit("new \(number)", to: destination) }
             commits.withLock { $0 += 1 }
         }
-        #expect(try scene.cache.examine("jwks").findings.isEmpty)
+        #expect(try scene.cache.checker.examine("jwks").findings.isEmpty)
         #expect(commits.withLock { $0 } == 4)
     }
 
@@ -278,7 +280,7 @@ struct ExaminationTests {
             commits.withLock { $0 += 1 }
             #expect(throws: Never.self) { try fixture.commit("three", to: destination) }
         }
-        #expect(try scene.cache.examine("jwks").findings.isEmpty)
+        #expect(try scene.cache.checker.examine("jwks").findings.isEmpty)
         #expect(commits.withLock { $0 } == 1)
     }
 
@@ -286,7 +288,7 @@ struct ExaminationTests {
     func ended() throws {
         let scene = try Examined()
         try damage(scene.copy)
-        let examination = try scene.cache.examine("jwks", repairs: true) { true }
+        let examination = try scene.cache.checker.examine("jwks", repairs: true) { true }
         #expect(examination == CacheExamination())
         #expect(try scene.fixture.reader() == "?wo")
     }
@@ -297,12 +299,12 @@ struct ExaminationTests {
         for number in 1...CacheLimits.findings + 2 {
             try TemporaryDirectory.write([], to: scene.generations + "/.new-\(1000 + number)")
         }
-        let examination = try scene.cache.examine("jwks")
+        let examination = try scene.cache.checker.examine("jwks")
         #expect(examination.findings.count == CacheLimits.findings && examination.unnamed == 2)
         // A repair lists the errors that it has repaired; the next one repairs the others.
-        let repaired = try scene.cache.examine("jwks", repairs: true)
+        let repaired = try scene.cache.checker.examine("jwks", repairs: true)
         #expect(repaired.findings.count == CacheLimits.findings && repaired.unnamed == 2)
-        #expect(try scene.cache.examine("jwks", repairs: true).unnamed == 0)
+        #expect(try scene.cache.checker.examine("jwks", repairs: true).unnamed == 0)
     }
 
     @Test("reports why a repair failed, and continues")
@@ -314,14 +316,14 @@ struct ExaminationTests {
         var refusals = 0
         for call in 1... {
             files.arm(.fail(at: call, errno: EIO))
-            let examination = try? scene.cache.examine("jwks", repairs: true)
+            let examination = try? scene.cache.checker.examine("jwks", repairs: true)
             if files.calls.count < call { break }
             files.arm(.nothing)
             for finding in examination?.findings ?? [] where !finding.isRepaired && finding.detail != nil {
                 refusals += 1
             }
             // In any case the next examination finds no error.
-            _ = try scene.cache.examine("jwks", repairs: true)
+            _ = try scene.cache.checker.examine("jwks", repairs: true)
             #expect(try scene.examine().isEmpty, "call \(call)")
             try fixtureAgain(scene)
         }
@@ -330,8 +332,8 @@ struct ExaminationTests {
 
     /// Damages the cache again.
     private func fixtureAgain(_ scene: Examined) throws {
-        try scene.fixture.commit("one \(try scene.cache.history("jwks").count)", to: scene.destination)
-        try scene.fixture.commit("two \(try scene.cache.history("jwks").count)", to: scene.destination)
+        try scene.fixture.commit("one \(try scene.cache.generations.history("jwks").count)", to: scene.destination)
+        try scene.fixture.commit("two \(try scene.cache.generations.history("jwks").count)", to: scene.destination)
         let names = try scene.fixture.names("generations/jwks").compactMap { StoredContent(name: $0) }
         let numbers = names.map(\.number).sorted()
         try damage(try scene.path(Int(try #require(numbers.first))))
@@ -370,7 +372,7 @@ struct IndexExaminationTests {
         do {
             let (cache, examination) = try open(directory)
             #expect(examination.findings.isEmpty)
-            #expect(try cache?.examine("jwks").generations == 2)
+            #expect(try cache?.checker.examine("jwks").generations == 2)
             #expect(throws: CacheError.stateLocked(directory: directory.state, holder: getpid())) {
                 try open(directory)
             }
@@ -379,7 +381,7 @@ struct IndexExaminationTests {
         try TemporaryDirectory.write([], to: directory.cache + "/generations/jwks/.new-1")
         #expect(unlink(directory.cache + "/current/jwks.json") == 0)
         let (cache, _) = try open(directory)
-        #expect(try cache?.examine("jwks").findings.map(\.kind) == [.unfinished, .copyMissing])
+        #expect(try cache?.checker.examine("jwks").findings.map(\.kind) == [.unfinished, .copyMissing])
         #expect(try LinuxFileSystem().status(directory.cache + "/current/jwks.json") == nil)
     }
 
@@ -398,16 +400,16 @@ struct IndexExaminationTests {
         let (cache, examination) = try open(directory, repairs: true)
         #expect(examination.findings.map(\.isRepaired) == [true])
         #expect(try cache?.current("jwks")?.number == 2)
-        #expect(try cache?.examineIndex().findings.isEmpty == true)
-        #expect(try cache?.examine("jwks").findings.isEmpty == true)
+        #expect(try cache?.checker.examineIndex().findings.isEmpty == true)
+        #expect(try cache?.checker.examine("jwks").findings.isEmpty == true)
         #expect(try LinuxFileSystem().status(directory.state + "/index.sqlite.damaged") != nil)
     }
 
     @Test("finds damage while the daemon runs, and leaves the repair to a start")
     func living() throws {
         let scene = try Examined()
-        #expect(try scene.cache.examineIndex().findings.isEmpty)
-        try scene.cache.record(
+        #expect(try scene.cache.checker.examineIndex().findings.isEmpty)
+        try scene.cache.records.record(
             RunRecord(
                 pipeline: "jwks", number: 1, causes: "timer", started: WallTime(seconds: 1),
                 ended: WallTime(seconds: 2), outcome: .changed))
@@ -415,7 +417,7 @@ struct IndexExaminationTests {
             var database = try SQLiteDatabase(path: scene.fixture.directory.state + "/index.sqlite", busyTimeout: 1000)
             try database.execute("INSERT INTO requests VALUES (77, 1, 1, 1)")
         }
-        let findings = try scene.cache.examineIndex().findings
+        let findings = try scene.cache.checker.examineIndex().findings
         #expect(findings.map(\.kind) == [.indexDamaged])
         #expect(findings.first?.detail == "a row of requests refers to a missing row of pipelines")
     }
@@ -442,12 +444,14 @@ struct FormerFilesTests {
         let fixture = try CacheFixture()
         try fixture.commitSet("old")
         if becomesOne {
-            try fixture.cache.assign([("shop", "catalogue")])
+            try fixture.cache.ownership.assign([("shop", "catalogue")])
         } else {
-            try fixture.cache.assign([("shop", "other.stamp")], sets: ["shop"])
+            try fixture.cache.ownership.assign([("shop", "other.stamp")], sets: ["shop"])
         }
         let cache = fixture.cache
-        let found = try cache.examineStrays(repairs: true).findings + cache.examine("shop", repairs: true).findings
+        let found =
+            try cache.checker.examineStrays(repairs: true).findings
+            + cache.checker.examine("shop", repairs: true).findings
         #expect(found.map(\.kind) == [])
         #expect(try fixture.seen == .of("old"))
         #expect(try fixture.reader("catalogue.stamp") == SeenSet.bundle("old"))

@@ -70,7 +70,7 @@ struct ForeignLinkTests {
         let name = try #require(try fixture.names("sets/shop").first)
         TemporaryDirectory.remove(directory.cache + "/sets/shop/" + name)
         try lead("sets/shop/\(name)")
-        #expect(try fixture.cache.examine("shop").findings.map(\.kind) == [.setDamaged])
+        #expect(try fixture.cache.checker.examine("shop").findings.map(\.kind) == [.setDamaged])
         for text in ["one", "two"].prefix(commits) { try fixture.commitSet(text, at: 2) }
         try expectUntouched()
         #expect(try fixture.cache.current("shop") != nil)
@@ -96,10 +96,10 @@ struct ForeignLinkTests {
             #expect(try LinuxFileSystem().status(sets)?.isDirectory == true)
         }
         try replace()
-        #expect(try fixture.cache.examineStrays().findings.map(\.path) == [sets])
-        #expect(!(try fixture.cache.examine("shop").findings.contains { $0.path.hasSuffix("theirs") }))
-        #expect(try fixture.cache.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
-        #expect(!(try fixture.cache.examine("shop", repairs: true).findings.contains { !$0.isRepaired }))
+        #expect(try fixture.cache.checker.examineStrays().findings.map(\.path) == [sets])
+        #expect(!(try fixture.cache.checker.examine("shop").findings.contains { $0.path.hasSuffix("theirs") }))
+        #expect(try fixture.cache.checker.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
+        #expect(!(try fixture.cache.checker.examine("shop", repairs: true).findings.contains { !$0.isRepaired }))
         try expectLeft()
         try fixture.checkSet(["one"], "")
         try replace()
@@ -109,7 +109,7 @@ struct ForeignLinkTests {
         #expect(try fixture.cache.current("shop") != nil)
         try fixture.checkSet(["two"], "")
         try replace()
-        #expect(try fixture.cache.prune("shop") != nil)
+        #expect(try fixture.cache.pruner.prune("shop") != nil)
         #expect(try fixture.names("sets").isEmpty)
         #expect(try LinuxFileSystem().list(outside).contains { $0.name == "theirs" })
     }
@@ -121,7 +121,7 @@ struct ForeignLinkTests {
         let error = #expect(throws: CacheError.self) { try fixture.commit("one") }
         #expect("\(try #require(error))".contains("a symbolic link is in the place of a directory"))
         try expectUntouched()
-        #expect(!(try fixture.cache.examineStrays(repairs: true).findings.contains { !$0.isRepaired }))
+        #expect(!(try fixture.cache.checker.examineStrays(repairs: true).findings.contains { !$0.isRepaired }))
         try fixture.commit("one")
         #expect(try fixture.reader() == "one")
         try expectUntouched()

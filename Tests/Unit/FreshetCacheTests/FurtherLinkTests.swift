@@ -49,7 +49,7 @@ struct FurtherLinkTests {
             destination.keep = keep
             try fixture.commit("older", to: destination, at: 1)
             try fixture.commit("current", to: destination, validators: [.tag("current")], at: 2)
-            if isPinned { _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 3)) }
+            if isPinned { _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 3)) }
             let copy = fixture.directory.cache + "/current/jwks.json"
             if hasLink { try #require(link(copy, fixture.directory.path + "/backup") == 0) }
         }
@@ -80,12 +80,13 @@ struct FurtherLinkTests {
         try scene.commit(fixture)
         try scene.deed.perform(on: fixture.directory)
         let kind: CacheFinding.Kind = [.removed, .movedAside].contains(scene.deed) ? .copyMissing : .copyDamaged
-        #expect(try fixture.cache.examine("jwks").findings.map(\.kind) == [kind])
-        _ = try fixture.cache.examineStrays(repairs: true)
-        #expect(try fixture.cache.examine("jwks", repairs: true).findings.map(\.isRepaired) == [true])
+        #expect(try fixture.cache.checker.examine("jwks").findings.map(\.kind) == [kind])
+        _ = try fixture.cache.checker.examineStrays(repairs: true)
+        #expect(try fixture.cache.checker.examine("jwks", repairs: true).findings.map(\.isRepaired) == [true])
         try scene.check(fixture)
         #expect(try fixture.names("current") == ["jwks.json"])
-        #expect(try fixture.cache.examine("jwks").findings + fixture.cache.examineStrays().findings == [])
+        #expect(
+            try fixture.cache.checker.examine("jwks").findings + fixture.cache.checker.examineStrays().findings == [])
     }
 
     @Test("is not published again if its content was changed through another link: the newest undamaged one is")
@@ -128,46 +129,46 @@ struct CopyRestorationTests {
         let fixture = try CacheFixture()
         try fixture.commit("older", at: 1)
         let generation = try fixture.commit("current", at: 2).generation
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .found)
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .found)
         try deed.perform(on: fixture.directory)
-        guard case .restored(let again) = try fixture.cache.restoreCopy(of: "jwks") else {
+        guard case .restored(let again) = try fixture.cache.withdrawals.restoreCopy(of: "jwks") else {
             Issue.record("not put back")
             return
         }
         #expect(again.number == generation.number)
         #expect(again.revision > generation.revision)
         #expect(try fixture.reader() == "current")
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .found)
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .found)
     }
 
     @Test("a copy without an undamaged file is lost, and no older generation takes its place")
     func lost() throws {
         let fixture = try CacheFixture()
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .lost)
         try fixture.commit("older", at: 1)
         try fixture.commit("current", at: 2)
         try TemporaryDirectory.write(Array("EDITED!".utf8), to: fixture.directory.cache + "/current/jwks.json")
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .lost)
         #expect(try fixture.names("generations/jwks").count == 2)
         #expect(try fixture.cache.current("jwks") == nil)
         TemporaryDirectory.remove(fixture.directory.cache)
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .lost)
     }
 
     @Test("a withdrawn copy stays withdrawn, and a copy with a new name is not restored under that name")
     func others() throws {
         let fixture = try CacheFixture()
         try fixture.commit("current")
-        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 2))
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .found)
+        _ = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 2))
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .found)
         #expect(try fixture.readerIfAny() == nil)
         try fixture.commit("current", at: 3)
-        try fixture.cache.assign([("jwks", "keys.json")])
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
+        try fixture.cache.ownership.assign([("jwks", "keys.json")])
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .lost)
         #expect(try fixture.names("current") == ["jwks.json"])
         // Even if the former name, by which readers know it, was removed.
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
-        #expect(try fixture.cache.restoreCopy(of: "jwks") == .lost)
+        #expect(try fixture.cache.withdrawals.restoreCopy(of: "jwks") == .lost)
         #expect(try fixture.names("current").isEmpty)
     }
 
@@ -178,7 +179,7 @@ struct CopyRestorationTests {
         for name in ["catalogue", "catalogue.stamp"] {
             #expect(unlink(fixture.directory.cache + "/current/" + name) == 0)
         }
-        guard case .restored = try fixture.cache.restoreCopy(of: "shop") else {
+        guard case .restored = try fixture.cache.withdrawals.restoreCopy(of: "shop") else {
             Issue.record("not put back")
             return
         }

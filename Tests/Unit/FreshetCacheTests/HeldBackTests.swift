@@ -23,7 +23,7 @@ struct HeldBackTests {
     @Test("does not undo a rollback that came after its begin")
     func afterRollback() throws {
         let (fixture, destination) = try twoGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 1)
+        _ = try fixture.cache.generations.rollBack(destination, to: 1)
         guard
             case .unchanged(let generation) = try fixture.commit(
                 "two and more", to: destination, isCheck: false)
@@ -36,7 +36,7 @@ struct HeldBackTests {
         #expect(try fixture.names("generations/jwks").count == 2)
         // The origin's old content is still held back, and other content is published.
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("two"))
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 2))
         guard case .declined(_, isNew: false) = try fixture.commit("two", to: destination) else {
             Issue.record("the rollback was undone")
             return
@@ -47,7 +47,7 @@ struct HeldBackTests {
     @Test("with the content of a rollback does not count as the origin's content")
     func sameContent() throws {
         let (fixture, destination) = try twoGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 1)
+        _ = try fixture.cache.generations.rollBack(destination, to: 1)
         let outcome = try fixture.commit("one", to: destination, isCheck: false)
         guard case .unchanged(let generation) = outcome else {
             Issue.record("\(outcome)")
@@ -63,7 +63,7 @@ struct HeldBackTests {
     @Test("does not change the state of the origin if the copy is pinned")
     func pinned() throws {
         let (fixture, destination) = try twoGenerations()
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
         guard
             case .unchanged(let generation) = try fixture.commit(
                 "two and more", to: destination, isCheck: false)
@@ -90,7 +90,7 @@ struct HeldBackTests {
     @Test("restores a copy that was removed since the rollback")
     func putBack() throws {
         let (fixture, destination) = try twoGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 1)
+        _ = try fixture.cache.generations.rollBack(destination, to: 1)
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         let generation = try fixture.commit("two and more", to: destination, isCheck: false).generation
         #expect(generation.number == 1 && generation.isBehind)
@@ -103,7 +103,7 @@ struct HeldBackTests {
         let more = try fixture.commit("two and more", to: destination, isCheck: false).generation
         #expect(more.number == 3 && !more.isBehind)
         // After a rollback the origin still has the content of the last check, which does not undo the rollback.
-        #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)
+        #expect(try fixture.cache.generations.rollBack(destination, to: 1).generation.isBehind)
         guard case .declined(let generation, isNew: false) = try fixture.commit("two", to: destination) else {
             Issue.record("the rollback was undone")
             return
@@ -117,7 +117,7 @@ struct HeldBackTests {
     func rollbackToCheck() throws {
         let (fixture, destination) = try twoGenerations()
         try fixture.commit("two and more", to: destination, isCheck: false)
-        let outcome = try fixture.cache.rollBack(destination, to: nil)
+        let outcome = try fixture.cache.generations.rollBack(destination, to: nil)
         #expect(outcome.generation.number == 2 && !outcome.generation.isBehind)
         #expect(try fixture.commit("two and more again", to: destination, isCheck: false).generation.number == 4)
     }
@@ -142,8 +142,8 @@ struct SettledTests {
                 do {
                     let outcome =
                         isRollback
-                        ? try fixture.cache.rollBack(.jwks, to: nil)
-                        : try fixture.cache.accept(.jwks, at: WallTime(seconds: 1002))
+                        ? try fixture.cache.generations.rollBack(.jwks, to: nil)
+                        : try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 1002))
                     if files.calls.count < calls { break }
                     files.arm(.nothing)
                     #expect(try fixture.reader() == chosen, "call \(calls)")
@@ -157,7 +157,8 @@ struct SettledTests {
                 }
                 // Rejected content is not lost before it is the copy.
                 if !isRollback, try fixture.reader() != chosen {
-                    #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 1003)).generation.number == 3)
+                    #expect(
+                        try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 1003)).generation.number == 3)
                 }
             }
             #expect(hasSwitched)
@@ -179,7 +180,7 @@ struct OriginTests {
     @Test("is forgotten by a power cut after new content replaced a copy that was rolled back to")
     func powerCut() throws {
         let (fixture, destination) = try twoGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 1)
+        _ = try fixture.cache.generations.rollBack(destination, to: 1)
         let before = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
         try TemporaryDirectory.copy(fixture.directory.state, to: before.state, links: &links)
@@ -190,7 +191,7 @@ struct OriginTests {
         // Otherwise a 304 would mean that the origin still has the copy's content, although it had that before.
         #expect(try restarted.cache.validators("jwks", boundTo: url) == nil)
         // This is the newest known content of the origin: a rollback holds it back.
-        _ = try restarted.cache.rollBack(destination, to: 1)
+        _ = try restarted.cache.generations.rollBack(destination, to: 1)
         guard case .declined(_, isNew: false) = try restarted.commit("three", to: destination) else {
             Issue.record("the rollback was undone")
             return
@@ -219,7 +220,7 @@ struct OriginTests {
                 }
             }
         }
-        _ = try fixture.cache.rollBack(destination, to: 1)
+        _ = try fixture.cache.generations.rollBack(destination, to: 1)
         files.arm(.nothing)
         let restarted = try combined(cache: fixture.directory.cache, state: before.state)
         let current = try #require(try restarted.cache.current("jwks"))

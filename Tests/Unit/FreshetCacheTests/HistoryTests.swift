@@ -17,29 +17,29 @@ struct HistoryTests {
     @Test("lists kept and removed generations, newest first, with the causes of their runs")
     func entries() throws {
         let fixture = try CacheFixture()
-        #expect(try fixture.cache.history("jwks").isEmpty)
+        #expect(try fixture.cache.generations.history("jwks").isEmpty)
         for number: Int64 in 1...3 {
             try fixture.commit("content \(number)", at: number)
-            try fixture.cache.record(run(number, .changed, generation: UInt64(number)))
+            try fixture.cache.records.record(run(number, .changed, generation: UInt64(number)))
         }
-        try fixture.cache.record(run(4, .unchanged, generation: 3))
-        try fixture.cache.record(run(5, .failed, generation: nil))
-        let history = try fixture.cache.history("jwks")
+        try fixture.cache.records.record(run(4, .unchanged, generation: 3))
+        try fixture.cache.records.record(run(5, .failed, generation: nil))
+        let history = try fixture.cache.generations.history("jwks")
         #expect(history.map(\.number) == [3, 2, 1])
         #expect(history.map(\.isKept) == [true, true, false])
         #expect(history.map(\.causes) == ["timer 3", "timer 2", "timer 1"])
         #expect(history.map(\.duration) == [.seconds(3), .seconds(2), .seconds(1)])
         #expect(history.map(\.size) == [9, 9, 9])
         #expect(history.map(\.committedAt) == [3, 2, 1].map { WallTime(seconds: $0) })
-        #expect(try fixture.cache.history("jwks", limit: 1).map(\.number) == [3])
-        #expect(try fixture.cache.history("unknown").isEmpty)
+        #expect(try fixture.cache.generations.history("jwks", limit: 1).map(\.number) == [3])
+        #expect(try fixture.cache.generations.history("unknown").isEmpty)
     }
 
     @Test("has a limit, beyond which only kept generations are listed")
     func limit() throws {
         let fixture = try CacheFixture()
         for number in 1...Int(CacheLimits.historyPerPipeline) + 3 { try fixture.commit("content \(number)") }
-        let history = try fixture.cache.history("jwks")
+        let history = try fixture.cache.generations.history("jwks")
         #expect(history.count == Int(CacheLimits.historyPerPipeline))
         #expect(history.first?.number == CacheLimits.historyPerPipeline + 3)
         #expect(history.last?.number == 4)
@@ -88,12 +88,16 @@ struct StoredGenerationTests {
         let fixture = try CacheFixture()
         try fixture.commit("first")
         try fixture.commit("second")
-        let open = try fixture.cache.open(1, of: "jwks", for: root)
+        let open = try fixture.cache.generations.open(1, of: "jwks", for: root)
         try fixture.commit("third")
         #expect(try text(open) == "first")
-        #expect(try text(try fixture.cache.open(2, of: "jwks", for: root)) == "second")
-        #expect(throws: CacheError.notKept(1, kept: [2, 3])) { try fixture.cache.open(1, of: "jwks", for: root) }
-        #expect(throws: CacheError.notKept(1, kept: [])) { try fixture.cache.open(1, of: "unknown", for: root) }
+        #expect(try text(try fixture.cache.generations.open(2, of: "jwks", for: root)) == "second")
+        #expect(throws: CacheError.notKept(1, kept: [2, 3])) {
+            try fixture.cache.generations.open(1, of: "jwks", for: root)
+        }
+        #expect(throws: CacheError.notKept(1, kept: [])) {
+            try fixture.cache.generations.open(1, of: "unknown", for: root)
+        }
     }
 
     @Test("fails if the file is damaged, missing or a symbolic link")
@@ -103,11 +107,11 @@ struct StoredGenerationTests {
         try fixture.commit("second")
         let path = fixture.directory.cache + "/generations/jwks/" + (try fixture.names("generations/jwks")[0])
         try TemporaryDirectory.write(Array("other".utf8), to: path)
-        #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(throws: CacheError.damaged(1)) { try fixture.cache.generations.open(1, of: "jwks", for: root) }
         #expect(unlink(path) == 0)
-        #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(throws: CacheError.damaged(1)) { try fixture.cache.generations.open(1, of: "jwks", for: root) }
         #expect(symlink("/etc/passwd", path) == 0)
-        #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(throws: CacheError.damaged(1)) { try fixture.cache.generations.open(1, of: "jwks", for: root) }
     }
 
     @Test("that a commit removes meanwhile fails as not kept, and not as damaged")
@@ -126,7 +130,9 @@ struct StoredGenerationTests {
             }
             if isFirst { #expect(throws: Never.self) { try fixture.commit("third") } }
         }
-        #expect(throws: CacheError.notKept(1, kept: [2, 3])) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(throws: CacheError.notKept(1, kept: [2, 3])) {
+            try fixture.cache.generations.open(1, of: "jwks", for: root)
+        }
         #expect(isCommitted.withLock { $0 })
     }
 
@@ -143,7 +149,7 @@ struct StoredGenerationTests {
         try fixture.commit("closed", to: closed)
         try fixture.commit("open again", to: open)
         func mayRead(_ number: Int64, _ reader: FileReader) throws -> Bool {
-            try fixture.cache.open(number, of: "jwks", for: reader) != nil
+            try fixture.cache.generations.open(number, of: "jwks", for: reader) != nil
         }
         let member = FileReader(user: 65_534, groups: [65_534, getegid()])
         let owner = FileReader(user: geteuid(), groups: [])

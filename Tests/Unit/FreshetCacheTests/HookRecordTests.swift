@@ -13,7 +13,8 @@ struct HookRecordTests {
     private func assign(
         _ fixture: CacheFixture, _ hooks: [String], notified: GenerationIdentity? = nil, of pipeline: String = "jwks"
     ) throws -> [String: StoredHookState]? {
-        try fixture.cache.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, notified: notified)])[pipeline]
+        try fixture.cache.records.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, notified: notified)])[
+            pipeline]
     }
 
     @Test("a new hook gets the notified content, and a known hook keeps its record, across restarts")
@@ -26,7 +27,7 @@ struct HookRecordTests {
             let fixture = try CacheFixture(directory)
             #expect(try assign(fixture, ["a"], notified: content(1)) == ["a": StoredHookState(notified: content(1))])
             #expect(try assign(fixture, ["a"], notified: content(7)) == ["a": StoredHookState(notified: content(1))])
-            try fixture.cache.record(record, of: "a", of: "jwks")
+            try fixture.cache.records.record(record, of: "a", of: "jwks")
         }
         let fixture = try CacheFixture(directory)
         #expect(try assign(fixture, ["a", "b"], notified: nil) == ["a": record, "b": StoredHookState()])
@@ -37,7 +38,7 @@ struct HookRecordTests {
         let fixture = try CacheFixture()
         _ = try assign(fixture, ["a", "b"], notified: content(1))
         #expect(try assign(fixture, ["b"], notified: content(2)) == ["b": StoredHookState(notified: content(1))])
-        try fixture.cache.record(StoredHookState(notified: content(1), tried: content(1)), of: "a", of: "jwks")
+        try fixture.cache.records.record(StoredHookState(notified: content(1), tried: content(1)), of: "a", of: "jwks")
         #expect(try assign(fixture, ["a"], notified: content(3)) == ["a": StoredHookState(notified: content(3))])
         #expect(try assign(fixture, []) == nil)
         #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": StoredHookState(notified: content(4))])
@@ -59,7 +60,7 @@ struct HookRecordTests {
         do {
             let fixture = try CacheFixture(directory)
             #expect(try assign(fixture, ["a"], notified: gone) == ["a": StoredHookState(notified: gone)])
-            try fixture.cache.record(
+            try fixture.cache.records.record(
                 StoredHookState(notified: content(2), tried: gone, attempts: 1), of: "a", of: "jwks")
         }
         let fixture = try CacheFixture(directory)
@@ -71,7 +72,7 @@ struct HookRecordTests {
         let fixture = try CacheFixture()
         _ = try assign(fixture, ["a"])
         let long = String(repeating: "e", count: CacheLimits.runTextBytes + 1)
-        try fixture.cache.record(StoredHookState(error: long), of: "a", of: "jwks")
+        try fixture.cache.records.record(StoredHookState(error: long), of: "a", of: "jwks")
         #expect(try assign(fixture, ["a"])?["a"]?.error?.utf8.count == CacheLimits.runTextBytes)
     }
 
@@ -79,12 +80,12 @@ struct HookRecordTests {
     func found() throws {
         let fixture = try CacheFixture()
         for text in ["one", "two"] { try fixture.commit(text) }
-        let kept = try #require(try fixture.cache.find(content(1, "one"), of: "jwks"))
+        let kept = try #require(try fixture.cache.generations.find(content(1, "one"), of: "jwks"))
         let path = try #require(kept.path)
         #expect(try TemporaryDirectory.read(path) == Array("one".utf8) && kept.generation.size == 3)
         for number in 3...9 { try fixture.commit("\(number)") }
-        let gone = try #require(try fixture.cache.find(content(1, "one"), of: "jwks"))
+        let gone = try #require(try fixture.cache.generations.find(content(1, "one"), of: "jwks"))
         #expect(gone.path == nil && gone.generation.size == 3)
-        #expect(try fixture.cache.find(content(1, "two"), of: "jwks") == nil)
+        #expect(try fixture.cache.generations.find(content(1, "two"), of: "jwks") == nil)
     }
 }

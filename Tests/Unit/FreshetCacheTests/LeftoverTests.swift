@@ -14,7 +14,7 @@ struct LeftoverTests {
 
     private func expectNothingElse(_ fixture: CacheFixture, _ names: [String], _ situation: Comment = "") throws {
         #expect(try fixture.names("current") == names, situation)
-        #expect(try fixture.cache.examineStrays().findings == [], situation)
+        #expect(try fixture.cache.checker.examineStrays().findings == [], situation)
     }
 
     @Test("are removed by the next commit, however often the pipeline was renamed meanwhile", arguments: [false, true])
@@ -23,7 +23,9 @@ struct LeftoverTests {
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commitSet("one", at: 1)
-            for name in ["wares", "goods"] { try fixture.cache.assign([("shop", name + ".stamp")], sets: ["shop"]) }
+            for name in ["wares", "goods"] {
+                try fixture.cache.ownership.assign([("shop", name + ".stamp")], sets: ["shop"])
+            }
             #expect(try fixture.seen == .of("one"))
             if !restarts {
                 try fixture.commit(SeenSet.bundle("two"), to: destination("goods"), at: 2)
@@ -39,11 +41,13 @@ struct LeftoverTests {
     func renamedBack() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
-        for name in ["wares", "catalogue"] { try fixture.cache.assign([("shop", name + ".stamp")], sets: ["shop"]) }
+        for name in ["wares", "catalogue"] {
+            try fixture.cache.ownership.assign([("shop", name + ".stamp")], sets: ["shop"])
+        }
         try fixture.commitSet("two", at: 2)
         try expectNothingElse(fixture, ["catalogue", "catalogue.stamp"])
-        try fixture.cache.assign([("shop", "wares.stamp")], sets: ["shop"])
-        try fixture.cache.assign([("shop", "goods")])
+        try fixture.cache.ownership.assign([("shop", "wares.stamp")], sets: ["shop"])
+        try fixture.cache.ownership.assign([("shop", "goods")])
         try fixture.commit("three", to: CacheDestination(pipeline: "shop", file: "goods"), at: 3)
         try expectNothingElse(fixture, ["goods"])
         #expect(try fixture.names("sets").isEmpty)
@@ -54,9 +58,10 @@ struct LeftoverTests {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
         for number in 0...CacheLimits.formerLinks {
-            try fixture.cache.assign([("shop", "name-\(number).stamp")], sets: ["shop"])
+            try fixture.cache.ownership.assign([("shop", "name-\(number).stamp")], sets: ["shop"])
         }
-        let row = try fixture.cache.withIndex { (index) throws(SQLiteError) in try index.ensurePipeline("shop") }
+        let row = try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.ensurePipeline("shop")
+        }
         #expect(row.formerSets.count == CacheLimits.formerLinks && row.formerSets.first == "catalogue")
         try fixture.commit(SeenSet.bundle("two"), to: destination("name-\(CacheLimits.formerLinks)"), at: 2)
         #expect(try fixture.names("current").count == 2)
@@ -68,15 +73,15 @@ struct LeftoverTests {
             let fixture = try CacheFixture()
             try fixture.commitSet("one", at: 1)
             let heir = CacheDestination(pipeline: "heir", file: "catalogue")
-            try fixture.cache.assign([("heir", "catalogue")])
+            try fixture.cache.ownership.assign([("heir", "catalogue")])
             #expect(try fixture.seen == .of("one"))
             try fixture.commit("mine", to: heir, at: 2)
             if isPruned {
-                #expect(try fixture.cache.prune("shop") != nil)
+                #expect(try fixture.cache.pruner.prune("shop") != nil)
                 try expectNothingElse(fixture, ["catalogue"])
                 #expect(try fixture.names("sets").isEmpty)
             } else {
-                try fixture.cache.assign([("heir", "catalogue"), ("shop", "wares.stamp")], sets: ["shop"])
+                try fixture.cache.ownership.assign([("heir", "catalogue"), ("shop", "wares.stamp")], sets: ["shop"])
                 try fixture.commit(SeenSet.bundle("two"), to: destination("wares"), at: 3)
                 try expectNothingElse(fixture, ["catalogue", "wares", "wares.stamp"])
             }
@@ -88,13 +93,13 @@ struct LeftoverTests {
     func theirs() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
-        try fixture.cache.assign([("shop", "wares.stamp")], sets: ["shop"])
+        try fixture.cache.ownership.assign([("shop", "wares.stamp")], sets: ["shop"])
         let link = fixture.directory.cache + "/current/catalogue"
         #expect(unlink(link) == 0)
         #expect(symlink("/etc", link) == 0)
         try fixture.commit(SeenSet.bundle("two"), to: destination("wares"), at: 2)
         #expect(try fixture.names("current") == ["catalogue", "wares", "wares.stamp"])
-        #expect(try fixture.cache.examineStrays().findings.map(\.path) == [link])
+        #expect(try fixture.cache.checker.examineStrays().findings.map(\.path) == [link])
     }
 
     @Test("and their rejected content are removed when the pipeline changes to one file")
@@ -103,9 +108,9 @@ struct LeftoverTests {
         try fixture.commitSet("one", at: 1)
         try fixture.refuseSet("bad")
         #expect(try fixture.names("generations/shop").count == 2)
-        try fixture.cache.assign([("shop", "catalogue")])
+        try fixture.cache.ownership.assign([("shop", "catalogue")])
         #expect(try fixture.names("generations/shop").isEmpty)
-        #expect(fixture.cache.usage.bytes == 0)
+        #expect(fixture.cache.space.usage.bytes == 0)
     }
 
     @Test("survive an interrupted removal completely or belong to no pipeline, and are removed the next time")
@@ -119,7 +124,7 @@ struct LeftoverTests {
                 let fixture = try CacheFixture(fileSystem: files)
                 for (offset, text) in ["one", "two"].enumerated() { try fixture.commitSet(text, at: Int64(offset)) }
                 files.arm(isCrash ? .stop(at: number) : .fail(at: number, errno: EIO))
-                _ = try? fixture.cache.prune("shop")
+                _ = try? fixture.cache.pruner.prune("shop")
                 let calls = files.calls
                 files.arm(.nothing)
                 guard calls.count >= number else {
@@ -136,9 +141,9 @@ struct LeftoverTests {
                 if try again.cache.current("shop") != nil { try again.checkSet(["two"], situation) }
                 for fixture in [fixture, again] {
                     if hasGenerations {
-                        #expect(try fixture.cache.holdings(besides: []).map(\.pipeline) == ["shop"], situation)
+                        #expect(try fixture.cache.pruner.holdings(besides: []).map(\.pipeline) == ["shop"], situation)
                     }
-                    _ = try fixture.cache.prune("shop")
+                    _ = try fixture.cache.pruner.prune("shop")
                     try expectNothingElse(fixture, [], situation)
                     #expect(try fixture.names("sets").isEmpty && fixture.names("generations").isEmpty, situation)
                 }

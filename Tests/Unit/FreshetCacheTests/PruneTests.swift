@@ -25,45 +25,45 @@ struct PruneTests {
     @Test("is listed with its size")
     func holdings() throws {
         let fixture = try makeFixture()
-        #expect(try fixture.cache.holdings(besides: ["jwks", "other"]) == [])
-        #expect(try fixture.cache.holdings(besides: ["other"]) == [holding])
-        #expect(try fixture.cache.holdings(besides: []).map(\.pipeline) == ["jwks", "other"])
+        #expect(try fixture.cache.pruner.holdings(besides: ["jwks", "other"]) == [])
+        #expect(try fixture.cache.pruner.holdings(besides: ["other"]) == [holding])
+        #expect(try fixture.cache.pruner.holdings(besides: []).map(\.pipeline) == ["jwks", "other"])
         // Without an index only the name of the directory is known.
         #expect(mkdir(fixture.directory.cache + "/generations/lost", 0o700) == 0)
         #expect(
-            try fixture.cache.holdings(besides: ["jwks", "other"])
+            try fixture.cache.pruner.holdings(besides: ["jwks", "other"])
                 == [CacheUsage(pipeline: "lost", generations: 0, bytes: 0)])
-        #expect(try fixture.cache.prune("lost") != nil)
-        #expect(try fixture.cache.prune("lost") == nil)
+        #expect(try fixture.cache.pruner.prune("lost") != nil)
+        #expect(try fixture.cache.pruner.prune("lost") == nil)
     }
 
     @Test("is removed completely, and other pipelines do not change")
     func removed() throws {
         let fixture = try makeFixture()
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
-        try fixture.cache.recordParameters("jwks") { ["language": "de"] }
-        #expect(try fixture.cache.prune("jwks") == holding)
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
+        try fixture.cache.records.recordParameters("jwks") { ["language": "de"] }
+        #expect(try fixture.cache.pruner.prune("jwks") == holding)
         #expect(try fixture.names("current") == ["other.json"])
         #expect(try fixture.names("generations") == ["other"])
-        #expect(try fixture.cache.holdings(besides: ["other"]) == [])
-        #expect(try fixture.cache.memory("jwks", key: "binding") == nil)
-        #expect(try fixture.cache.history("jwks") == [])
-        #expect(try fixture.cache.prune("jwks") == nil)
+        #expect(try fixture.cache.pruner.holdings(besides: ["other"]) == [])
+        #expect(try fixture.cache.records.memory("jwks", key: "binding") == nil)
+        #expect(try fixture.cache.generations.history("jwks") == [])
+        #expect(try fixture.cache.pruner.prune("jwks") == nil)
         #expect(try fixture.reader("other.json") == "other")
-        #expect(fixture.cache.usage.bytes == 5)
+        #expect(fixture.cache.space.usage.bytes == 5)
         let again = try CacheFixture(try fixture.directory.copied())
         // In a copy of the directory, the other pipeline has another file.
         #expect(again.report.pipelines.map(\.pipeline) == ["other"])
-        #expect(try again.cache.examine("jwks").findings == [])
+        #expect(try again.cache.checker.examine("jwks").findings == [])
     }
 
     @Test("starts again if the pipeline is configured again; another pipeline may own its file meanwhile")
     func again() throws {
         let fixture = try makeFixture()
-        _ = try fixture.cache.prune("jwks")
+        _ = try fixture.cache.pruner.prune("jwks")
         let heir = CacheDestination(pipeline: "heir", file: "jwks.json")
         #expect(try fixture.commit("heir", to: heir).generation.number == 1)
-        _ = try fixture.cache.prune("heir")
+        _ = try fixture.cache.pruner.prune("heir")
         let new = try fixture.commit("new", validators: [.tag("3")])
         #expect(new.generation.number == 1)
         #expect(try fixture.reader() == "new")
@@ -75,7 +75,7 @@ struct PruneTests {
         let fixture = try makeFixture()
         let pending = try fixture.cache.begin(.jwks)
         try pending.write(Array("new".utf8))
-        _ = try fixture.cache.prune("jwks")
+        _ = try fixture.cache.pruner.prune("jwks")
         #expect(try pending.commit(at: WallTime(seconds: 9)).generation.number == 1)
         #expect(try fixture.reader() == "new")
         #expect(try fixture.cache.current("jwks")?.number == 1)
@@ -90,7 +90,7 @@ struct PruneTests {
         try TemporaryDirectory.write(Array("mine".utf8), to: reader)
         try TemporaryDirectory.write(Array("mine".utf8), to: directory.path + "/outside")
         #expect(symlink(directory.path + "/outside", directory.cache + "/generations/jwks/link") == 0)
-        _ = try fixture.cache.prune("jwks")
+        _ = try fixture.cache.pruner.prune("jwks")
         #expect(try fixture.names("generations") == ["other"])
         #expect(try fixture.names("current") == ["other.json"])
         #expect(try fixture.names("strays").map { $0.drop { $0 != "-" } } == ["-jwks.json", "-link"])
@@ -105,7 +105,7 @@ struct PruneTests {
                 let files = FailingFileSystem()
                 let fixture = try makeFixture(files)
                 files.arm(isCrash ? .stop(at: number) : .fail(at: number, errno: EIO))
-                _ = try? fixture.cache.prune("jwks")
+                _ = try? fixture.cache.pruner.prune("jwks")
                 let calls = files.calls
                 files.arm(.nothing)
                 guard calls.count >= number else {
@@ -120,10 +120,10 @@ struct PruneTests {
                     #expect(
                         try again.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("2"), situation)
                 }
-                _ = try again.cache.prune("jwks")
+                _ = try again.cache.pruner.prune("jwks")
                 #expect(try again.names("current") == ["other.json"], situation)
                 #expect(try again.names("generations") == ["other"], situation)
-                #expect(try again.cache.holdings(besides: ["other"]) == [], situation)
+                #expect(try again.cache.pruner.holdings(besides: ["other"]) == [], situation)
                 #expect(try again.reader("other.json") == "other", situation)
             }
             number += 1

@@ -44,13 +44,14 @@ struct RecordsTests {
     func unchanged() throws {
         let fixture = try CacheFixture()
         let generation = try fixture.commit("one", validators: [.tag("a")]).generation
-        let confirmed = try fixture.cache.recordUnchanged("jwks", validators: [.tag("b")], at: WallTime(seconds: 5000))
+        let confirmed = try fixture.cache.records.recordUnchanged(
+            "jwks", validators: [.tag("b")], at: WallTime(seconds: 5000))
         #expect(confirmed == generation.withoutRevision)
         #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("b"))
         #expect(
-            try fixture.cache.refreshState("jwks")
+            try fixture.cache.records.refreshState("jwks")
                 == RefreshState(lastAttempt: WallTime(seconds: 5000), lastSuccess: WallTime(seconds: 5000)))
-        #expect(try fixture.cache.recordUnchanged("unknown", at: WallTime(seconds: 1)) == nil)
+        #expect(try fixture.cache.records.recordUnchanged("unknown", at: WallTime(seconds: 1)) == nil)
     }
 
     @Test("until when the content is fresh, until another check changes it or the content is gone")
@@ -64,19 +65,20 @@ struct RecordsTests {
         do {
             let fixture = try CacheFixture(directory)
             _ = try pending("one", fixture).commit(at: WallTime(seconds: 10), expires: WallTime(seconds: 99))
-            #expect(try fixture.cache.refreshState("jwks").expires == WallTime(seconds: 99))
+            #expect(try fixture.cache.records.refreshState("jwks").expires == WallTime(seconds: 99))
         }
         let fixture = try CacheFixture(directory)
-        #expect(try fixture.cache.memories(key: "k")["jwks"]?.expires == WallTime(seconds: 99))
-        _ = try fixture.cache.recordUnchanged("jwks", expires: WallTime(seconds: 200), at: WallTime(seconds: 20))
-        #expect(try fixture.cache.memory("jwks", key: "k")?.expires == WallTime(seconds: 200))
+        #expect(try fixture.cache.records.memories(key: "k")["jwks"]?.expires == WallTime(seconds: 99))
+        _ = try fixture.cache.records.recordUnchanged(
+            "jwks", expires: WallTime(seconds: 200), at: WallTime(seconds: 20))
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.expires == WallTime(seconds: 200))
         _ = try pending("one", fixture).commit(at: WallTime(seconds: 30), expires: WallTime(seconds: 300))
-        #expect(try fixture.cache.refreshState("jwks").expires == WallTime(seconds: 300))
-        _ = try fixture.cache.recordUnchanged("jwks", at: WallTime(seconds: 40))
-        #expect(try fixture.cache.refreshState("jwks").expires == nil)
+        #expect(try fixture.cache.records.refreshState("jwks").expires == WallTime(seconds: 300))
+        _ = try fixture.cache.records.recordUnchanged("jwks", at: WallTime(seconds: 40))
+        #expect(try fixture.cache.records.refreshState("jwks").expires == nil)
         _ = try pending("two", fixture).commit(at: WallTime(seconds: 50), expires: WallTime(seconds: 99))
         try #require(unlink(directory.cache + "/current/jwks.json") == 0)
-        #expect(try fixture.cache.refreshState("jwks").expires == nil)
+        #expect(try fixture.cache.records.refreshState("jwks").expires == nil)
     }
 
     @Test("attempts and Retry-After across a restart, until a success")
@@ -84,22 +86,23 @@ struct RecordsTests {
         let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
-            #expect(try fixture.cache.refreshState("jwks") == RefreshState())
+            #expect(try fixture.cache.records.refreshState("jwks") == RefreshState())
             try fixture.commit("one", at: 10)
-            try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 20), retryAfter: WallTime(seconds: 90))
+            try fixture.cache.records.recordFailure(
+                "jwks", at: WallTime(seconds: 20), retryAfter: WallTime(seconds: 90))
         }
         let fixture = try CacheFixture(directory)
-        try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 30))
+        try fixture.cache.records.recordFailure("jwks", at: WallTime(seconds: 30))
         #expect(
-            try fixture.cache.refreshState("jwks")
+            try fixture.cache.records.refreshState("jwks")
                 == RefreshState(
                     lastAttempt: WallTime(seconds: 30), lastSuccess: WallTime(seconds: 10),
                     retryAfter: WallTime(seconds: 90)))
         try fixture.commit("one", at: 100)
-        #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)
-        try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 110), retryAfter: WallTime(seconds: 190))
-        try fixture.cache.forgetRetryAfter("jwks")
-        #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)
+        #expect(try fixture.cache.records.refreshState("jwks").retryAfter == nil)
+        try fixture.cache.records.recordFailure("jwks", at: WallTime(seconds: 110), retryAfter: WallTime(seconds: 190))
+        try fixture.cache.records.forgetRetryAfter("jwks")
+        #expect(try fixture.cache.records.refreshState("jwks").retryAfter == nil)
     }
 
     @Test("all records in its file after a flush, and none in its log")
@@ -112,7 +115,7 @@ struct RecordsTests {
         fixture.cache.flush()
         try #require(lstat(log, &status) == 0)
         #expect(status.st_size == 0)
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 100))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 100))
     }
 
     @Test("the requests that count against budgets, across a restart, in the place of previous ones")
@@ -123,22 +126,22 @@ struct RecordsTests {
         }
         do {
             let fixture = try CacheFixture(directory)
-            try fixture.cache.recordRequests("jwks", Array(spent.prefix(1)))
-            try fixture.cache.recordRequests("jwks", spent)
-            try fixture.cache.recordRequests("other", Array(spent.suffix(1)))
+            try fixture.cache.records.recordRequests("jwks", Array(spent.prefix(1)))
+            try fixture.cache.records.recordRequests("jwks", spent)
+            try fixture.cache.records.recordRequests("other", Array(spent.suffix(1)))
         }
         let fixture = try CacheFixture(directory)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.requests == spent)
-        let all = try fixture.cache.memories(key: "k")
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.requests == spent)
+        let all = try fixture.cache.records.memories(key: "k")
         #expect(all["jwks"]?.requests == spent)
         #expect(all["other"]?.requests == Array(spent.suffix(1)))
         let many = (1...Int64(CacheLimits.spentPerPipeline) + 1).map {
             RequestBurst(first: WallTime(seconds: $0), last: WallTime(seconds: $0), count: 1)
         }
-        try fixture.cache.recordRequests("jwks", many)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.requests == Array(many.dropFirst()))
-        try fixture.cache.recordRequests("jwks", [])
-        #expect(try fixture.cache.memory("jwks", key: "k")?.requests == [])
+        try fixture.cache.records.recordRequests("jwks", many)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.requests == Array(many.dropFirst()))
+        try fixture.cache.records.recordRequests("jwks", [])
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.requests == [])
     }
 
     @Test("parameters, across a restart, in the place of previous ones")
@@ -146,18 +149,18 @@ struct RecordsTests {
         let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
-            try fixture.cache.recordParameters("jwks") { ["query": "x", "gone": ""] }
-            try fixture.cache.recordParameters("jwks") { ["query": "J\u{E4}zz 'quoted'", "language": ""] }
-            try fixture.cache.recordParameters("other") { ["query": "y"] }
+            try fixture.cache.records.recordParameters("jwks") { ["query": "x", "gone": ""] }
+            try fixture.cache.records.recordParameters("jwks") { ["query": "J\u{E4}zz 'quoted'", "language": ""] }
+            try fixture.cache.records.recordParameters("other") { ["query": "y"] }
         }
         let fixture = try CacheFixture(directory)
         let expected = ["query": "J\u{E4}zz 'quoted'", "language": ""]
-        #expect(try fixture.cache.memory("jwks", key: "k")?.parameters == expected)
-        let all = try fixture.cache.memories(key: "k")
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.parameters == expected)
+        let all = try fixture.cache.records.memories(key: "k")
         #expect(all["jwks"]?.parameters == expected)
         #expect(all["other"]?.parameters == ["query": "y"])
-        try fixture.cache.recordParameters("jwks") { [:] }
-        #expect(try fixture.cache.memory("jwks", key: "k")?.parameters == [:])
+        try fixture.cache.records.recordParameters("jwks") { [:] }
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.parameters == [:])
     }
 
     @Test("the newest runs up to a limit; longer texts are cut between two characters")
@@ -165,23 +168,23 @@ struct RecordsTests {
         let fixture = try CacheFixture()
         let total = CacheLimits.runsPerPipeline + 3
         for number in 1...Int64(total) {
-            try fixture.cache.record(
+            try fixture.cache.records.record(
                 RunRecord(
                     pipeline: "jwks", number: UInt64(number), causes: "network", started: WallTime(seconds: number),
                     ended: WallTime(seconds: number + 1), outcome: .failed,
                     error: "x" + String(repeating: "é", count: CacheLimits.runTextBytes)))
         }
-        try fixture.cache.record(
+        try fixture.cache.records.record(
             RunRecord(
                 pipeline: "other", number: 1, causes: "", started: WallTime(seconds: 1),
                 ended: WallTime(seconds: 1), outcome: .changed, generation: 4))
-        let runs = try fixture.cache.runs("jwks")
+        let runs = try fixture.cache.records.runs("jwks")
         #expect(runs.map(\.number) == (4...UInt64(total)).reversed())
         #expect(runs.first?.error?.utf8.count == CacheLimits.runTextBytes - 1)
         #expect(runs.first?.error?.last == "é")
-        #expect(try fixture.cache.runs("jwks", limit: 2).map(\.number) == [UInt64(total), UInt64(total) - 1])
-        #expect(try fixture.cache.runs("other").first?.generation == 4)
-        #expect(try fixture.cache.runs("unknown").isEmpty)
+        #expect(try fixture.cache.records.runs("jwks", limit: 2).map(\.number) == [UInt64(total), UInt64(total) - 1])
+        #expect(try fixture.cache.records.runs("other").first?.generation == 4)
+        #expect(try fixture.cache.records.runs("unknown").isEmpty)
     }
 
     @Test("a pipeline's small state up to the limits")
@@ -191,32 +194,36 @@ struct RecordsTests {
             let cache = try CacheFixture(directory).cache
             let largest = [UInt8](repeating: 7, count: CacheLimits.stateValueBytes)
             let key = String(repeating: "k", count: CacheLimits.stateKeyBytes)
-            try cache.setState("jwks", key: key, to: largest)
-            #expect(try cache.state("jwks", key: key) == largest)
-            #expect(throws: CacheError.stateLimit(key: "v")) { try cache.setState("jwks", key: "v", to: largest + [1]) }
+            try cache.records.setState("jwks", key: key, to: largest)
+            #expect(try cache.records.state("jwks", key: key) == largest)
+            #expect(throws: CacheError.stateLimit(key: "v")) {
+                try cache.records.setState("jwks", key: "v", to: largest + [1])
+            }
             #expect(throws: CacheError.stateLimit(key: key + "k")) {
-                try cache.setState("jwks", key: key + "k", to: [])
+                try cache.records.setState("jwks", key: key + "k", to: [])
             }
             for number in 1..<CacheLimits.stateKeysPerPipeline {
-                try cache.setState("jwks", key: "\(number)", to: [UInt8(number)])
+                try cache.records.setState("jwks", key: "\(number)", to: [UInt8(number)])
             }
-            #expect(throws: CacheError.stateLimit(key: "more")) { try cache.setState("jwks", key: "more", to: [1]) }
-            try cache.setState("jwks", key: "1", to: [])
-            try cache.setState("jwks", key: "2", to: nil)
-            try cache.setState("jwks", key: "more", to: [9])
+            #expect(throws: CacheError.stateLimit(key: "more")) {
+                try cache.records.setState("jwks", key: "more", to: [1])
+            }
+            try cache.records.setState("jwks", key: "1", to: [])
+            try cache.records.setState("jwks", key: "2", to: nil)
+            try cache.records.setState("jwks", key: "more", to: [9])
         }
         let cache = try CacheFixture(directory).cache
-        #expect(try cache.state("jwks", key: "1") == [])
-        #expect(try cache.state("jwks", key: "2") == nil)
-        #expect(try cache.state("jwks", key: "more") == [9])
-        #expect(try cache.state("other", key: "more") == nil)
+        #expect(try cache.records.state("jwks", key: "1") == [])
+        #expect(try cache.records.state("jwks", key: "2") == nil)
+        #expect(try cache.records.state("jwks", key: "more") == [9])
+        #expect(try cache.records.state("other", key: "more") == nil)
     }
 
     @Test("no changes of a failed transaction")
     func rollBack() throws {
         let fixture = try CacheFixture()
         let error = #expect(throws: CacheError.self) {
-            try fixture.cache.transaction { (index) throws(SQLiteError) in
+            try fixture.cache.context.transaction { (index) throws(SQLiteError) in
                 _ = try index.ensurePipeline("half")
                 try index.database.run("INSERT INTO nowhere VALUES (1)")
             }
@@ -226,7 +233,8 @@ struct RecordsTests {
             return
         }
         #expect(reason.message.contains("nowhere"))
-        #expect(try fixture.cache.withIndex { (index) throws(SQLiteError) in try index.pipeline("half") } == nil)
+        #expect(
+            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.pipeline("half") } == nil)
         try fixture.commit("one")
     }
 }
@@ -295,18 +303,19 @@ struct PartsTests {
         func part(_ text: String, tag: String? = nil) -> StoredPart {
             StoredPart(binding: "b", validators: Validators(entityTag: tag), value: Array(text.utf8))
         }
-        try fixture.cache.keepParts(of: "home", new: ["x": part("1", tag: "\"a\""), "y": part("")]) { _ in false }
-        try fixture.cache.keepParts(of: "other", new: ["x": part("other")]) { _ in false }
-        #expect(try fixture.cache.part("x", of: "home") == part("1", tag: "\"a\""))
-        #expect(try fixture.cache.part("y", of: "home") == part(""))
-        #expect(try fixture.cache.part("z", of: "home") == nil)
-        try fixture.cache.keepParts(of: "home", new: ["z": part("3")], and: ["x", "nothing"].contains)
-        #expect(try fixture.cache.part("x", of: "home") == part("1", tag: "\"a\""))
-        #expect(try fixture.cache.part("y", of: "home") == nil)
-        #expect(try fixture.cache.part("z", of: "home") == part("3"))
-        try fixture.cache.keepParts(of: "home", new: ["x": part("2")], and: ["x"].contains)
-        #expect(try fixture.cache.part("x", of: "home") == part("2"))
-        #expect(try fixture.cache.part("x", of: "other") == part("other"))
+        try fixture.cache.records.keepParts(of: "home", new: ["x": part("1", tag: "\"a\""), "y": part("")]) { _ in false
+        }
+        try fixture.cache.records.keepParts(of: "other", new: ["x": part("other")]) { _ in false }
+        #expect(try fixture.cache.records.part("x", of: "home") == part("1", tag: "\"a\""))
+        #expect(try fixture.cache.records.part("y", of: "home") == part(""))
+        #expect(try fixture.cache.records.part("z", of: "home") == nil)
+        try fixture.cache.records.keepParts(of: "home", new: ["z": part("3")], and: ["x", "nothing"].contains)
+        #expect(try fixture.cache.records.part("x", of: "home") == part("1", tag: "\"a\""))
+        #expect(try fixture.cache.records.part("y", of: "home") == nil)
+        #expect(try fixture.cache.records.part("z", of: "home") == part("3"))
+        try fixture.cache.records.keepParts(of: "home", new: ["x": part("2")], and: ["x"].contains)
+        #expect(try fixture.cache.records.part("x", of: "home") == part("2"))
+        #expect(try fixture.cache.records.part("x", of: "other") == part("other"))
     }
 
     @Test("the pages of a part are kept and deleted with it; their state is read without their items")
@@ -320,24 +329,24 @@ struct PartsTests {
                     token: next == nil ? "t" : nil))
         }
         let open = part(1, next: "2 1 home\nh\nu\n")
-        try fixture.cache.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)]) { _ in false }
-        #expect(try fixture.cache.part("x", of: "home") == open)
+        try fixture.cache.records.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)]) { _ in false }
+        #expect(try fixture.cache.records.part("x", of: "home") == open)
         func states() throws -> [StoredPagesState]? {
-            try fixture.cache.memory("home", key: "k")?.pages.sorted { $0.part < $1.part }
+            try fixture.cache.records.memory("home", key: "k")?.pages.sorted { $0.part < $1.part }
         }
         #expect(
             try states() == [
                 StoredPagesState(part: "x", count: 1, hasMore: true),
                 StoredPagesState(part: "y", count: 2, hasMore: false),
             ])
-        #expect(try fixture.cache.memories(key: "k")["home"]?.pages.count == 2)
-        try fixture.cache.keepParts(of: "home", new: ["x": part(2, next: nil)], and: ["x"].contains)
+        #expect(try fixture.cache.records.memories(key: "k")["home"]?.pages.count == 2)
+        try fixture.cache.records.keepParts(of: "home", new: ["x": part(2, next: nil)], and: ["x"].contains)
         #expect(try states() == [StoredPagesState(part: "x", count: 2, hasMore: false)])
-        #expect(try fixture.cache.part("x", of: "home")?.pages?.token == "t")
-        try fixture.cache.keepParts(
+        #expect(try fixture.cache.records.part("x", of: "home")?.pages?.token == "t")
+        try fixture.cache.records.keepParts(
             of: "home", new: ["x": StoredPart(binding: "b", validators: Validators(), value: [1])]
         ) { _ in false }
         #expect(try states() == [])
-        #expect(try fixture.cache.part("x", of: "home")?.pages == nil)
+        #expect(try fixture.cache.records.part("x", of: "home")?.pages == nil)
     }
 }

@@ -25,7 +25,7 @@ struct RecoveryTests {
         #expect(fixture.report == RecoveryReport(index: .opened))
         #expect(try fixture.cache.current("jwks")?.number == 2)
         #expect(try validators(fixture) == .tag("current"))
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 1000))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 1000))
     }
 
     @Test("a vanished cache directory is made again, empty, and the next request is unconditional")
@@ -36,7 +36,7 @@ struct RecoveryTests {
         #expect(fixture.report.pipelines == [PipelineRecovery(pipeline: "jwks", repairs: [.lost])])
         #expect(try fixture.cache.current("jwks") == nil)
         #expect(try validators(fixture) == nil)
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == nil)
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == nil)
         #expect(try fixture.commit("current").generation.number == 3)
     }
 
@@ -61,8 +61,8 @@ struct RecoveryTests {
             let fixture = try CacheFixture(directory)
             try fixture.commit("older", at: 1)
             try fixture.commit("current", validators: [.tag("current")], at: 2)
-            if isPinned { _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 3)) }
-            try fixture.cache.assign([("jwks", "keys.json")])
+            if isPinned { _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 3)) }
+            try fixture.cache.ownership.assign([("jwks", "keys.json")])
         }
         let fixture = try CacheFixture(directory)
         #expect(fixture.report == RecoveryReport(index: .opened))
@@ -71,14 +71,14 @@ struct RecoveryTests {
         #expect(try fixture.cache.current("jwks") == nil)
         #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
         #expect(try fixture.names("generations/jwks").count == 2)
-        #expect(try fixture.cache.examine("jwks").findings == [])
+        #expect(try fixture.cache.checker.examine("jwks").findings == [])
         guard case .restored(let generation) = try fixture.commit("current", to: renamed, at: 3) else {
             Issue.record("the content changed")
             return
         }
         #expect(generation.number == 2)
         #expect(try fixture.reader("keys.json") == "current")
-        #expect(try fixture.cache.history("jwks").filter(\.isKept).map(\.number) == [2, 1])
+        #expect(try fixture.cache.generations.history("jwks").filter(\.isKept).map(\.number) == [2, 1])
     }
 
     @Test(
@@ -88,9 +88,9 @@ struct RecoveryTests {
         let fixture = try CacheFixture()
         try fixture.commit("older", at: 1)
         try fixture.commit("current", at: 2)
-        try fixture.cache.assign([("jwks", "keys.json")])
-        #expect(try fixture.cache.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
-        #expect(try fixture.cache.examine("jwks", repairs: true).findings.map(\.isRepaired) == [true])
+        try fixture.cache.ownership.assign([("jwks", "keys.json")])
+        #expect(try fixture.cache.checker.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
+        #expect(try fixture.cache.checker.examine("jwks", repairs: true).findings.map(\.isRepaired) == [true])
         #expect(try fixture.names("current") == ["keys.json"])
         #expect(try fixture.reader("keys.json") == "current")
     }
@@ -390,8 +390,8 @@ struct VanishingTests {
         TemporaryDirectory.remove(fixture.directory.cache)
         #expect(try fixture.cache.current("jwks") == nil)
         #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == nil)
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == nil)
-        #expect(try fixture.cache.recordUnchanged("jwks", at: WallTime(seconds: 5)) == nil)
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == nil)
+        #expect(try fixture.cache.records.recordUnchanged("jwks", at: WallTime(seconds: 5)) == nil)
         guard case .restored(let generation) = try fixture.commit("one") else {
             Issue.record("the copy was not restored")
             return

@@ -24,7 +24,7 @@ struct RejectedTests {
     }
 
     private func rejected(at seconds: Int64 = 20) throws -> RejectedCandidate? {
-        try fixture.cache.rejected("jwks", at: WallTime(seconds: seconds))
+        try fixture.cache.rejections.candidate("jwks", at: WallTime(seconds: seconds))
     }
 
     private func names() throws -> [String] {
@@ -44,7 +44,7 @@ struct RejectedTests {
         #expect(try fixture.reader() == "one")
         #expect(try fixture.cache.validators("jwks", boundTo: url)?.entityTag == "1")
         let content = try #require(
-            try fixture.cache.openRejected(of: "jwks", for: myself, at: WallTime(seconds: 20)))
+            try fixture.cache.rejections.open(of: "jwks", for: myself, at: WallTime(seconds: 20)))
         #expect(try content.read(100) == Array("yy".utf8))
         try fixture.commit("two", at: 12)
         #expect(try fixture.cache.current("jwks")?.number == 2)
@@ -57,7 +57,7 @@ struct RejectedTests {
             throw TestFailure()
         }
         func keeps(_ candidate: RejectedCandidate, at now: WallTime = WallTime(seconds: 20)) throws -> Bool {
-            try fixture.cache.keepsRejected("jwks", candidate.digest, at: now)
+            try fixture.cache.rejections.keeps("jwks", candidate.digest, at: now)
         }
         #expect(try keeps(second))
         #expect(try !keeps(first))
@@ -82,13 +82,13 @@ struct RejectedTests {
     @Test("becomes the copy when it is accepted: a new generation with its validators and time of rejection")
     func accepted() throws {
         try reject("x")
-        let outcome = try fixture.cache.accept(.jwks, at: WallTime(seconds: 30))
+        let outcome = try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
         #expect(outcome.generation.number == 2 && outcome.replaced == 1)
         #expect(try fixture.reader() == "x")
         #expect(try names() == ["1", "2"])
         #expect(try rejected() == nil)
         #expect(try fixture.cache.validators("jwks", boundTo: url)?.entityTag == "2")
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 10))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 10))
         #expect(try LinuxFileSystem().status(outcome.generation.path)?.links == 2)
         // The same content passes again as long as it is kept.
         guard case .accepted(.unchanged(let generation)) = try reject("x", at: 40) else { throw TestFailure() }
@@ -104,9 +104,9 @@ struct RejectedTests {
     func acceptedLate() throws {
         try reject("x", at: 10)
         try fixture.commit("two", validators: [.tag("3")], at: 20)
-        let outcome = try fixture.cache.accept(.jwks, at: WallTime(seconds: 30))
+        let outcome = try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
         #expect(outcome.generation.number == 3 && outcome.generation.isBehind)
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
         #expect(try fixture.commit("two", validators: [.tag("3")], at: 40).generation.number == 3)
         #expect(try fixture.reader() == "x")
         #expect(try fixture.commit("three", at: 50).generation.number == 4)
@@ -118,13 +118,15 @@ struct RejectedTests {
         try fixture.commit("x", at: 20)
         #expect(try rejected() == nil)
         #expect(try names() == ["1", "2"])
-        #expect(throws: CacheError.noCandidate) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)) }
+        #expect(throws: CacheError.noCandidate) {
+            try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
+        }
     }
 
     @Test("that was accepted is rejected again when no generation of it is kept")
     func acceptedLongAgo() throws {
         try reject("x")
-        _ = try fixture.cache.accept(.jwks, at: WallTime(seconds: 30))
+        _ = try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
         for text in ["two", "three", "four"] { try fixture.commit(text, at: 40) }
         guard case .kept = try reject("x", at: 60) else { throw TestFailure() }
         #expect(try fixture.reader() == "four")
@@ -136,22 +138,24 @@ struct RejectedTests {
         #expect(
             unlink(fixture.directory.cache + "/generations/jwks/" + (try fixture.names("generations/jwks")[1])) == 0)
         let restarted = try restarted()
-        #expect(try restarted.cache.rejected("jwks", at: WallTime(seconds: 20)) == nil)
-        #expect(try restarted.cache.memory("jwks", key: "k")?.rejected == nil)
+        #expect(try restarted.cache.rejections.candidate("jwks", at: WallTime(seconds: 20)) == nil)
+        #expect(try restarted.cache.records.memory("jwks", key: "k")?.rejected == nil)
     }
 
     @Test("is accepted only with the expected digest; a pin and missing content are errors")
     func notAccepted() throws {
-        #expect(throws: CacheError.noCandidate) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)) }
+        #expect(throws: CacheError.noCandidate) {
+            try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
+        }
         guard case .kept(let rejected) = try reject("x") else { throw TestFailure() }
         #expect(throws: CacheError.otherCandidate(rejected.digest)) {
-            try fixture.cache.accept(.jwks, "0000", at: WallTime(seconds: 30))
+            try fixture.cache.rejections.accept(.jwks, "0000", at: WallTime(seconds: 30))
         }
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 20))
-        #expect(throws: CacheError.pinned(1)) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)) }
-        _ = try fixture.cache.unpin("jwks")
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 20))
+        #expect(throws: CacheError.pinned(1)) { try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30)) }
+        _ = try fixture.cache.generations.unpin("jwks")
         let prefix = String(rejected.digest.description.prefix(4)).uppercased()
-        #expect(try fixture.cache.accept(.jwks, prefix, at: WallTime(seconds: 30)).generation.number == 2)
+        #expect(try fixture.cache.rejections.accept(.jwks, prefix, at: WallTime(seconds: 30)).generation.number == 2)
     }
 
     @Test("is kept for a week, and the next run after that removes its file")
@@ -160,9 +164,11 @@ struct RejectedTests {
         let week: Int64 = 7 * 86_400
         #expect(try rejected(at: 10 + week - 1) != nil)
         #expect(try rejected(at: 10 + week) == nil)
-        #expect(throws: CacheError.noCandidate) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 10 + week)) }
+        #expect(throws: CacheError.noCandidate) {
+            try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 10 + week))
+        }
         #expect(try names() == ["1", "rejected"])
-        try fixture.cache.record(
+        try fixture.cache.records.record(
             RunRecord(
                 pipeline: "jwks", number: 3, causes: "timer", started: WallTime(seconds: 10 + week),
                 ended: WallTime(seconds: 10 + week), outcome: .unchanged, error: nil, generation: 1))
@@ -174,14 +180,14 @@ struct RejectedTests {
         try reject("x")
         let directory = fixture.directory.cache + "/generations/jwks/"
         let digest = try ContentDigest(of: Array("old".utf8))
-        #expect(try fixture.cache.examine("jwks").findings.isEmpty)
+        #expect(try fixture.cache.checker.examine("jwks").findings.isEmpty)
         try LinuxFileSystem().link(
             directory + "rejected-\(try ContentDigest(of: Array("x".utf8)))", to: directory + "rejected-\(digest)")
-        #expect(try fixture.cache.examine("jwks").findings.map(\.kind) == [.unfinished])
-        _ = try fixture.cache.examine("jwks", repairs: true)
+        #expect(try fixture.cache.checker.examine("jwks").findings.map(\.kind) == [.unfinished])
+        _ = try fixture.cache.checker.examine("jwks", repairs: true)
         #expect(try names() == ["1", "rejected"])
-        #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
-        #expect(try fixture.cache.examine("jwks").findings.isEmpty)
+        #expect(try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
+        #expect(try fixture.cache.checker.examine("jwks").findings.isEmpty)
     }
 
     @Test("that was damaged since cannot be accepted")
@@ -191,9 +197,11 @@ struct RejectedTests {
         let descriptor = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
         try #require(descriptor >= 0)
         close(descriptor)
-        #expect(throws: CacheError.noCandidate) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)) }
         #expect(throws: CacheError.noCandidate) {
-            try fixture.cache.openRejected(of: "jwks", for: myself, at: WallTime(seconds: 20))
+            try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
+        }
+        #expect(throws: CacheError.noCandidate) {
+            try fixture.cache.rejections.open(of: "jwks", for: myself, at: WallTime(seconds: 20))
         }
         #expect(try fixture.reader() == "one")
     }
@@ -206,11 +214,11 @@ struct RejectedTests {
         try LinuxFileSystem().link(
             directory + (try fixture.names("generations/jwks")[1]), to: directory + "rejected-\(digest)")
         let restarted = try restarted()
-        #expect(try restarted.cache.rejected("jwks", at: WallTime(seconds: 20))?.reason == "too short")
-        #expect(try restarted.cache.memory("jwks", key: "k")?.rejected?.reason == "too short")
-        #expect(try restarted.cache.memories(key: "k")["jwks"]?.rejected?.reason == "too short")
+        #expect(try restarted.cache.rejections.candidate("jwks", at: WallTime(seconds: 20))?.reason == "too short")
+        #expect(try restarted.cache.records.memory("jwks", key: "k")?.rejected?.reason == "too short")
+        #expect(try restarted.cache.records.memories(key: "k")["jwks"]?.rejected?.reason == "too short")
         #expect(try restarted.names("generations/jwks").count == 2)
-        #expect(try restarted.cache.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
+        #expect(try restarted.cache.rejections.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
     }
 
     /// A restart with a copy of the files on disk.

@@ -33,7 +33,7 @@ struct RollbackTests {
         let (fixture, base) = try threeGenerations()
         var destination = base
         destination.mode = 0o640
-        let outcome = try fixture.cache.rollBack(destination, to: nil)
+        let outcome = try fixture.cache.generations.rollBack(destination, to: nil)
         #expect(outcome.generation.number == 2)
         #expect(outcome.replaced == 3)
         #expect(outcome.generation.isBehind)
@@ -64,27 +64,31 @@ struct RollbackTests {
     @Test("accepts any kept generation, also a newer one, and fails with a specific error for others")
     func numbers() throws {
         let (fixture, destination) = try threeGenerations()
-        #expect(try fixture.cache.rollBack(destination, to: 1).generation.number == 1)
-        #expect(throws: CacheError.notKept(nil, kept: [1, 2, 3])) { try fixture.cache.rollBack(destination, to: nil) }
-        #expect(throws: CacheError.notKept(9, kept: [1, 2, 3])) { try fixture.cache.rollBack(destination, to: 9) }
-        let same = try fixture.cache.rollBack(destination, to: 1)
+        #expect(try fixture.cache.generations.rollBack(destination, to: 1).generation.number == 1)
+        #expect(throws: CacheError.notKept(nil, kept: [1, 2, 3])) {
+            try fixture.cache.generations.rollBack(destination, to: nil)
+        }
+        #expect(throws: CacheError.notKept(9, kept: [1, 2, 3])) {
+            try fixture.cache.generations.rollBack(destination, to: 9)
+        }
+        let same = try fixture.cache.generations.rollBack(destination, to: 1)
         #expect(same.replaced == nil && same.generation.revision == 0)
-        let newest = try fixture.cache.rollBack(destination, to: 3)
+        let newest = try fixture.cache.generations.rollBack(destination, to: 3)
         #expect(newest.replaced == 1 && !newest.generation.isBehind)
         #expect(try fixture.reader() == "three")
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("three"))
         #expect(throws: CacheError.notKept(nil, kept: [])) {
-            try fixture.cache.rollBack(CacheDestination(pipeline: "other", file: "other"), to: nil)
+            try fixture.cache.generations.rollBack(CacheDestination(pipeline: "other", file: "other"), to: nil)
         }
     }
 
     @Test("is not undone by the origin's old content, confirmed or sent again; other content replaces it")
     func stays() throws {
         let (fixture, destination) = try threeGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 1)
+        _ = try fixture.cache.generations.rollBack(destination, to: 1)
         // The request has the validators of the origin's content, and its 304 changes nothing.
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("three"))
-        let confirmed = try fixture.cache.recordUnchanged(
+        let confirmed = try fixture.cache.records.recordUnchanged(
             "jwks", asked: .tag("three"), validators: [.tag("three again")], at: WallTime(seconds: 10))
         #expect(confirmed?.number == 1 && confirmed?.isBehind == true)
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("three again"))
@@ -96,7 +100,7 @@ struct RollbackTests {
         #expect(generation.number == 1 && generation.isBehind)
         #expect(try fixture.reader() == "one")
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("c"))
-        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
         #expect(try fixture.names("generations/jwks").count == 3)
         let changed = try fixture.commit("four", to: destination, validators: [.tag("d")], at: 30).generation
         #expect(changed.number == 4 && !changed.isBehind)
@@ -108,7 +112,7 @@ struct RollbackTests {
     @Test("to the present content of the origin does not hold back anything")
     func caughtUp() throws {
         let (fixture, destination) = try threeGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 2)
+        _ = try fixture.cache.generations.rollBack(destination, to: 2)
         let outcome = try fixture.commit("two", to: destination, validators: [.tag("b")])
         guard case .unchanged(let generation) = outcome else {
             Issue.record("\(outcome)")
@@ -122,12 +126,12 @@ struct RollbackTests {
     @Test("ignores a response to a request that was made for other content")
     func crossedAnswer() throws {
         let (fixture, destination) = try threeGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 2)
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        _ = try fixture.cache.generations.rollBack(destination, to: 2)
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
         let asked = try #require(try fixture.cache.validators("jwks", boundTo: url))
-        _ = try fixture.cache.unpin("jwks")
+        _ = try fixture.cache.generations.unpin("jwks")
         #expect(
-            try fixture.cache.recordUnchanged(
+            try fixture.cache.records.recordUnchanged(
                 "jwks", asked: BoundValidators(binding: url, asked), at: WallTime(seconds: 6)) == nil)
         #expect(try fixture.cache.validators("jwks", boundTo: url) == nil)
     }
@@ -139,7 +143,9 @@ struct RollbackTests {
         try damage(fixture.directory.cache + "/generations/jwks/" + names[0])
         #expect(unlink(fixture.directory.cache + "/generations/jwks/" + names[1]) == 0)
         for number: Int64 in [1, 2] {
-            #expect(throws: CacheError.damaged(number)) { try fixture.cache.rollBack(destination, to: number) }
+            #expect(throws: CacheError.damaged(number)) {
+                try fixture.cache.generations.rollBack(destination, to: number)
+            }
         }
         #expect(try fixture.reader() == "three")
         #expect(try fixture.cache.current("jwks")?.isBehind == false)
@@ -152,16 +158,16 @@ struct RollbackTests {
         let (fixture, destination) = try threeGenerations()
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         // The generation before it, although the published file is missing.
-        let outcome = try fixture.cache.rollBack(destination, to: nil)
+        let outcome = try fixture.cache.generations.rollBack(destination, to: nil)
         #expect(outcome.generation.number == 2)
         #expect(outcome.replaced == nil && outcome.generation.revision > 0 && outcome.generation.isBehind)
         #expect(try fixture.reader() == "two")
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
-        let newest = try fixture.cache.rollBack(destination, to: 3)
+        let newest = try fixture.cache.generations.rollBack(destination, to: 3)
         #expect(newest.replaced == nil && newest.generation.revision > 0 && !newest.generation.isBehind)
         #expect(try fixture.reader() == "three")
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
-        #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)
+        #expect(try fixture.cache.generations.rollBack(destination, to: 1).generation.isBehind)
         // Removed again, the copy is restored by the check that finds the origin's old content.
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         guard case .declined(let generation, isNew: false) = try fixture.commit("three", to: destination) else {
@@ -181,11 +187,13 @@ struct PinTests {
         let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
-            #expect(throws: CacheError.nothingPublished) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }
+            #expect(throws: CacheError.nothingPublished) {
+                try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 1))
+            }
             try fixture.commit("one", validators: [.tag("a")])
-            let (generation, wasPinned) = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+            let (generation, wasPinned) = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
             #expect(generation.pinnedSince == WallTime(seconds: 5) && !wasPinned && !generation.isBehind)
-            #expect(try fixture.cache.pin("jwks", at: WallTime(seconds: 6)).wasPinned)
+            #expect(try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 6)).wasPinned)
             #expect(try fixture.commit("one").generation.pinnedSince == WallTime(seconds: 5))
             for (tag, isNew) in [("b", true), ("c", false)] {
                 let outcome = try fixture.commit("two", validators: [.tag(tag)], at: 2000)
@@ -196,18 +204,18 @@ struct PinTests {
                 #expect(kept.number == 1 && kept.isBehind && kept.pinnedSince == WallTime(seconds: 5))
             }
             #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("c"))
-            #expect(throws: CacheError.pinned(1)) { try fixture.cache.rollBack(.jwks, to: 1) }
+            #expect(throws: CacheError.pinned(1)) { try fixture.cache.generations.rollBack(.jwks, to: 1) }
         }
         let fixture = try CacheFixture(directory)
         #expect(fixture.report == RecoveryReport(index: .opened))
-        let memory = try #require(try fixture.cache.memory("jwks", key: "binding"))
+        let memory = try #require(try fixture.cache.records.memory("jwks", key: "binding"))
         #expect(memory.generation?.pinnedSince == WallTime(seconds: 5))
         #expect(memory.generation?.isBehind == true)
         #expect(memory.generation?.truncated == false)
         #expect(try fixture.reader() == "one")
-        let (generation, wasPinned) = try fixture.cache.unpin("jwks")
+        let (generation, wasPinned) = try fixture.cache.generations.unpin("jwks")
         #expect(wasPinned && generation?.pinnedSince == nil && generation?.isBehind == false)
-        #expect(try !fixture.cache.unpin("jwks").wasPinned)
+        #expect(try !fixture.cache.generations.unpin("jwks").wasPinned)
         // With the validators of its newest content, the origin would answer that nothing has changed.
         #expect(try fixture.cache.validators("jwks", boundTo: url) == .tag("a"))
         #expect(try fixture.commit("two").generation.number == 2)
@@ -217,8 +225,8 @@ struct PinTests {
     @Test("restores the copy if it was removed, and never another generation")
     func putBack() throws {
         let (fixture, destination) = try threeGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 2)
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        _ = try fixture.cache.generations.rollBack(destination, to: 2)
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         let outcome = try fixture.commit("four", to: destination, validators: [.tag("d")])
         guard case .declined(let kept, isNew: true) = outcome else {
@@ -243,8 +251,8 @@ struct PinTests {
     @Test("at missing content prevents other content from taking its place, but not the same content")
     func gone() throws {
         let (fixture, destination) = try threeGenerations()
-        _ = try fixture.cache.rollBack(destination, to: 2)
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        _ = try fixture.cache.generations.rollBack(destination, to: 2)
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
         // The copy and its generation are one file.
         try damage(fixture.directory.cache + "/current/jwks.json")
         let directory = fixture.directory
@@ -261,7 +269,7 @@ struct PinTests {
         }
         #expect(generation.number == 2 && generation.pinnedSince == WallTime(seconds: 5))
         #expect(try restarted.reader() == "two")
-        _ = try restarted.cache.unpin("jwks")
+        _ = try restarted.cache.generations.unpin("jwks")
         #expect(try restarted.commit("four", to: destination).generation.number == 4)
     }
 
@@ -269,10 +277,10 @@ struct PinTests {
     func cleaned() throws {
         let fixture = try CacheFixture()
         try fixture.commit("one")
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
         TemporaryDirectory.remove(fixture.directory.cache)
         #expect(throws: CacheError.pinnedGone(1)) { try fixture.commit("two") }
-        let (generation, wasPinned) = try fixture.cache.unpin("jwks")
+        let (generation, wasPinned) = try fixture.cache.generations.unpin("jwks")
         #expect(generation == nil && wasPinned)
         #expect(try fixture.commit("two").generation.number == 2)
     }

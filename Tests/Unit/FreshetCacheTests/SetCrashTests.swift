@@ -30,11 +30,11 @@ struct SetScene: Sendable, CustomTestStringConvertible {
         },
         SetScene(
             testDescription: "a rollback", before: ["older", "old"], new: "older",
-            deed: { fixture, _ in _ = try fixture.cache.rollBack(.catalogue, to: nil) }),
+            deed: { fixture, _ in _ = try fixture.cache.generations.rollBack(.catalogue, to: nil) }),
         SetScene(
             testDescription: "an acceptance", before: ["older", "old"], new: "new",
             prepare: { try $0.refuseSet("new") },
-            deed: { fixture, _ in _ = try fixture.cache.accept(.catalogue, at: WallTime(seconds: 100)) }),
+            deed: { fixture, _ in _ = try fixture.cache.rejections.accept(.catalogue, at: WallTime(seconds: 100)) }),
     ]
 
     /// The scenes with different remains: each earlier index with each state of the files needs many starts.
@@ -116,7 +116,7 @@ struct SetCrashTests {
             TemporaryDirectory.remove(point.directory.state)
             do {
                 let fixture = try CacheFixture(point.directory)
-                try fixture.cache.assign([("shop", "catalogue.stamp")], sets: ["shop"])
+                try fixture.cache.ownership.assign([("shop", "catalogue.stamp")], sets: ["shop"])
             }
             let fixture = try CacheFixture(point.directory)
             try scene.check(fixture, point.situation)

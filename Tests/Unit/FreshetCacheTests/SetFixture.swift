@@ -69,7 +69,7 @@ extension CacheFixture {
         #expect(allowed.map { $0.map(SeenSet.of) }.contains(seen), "\(String(describing: seen)), \(situation)")
         if let current {
             let content = StoredContent(number: Int64(current.number), digest: current.digest)
-            let set = try cache.setName(of: content, in: "shop")
+            let set = try cache.sets.name(of: content, in: "shop")
             #expect(try target == "../sets/shop/\(set.name)", situation)
             #expect(try LinuxFileSystem().digest(of: current.path) == current.digest, situation)
             #expect(current.directory == directory.cache + "/current/catalogue", situation)
@@ -79,7 +79,7 @@ extension CacheFixture {
         #expect(
             try names("current") == (current == nil ? [] : ["catalogue", "catalogue.stamp"]), situation)
         #expect(try names("sets/shop").allSatisfy { StoredContent(name: $0) != nil }, situation)
-        let found = try cache.examine("shop").findings + cache.examineStrays().findings
+        let found = try cache.checker.examine("shop").findings + cache.checker.examineStrays().findings
         #expect(found.isEmpty, "\(found), \(situation)")
     }
 }

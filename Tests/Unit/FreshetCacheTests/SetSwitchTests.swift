@@ -27,10 +27,10 @@ struct Switch: Sendable, CustomTestStringConvertible {
                 try $0.commit(text("old", several), to: destination, at: 9)
             },
             Switch(testDescription: "a rollback of \(name)", hasSeveral: several) {
-                _ = try $0.cache.rollBack(several ? .catalogue : .single, to: nil)
+                _ = try $0.cache.generations.rollBack(several ? .catalogue : .single, to: nil)
             },
             Switch(testDescription: "a pin of \(name)", hasSeveral: several) {
-                _ = try $0.cache.pin("shop", at: WallTime(seconds: 9))
+                _ = try $0.cache.generations.pin("shop", at: WallTime(seconds: 9))
             },
             Switch(testDescription: "a rejection of \(name)", hasSeveral: several) {
                 let pending = try $0.cache.begin(several ? .catalogue : .single)
@@ -48,7 +48,7 @@ struct Switch: Sendable, CustomTestStringConvertible {
     static func text(_ text: String, _ several: Bool) -> String { several ? SeenSet.bundle(text) : text }
 
     func assign(_ cache: LocalCache) throws(CacheError) {
-        try cache.assign([("shop", after.file)], sets: after.isSet ? ["shop"] : [])
+        try cache.ownership.assign([("shop", after.file)], sets: after.isSet ? ["shop"] : [])
     }
 }
 
@@ -82,11 +82,11 @@ struct SetSwitchTests {
     /// Checks that all kept content is of the pipeline's kind, and that the cache works as if nothing had happened.
     private func check(_ fixture: CacheFixture, _ change: Switch, _ situation: Comment) throws {
         #expect(fixture.report.pipelines.allSatisfy { !$0.hasFailed }, "\(fixture.report), \(situation)")
-        let (row, kept, rejected) = try fixture.cache.withIndex { (index) throws(SQLiteError) in
+        let (row, kept, rejected) = try fixture.cache.context.withIndex { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline("shop")
             return (row, try index.generations(of: row.id), try index.rejected(of: row.id))
         }
-        let layout = fixture.cache.layout
+        let layout = fixture.cache.context.layout
         let paths =
             kept.map { layout.generation($0.content, of: "shop") }
             + [rejected?.digest].compactMap(\.self).map { layout.rejected($0, of: "shop") }
@@ -106,7 +106,7 @@ struct SetSwitchTests {
             #expect(try fixture.names("current") == ["catalogue"], situation)
             #expect(try fixture.names("sets").isEmpty, situation)
         }
-        #expect(try fixture.cache.examine("shop").findings == [], situation)
+        #expect(try fixture.cache.checker.examine("shop").findings == [], situation)
     }
 
     @Test("and still has content of the other kind publishes nothing until its next commit")

@@ -140,14 +140,14 @@ struct SetTests {
             case "change": try fixture.cache.setAccess(destination)
             case "unchanged": try fixture.commit(SeenSet.bundle("two"), to: destination, at: 3)
             case "new": try fixture.commit(SeenSet.bundle("three"), to: destination, at: 3)
-            case "rollback": _ = try fixture.cache.rollBack(destination, to: nil)
+            case "rollback": _ = try fixture.cache.generations.rollBack(destination, to: nil)
             default:
                 #expect(unlink(path(fixture, "current/catalogue.stamp")) == 0)
                 try fixture.commit(SeenSet.bundle("three"), to: destination, at: 3)
             }
             let modes = try modes(fixture)
             #expect(modes.count >= 5 && modes.values.allSatisfy { $0 == 0o640 }, "\(deed): \(modes)")
-            #expect(try fixture.cache.examine("shop").findings == [])
+            #expect(try fixture.cache.checker.examine("shop").findings == [])
         }
     }
 
@@ -166,7 +166,7 @@ struct SetTests {
                 "stamp": 0o644, "2/a.txt": 0o644, "2/b.json": 0o644, "1/a.txt": 0o600, "1/b.json": 0o600,
             ])
         try fixture.checkSet(["two"], "")
-        _ = try fixture.cache.rollBack(destination, to: nil)
+        _ = try fixture.cache.generations.rollBack(destination, to: nil)
         #expect(try modes(fixture).values.allSatisfy { $0 == 0o644 })
         try fixture.checkSet(["one"], "")
     }
@@ -212,7 +212,7 @@ struct SetTests {
         try fixture.commitSet("two", at: 2)
         let first = try #require(try fixture.names("sets/shop").first { $0.hasPrefix("1-") })
         TemporaryDirectory.remove(path(fixture, "sets/shop/" + first))
-        #expect(try fixture.cache.rollBack(.catalogue, to: nil).generation.number == 1)
+        #expect(try fixture.cache.generations.rollBack(.catalogue, to: nil).generation.number == 1)
         try fixture.checkSet(["one"], "")
     }
 
@@ -260,7 +260,7 @@ struct SetTests {
             }
             #expect(error == .fileOwned(file: name, owner: "shop", claimant: "other"))
             #expect(throws: CacheError.self) {
-                try fixture.cache.assign([("shop", "catalogue.stamp"), ("other", name)], sets: ["shop"])
+                try fixture.cache.ownership.assign([("shop", "catalogue.stamp"), ("other", name)], sets: ["shop"])
             }
         }
         let other = CacheDestination(pipeline: "other", file: "x", keep: 2)
@@ -289,14 +289,14 @@ struct SetTests {
         let fixture = try CacheFixture()
         try fixture.commit("1", to: .single, at: 1)
         try fixture.commit("2", to: .single, at: 2)
-        try fixture.cache.assign([("shop", "catalogue.stamp")], sets: ["shop"])
+        try fixture.cache.ownership.assign([("shop", "catalogue.stamp")], sets: ["shop"])
         // Readers see the file until there is other content; the pipeline cannot publish it.
         #expect(try fixture.reader("catalogue") == "2")
         #expect(try fixture.cache.current("shop") == nil)
         #expect(try fixture.names("generations/shop").isEmpty)
         #expect(try fixture.commitSet("three", at: 3).generation.number == 3)
         try fixture.checkSet(["three"], "")
-        #expect(throws: CacheError.self) { try fixture.cache.rollBack(.catalogue, to: 2) }
+        #expect(throws: CacheError.self) { try fixture.cache.generations.rollBack(.catalogue, to: 2) }
     }
 
     @Test("are replaced by one file, and are removed")
@@ -304,21 +304,21 @@ struct SetTests {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
         try fixture.commitSet("two", at: 2)
-        try fixture.cache.assign([("shop", "catalogue")])
+        try fixture.cache.ownership.assign([("shop", "catalogue")])
         #expect(try fixture.seen == .of("two"))
         #expect(try fixture.cache.current("shop") == nil)
         #expect(try fixture.commit("3", to: .single, at: 3).generation.number == 3)
         #expect(try fixture.reader("catalogue") == "3")
         #expect(try fixture.names("current") == ["catalogue"])
         #expect(try fixture.names("sets").isEmpty)
-        #expect(try fixture.cache.examineStrays().findings.isEmpty)
+        #expect(try fixture.cache.checker.examineStrays().findings.isEmpty)
     }
 
     @Test("have a new name from the next commit on, and the former name is removed", arguments: [false, true])
     func renamed(restarts: Bool) throws {
         var fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
-        try fixture.cache.assign([("shop", "wares.stamp")], sets: ["shop"])
+        try fixture.cache.ownership.assign([("shop", "wares.stamp")], sets: ["shop"])
         #expect(try fixture.seen == .of("one"))
         if restarts {
             let directory = fixture.directory
@@ -329,8 +329,8 @@ struct SetTests {
         try fixture.commit(SeenSet.bundle("one"), to: destination, at: 2)
         #expect(try fixture.names("current") == ["wares", "wares.stamp"])
         #expect(try SeenSet(at: path(fixture, "current/wares")) == .of("one"))
-        #expect(try fixture.cache.examineStrays().findings.isEmpty)
-        #expect(try fixture.cache.examine("shop").findings.isEmpty)
+        #expect(try fixture.cache.checker.examineStrays().findings.isEmpty)
+        #expect(try fixture.cache.checker.examine("shop").findings.isEmpty)
     }
 
     private static func reopened(
@@ -345,23 +345,23 @@ struct SetTests {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
         try fixture.commitSet("two", at: 2)
-        #expect(try fixture.cache.prune("shop")?.generations == 2)
+        #expect(try fixture.cache.pruner.prune("shop")?.generations == 2)
         #expect(try fixture.names("current").isEmpty)
         #expect(try fixture.names("sets").isEmpty)
-        #expect(try fixture.cache.examineStrays().findings.isEmpty)
+        #expect(try fixture.cache.checker.examineStrays().findings.isEmpty)
     }
 
     @Test("that were pinned and became one file hold back nothing; without a commit they end with the pipeline")
     func becameOne() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("one", at: 1)
-        _ = try fixture.cache.pin("shop", at: WallTime(seconds: 2))
-        try fixture.cache.assign([("shop", "catalogue")])
-        #expect(fixture.cache.usage.bytes == 0)
+        _ = try fixture.cache.generations.pin("shop", at: WallTime(seconds: 2))
+        try fixture.cache.ownership.assign([("shop", "catalogue")])
+        #expect(fixture.cache.space.usage.bytes == 0)
         let again = try CacheFixture(try fixture.directory.copied())
         try again.commit("one", to: CacheDestination(pipeline: "shop", file: "catalogue"), at: 3)
         #expect(try again.reader("catalogue") == "one")
-        _ = try fixture.cache.prune("shop")
+        _ = try fixture.cache.pruner.prune("shop")
         #expect(try fixture.names("current").isEmpty && fixture.names("sets").isEmpty)
     }
 
@@ -380,12 +380,12 @@ struct SetTests {
         #expect(mkdir(path(fixture, "sets/shop/.new-77"), 0o755) == 0)
         try TemporaryDirectory.write([1], to: path(fixture, "sets/shop/.new-77/half"))
         #expect(mkdir(path(fixture, "sets/nobody"), 0o755) == 0)
-        let found = try fixture.cache.examine("shop").findings.map(\.kind)
+        let found = try fixture.cache.checker.examine("shop").findings.map(\.kind)
         #expect(Dictionary(found.map { ($0, 1) }, uniquingKeysWith: +) == [.setDamaged: 3, .stray: 1, .unfinished: 1])
-        #expect(try fixture.cache.examineStrays().findings.map(\.kind) == [.stray])
-        let repaired = try fixture.cache.examine("shop", repairs: true)
+        #expect(try fixture.cache.checker.examineStrays().findings.map(\.kind) == [.stray])
+        let repaired = try fixture.cache.checker.examine("shop", repairs: true)
         #expect(!repaired.findings.contains { !$0.isRepaired }, "\(repaired.findings)")
-        #expect(try fixture.cache.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
+        #expect(try fixture.cache.checker.examineStrays(repairs: true).findings.map(\.isRepaired) == [true])
         try fixture.checkSet(["two"], "")
         #expect(try fixture.names("strays").count == 3)
     }
@@ -396,8 +396,8 @@ struct SetTests {
         try fixture.commitSet("one")
         #expect(unlink(path(fixture, "current/catalogue")) == 0)
         try TemporaryDirectory.write([7], to: path(fixture, "current/catalogue"))
-        #expect(try fixture.cache.examine("shop").findings.map(\.kind) == [.setDamaged])
-        let repaired = try fixture.cache.examine("shop", repairs: true)
+        #expect(try fixture.cache.checker.examine("shop").findings.map(\.kind) == [.setDamaged])
+        let repaired = try fixture.cache.checker.examine("shop", repairs: true)
         #expect(!repaired.findings.contains { !$0.isRepaired }, "\(repaired.findings)")
         try fixture.checkSet(["one"], "")
         #expect(try fixture.names("strays").count == 1)

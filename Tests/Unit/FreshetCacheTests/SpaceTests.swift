@@ -25,7 +25,7 @@ struct SpaceTests {
     }
 
     private func kept(_ name: String) throws -> [Int64] {
-        try fixture.cache.history(name).filter(\.isKept).map(\.number).sorted()
+        try fixture.cache.generations.history(name).filter(\.isKept).map(\.number).sorted()
     }
 
     private func files(_ name: String) throws -> [Int64] {
@@ -39,7 +39,7 @@ struct SpaceTests {
         try commit("b2", "b", at: 3)
         try commit("a2", "a", at: 4)
         try commit("a3", "a", at: 5)
-        #expect(fixture.cache.usage.bytes == 10)
+        #expect(fixture.cache.space.usage.bytes == 10)
         try commit("b3", "b", at: 6)
         #expect(try kept("a") == [2, 3])
         #expect(try kept("b") == [1, 2, 3])
@@ -48,7 +48,7 @@ struct SpaceTests {
         #expect(try kept("b") == [2, 3, 4])
         #expect(try files("a") == [2, 3])
         #expect(try files("b") == [2, 3, 4])
-        #expect(fixture.cache.usage.bytes == 10)
+        #expect(fixture.cache.space.usage.bytes == 10)
         #expect(
             removed.all == [
                 RemovedContent(pipeline: "b", items: [.init(pipeline: "a", generation: 1, size: 2)]),
@@ -66,12 +66,12 @@ struct SpaceTests {
             _ = try pending.reject(because: "a check", at: WallTime(seconds: 10 - Int64(offset)))
         }
         try commit("a3", "a", at: 3)
-        #expect(try fixture.cache.rejected("s", at: WallTime(seconds: 11)) == nil)
-        #expect(try fixture.cache.rejected("r", at: WallTime(seconds: 11)) != nil)
+        #expect(try fixture.cache.rejections.candidate("s", at: WallTime(seconds: 11)) == nil)
+        #expect(try fixture.cache.rejections.candidate("r", at: WallTime(seconds: 11)) != nil)
         #expect(try fixture.names("generations/s") == [])
         #expect(try kept("a") == [1, 2, 3])
         try commit("a44", "a", at: 4)
-        #expect(try fixture.cache.rejected("r", at: WallTime(seconds: 11)) == nil)
+        #expect(try fixture.cache.rejections.candidate("r", at: WallTime(seconds: 11)) == nil)
         #expect(try kept("a") == [1, 2, 3, 4])
     }
 
@@ -87,11 +87,11 @@ struct SpaceTests {
         try reject("one")
         #expect(throws: CacheError.overLimit(bytes: 4, kept: 7, limit: 10)) { try reject("four") }
         #expect(try kept("a") == [1, 2])
-        #expect(try fixture.cache.rejected("a", at: WallTime(seconds: 4))?.size == 3)
+        #expect(try fixture.cache.rejections.candidate("a", at: WallTime(seconds: 4))?.size == 3)
         #expect(try fixture.names("generations/a").count == 3)
         try reject("two")
-        #expect(try fixture.cache.rejected("a", at: WallTime(seconds: 4))?.size == 3)
-        #expect(fixture.cache.usage.bytes == 10)
+        #expect(try fixture.cache.rejections.candidate("a", at: WallTime(seconds: 4))?.size == 3)
+        #expect(fixture.cache.space.usage.bytes == 10)
     }
 
     @Test("content that the commit removes anyway is removed first, so other pipelines lose nothing")
@@ -100,7 +100,7 @@ struct SpaceTests {
         try commit("new", "other", at: 2)
         try commit("a1", "a", keep: 2, at: 3)
         try commit("a2", "a", keep: 2, at: 4)
-        #expect(fixture.cache.usage.bytes == 10)
+        #expect(fixture.cache.space.usage.bytes == 10)
         try commit("a3", "a", keep: 2, at: 5)
         #expect(try kept("other") == [1, 2])
         #expect(try kept("a") == [2, 3])
@@ -110,7 +110,7 @@ struct SpaceTests {
     @Test("a pinned generation stays; a commit that cannot fit fails with the numbers, and removes nothing")
     func rejected() throws {
         try commit("pin", "a", at: 1)
-        _ = try fixture.cache.pin("a", at: WallTime(seconds: 2))
+        _ = try fixture.cache.generations.pin("a", at: WallTime(seconds: 2))
         try commit("b1", "b", at: 3)
         try commit("b22", "b", at: 4)
         #expect(throws: CacheError.overLimit(bytes: 5, kept: 6, limit: 10)) { try commit("12345", "b", at: 5) }
@@ -119,7 +119,7 @@ struct SpaceTests {
         #expect(removed.all == [])
         #expect(try fixture.reader("b.json") == "b22")
         #expect(try fixture.names("generations/b").count == 2)
-        #expect(fixture.cache.usage.bytes == 8)
+        #expect(fixture.cache.space.usage.bytes == 8)
         try commit("1234", "b", at: 5)
         #expect(try kept("b") == [2, 3])
         #expect(
@@ -148,12 +148,12 @@ struct SpaceTests {
         try commit("a2", "a", at: 2)
         let pending = try fixture.cache.begin(destination("b"))
         try pending.write(Array("123456".utf8))
-        #expect(fixture.cache.usage.bytes == 10)
+        #expect(fixture.cache.space.usage.bytes == 10)
         try commit("a3", "a", at: 3)
         #expect(try kept("a") == [2, 3])
         #expect(throws: CacheError.overLimit(bytes: 3, kept: 8, limit: 10)) { try commit("444", "a", at: 4) }
         pending.discard()
-        #expect(fixture.cache.usage.bytes == 4)
+        #expect(fixture.cache.space.usage.bytes == 4)
         try commit("444", "a", at: 4)
         #expect(try kept("a") == [2, 3, 4])
     }
@@ -163,7 +163,7 @@ struct SpaceTests {
         try commit("12345678", "a", at: 1)
         try commit("12345678", "a", at: 2)
         #expect(removed.all == [])
-        #expect(fixture.cache.usage.bytes == 8)
+        #expect(fixture.cache.space.usage.bytes == 8)
     }
 
     @Test("a rollback and an acceptance do not remove their own content")
@@ -171,19 +171,19 @@ struct SpaceTests {
         try commit("a1", "a", at: 1)
         try commit("a2", "a", at: 2)
         try commit("a3", "a", at: 3)
-        try fixture.cache.setQuota(CacheQuota(limit: 6, reserve: .none))
-        _ = try fixture.cache.rollBack(destination("a"), to: 1)
+        try fixture.cache.space.setQuota(CacheQuota(limit: 6, reserve: .none))
+        _ = try fixture.cache.generations.rollBack(destination("a"), to: 1)
         #expect(try fixture.reader("a.json") == "a1")
         #expect(try kept("a") == [1, 3])
 
         let pending = try fixture.cache.begin(destination("a"))
         try pending.write(Array("ok".utf8))
         _ = try pending.reject(because: "a check", at: WallTime(seconds: 4))
-        #expect(fixture.cache.usage.bytes == 6)
-        _ = try fixture.cache.accept(destination("a"), at: WallTime(seconds: 5))
+        #expect(fixture.cache.space.usage.bytes == 6)
+        _ = try fixture.cache.rejections.accept(destination("a"), at: WallTime(seconds: 5))
         #expect(try fixture.reader("a.json") == "ok")
         #expect(try kept("a") == [1, 4])
-        #expect(fixture.cache.usage.bytes == 4)
+        #expect(fixture.cache.space.usage.bytes == 4)
     }
 
     @Test("a reader that has a generation open reads it to its end")
@@ -191,11 +191,13 @@ struct SpaceTests {
         try commit("a1", "a", at: 1)
         try commit("a2", "a", at: 2)
         let reader = FileReader(user: 0, groups: [])
-        let open = try #require(try fixture.cache.open(1, of: "a", for: reader))
+        let open = try #require(try fixture.cache.generations.open(1, of: "a", for: reader))
         try commit("12345678", "b", at: 3)
         #expect(try kept("a") == [2])
         #expect(try open.read(10) == Array("a1".utf8))
-        #expect(throws: CacheError.notKept(1, kept: [2])) { try fixture.cache.open(1, of: "a", for: reader) }
+        #expect(throws: CacheError.notKept(1, kept: [2])) {
+            try fixture.cache.generations.open(1, of: "a", for: reader)
+        }
     }
 
     @Test("a lowered limit takes effect immediately, and at a start, as far as content may be removed")
@@ -203,14 +205,14 @@ struct SpaceTests {
         try commit("a1", "a", at: 1)
         try commit("a2", "a", at: 2)
         try commit("a3", "a", at: 3)
-        try fixture.cache.setQuota(CacheQuota(limit: 5, reserve: .none))
+        try fixture.cache.space.setQuota(CacheQuota(limit: 5, reserve: .none))
         #expect(try kept("a") == [2, 3])
         #expect(removed.all == [RemovedContent(items: [.init(pipeline: "a", generation: 1, size: 2)])])
         let directory = fixture.directory
         let again = try CacheFixture(try directory.copied(), limit: 1)
-        #expect(try again.cache.history("a").filter(\.isKept).map(\.number) == [3])
+        #expect(try again.cache.generations.history("a").filter(\.isKept).map(\.number) == [3])
         #expect(try again.reader("a.json") == "a3")
-        #expect(again.cache.usage == (bytes: 2, limit: 1))
+        #expect(again.cache.space.usage == (bytes: 2, limit: 1))
     }
 
     @Test("the reserve of free space removes old content too, as far as that is enough")
@@ -224,14 +226,14 @@ struct SpaceTests {
         files.pretend(total: 1000, used: 870)
         // 27 bytes of the cache and 4 of the candidate: 1 too many.
         try fixture.commit("four", to: destination("a"), at: 4)
-        #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
+        #expect(try fixture.cache.generations.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
         files.pretend(total: 1000, used: 950)
         let error = #expect(throws: CacheError.self) { try fixture.commit("5", to: destination("a"), at: 5) }
         guard case .noSpace(_, _, reserve: 100) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
+        #expect(try fixture.cache.generations.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
     }
 
     @Test("if removals do not free space, only as much is removed as would have been enough")
@@ -249,7 +251,7 @@ struct SpaceTests {
             return
         }
         #expect(removed.all.map(\.items) == [[.init(pipeline: "a", generation: 1, size: 11)]])
-        #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [5, 4, 3, 2])
+        #expect(try fixture.cache.generations.history("a").filter(\.isKept).map(\.number) == [5, 4, 3, 2])
         #expect(try fixture.reader("a.json") == "01234567895")
     }
 
@@ -291,30 +293,30 @@ struct SpaceTests {
                 CREATE TEMP TRIGGER late_refused AFTER INSERT ON main.rejected BEGIN INSERT INTO late VALUES (-1); END;
                 """)
         }
-        try fixture.cache.withIndex(isBroken)
+        try fixture.cache.context.withIndex(isBroken)
         #expect(throws: CacheError.self) { try commit("a2", "a", at: 2) }
-        #expect(fixture.cache.usage.bytes == 2)
+        #expect(fixture.cache.space.usage.bytes == 2)
         #expect(throws: CacheError.self) {
             let pending = try fixture.cache.begin(destination("a"))
             try pending.write(Array("no!".utf8))
             _ = try pending.reject(because: "a check", at: WallTime(seconds: 3))
         }
-        #expect(fixture.cache.usage.bytes == 2)
+        #expect(fixture.cache.space.usage.bytes == 2)
         #expect(try fixture.reader("a.json") == "a2")
-        try fixture.cache.withIndex { (index) throws(SQLiteError) in
+        try fixture.cache.context.withIndex { (index) throws(SQLiteError) in
             try index.database.execute("DROP TRIGGER late_came; DROP TRIGGER late_refused")
         }
         // The index has followed the published file.
         #expect(try fixture.cache.current("a")?.number == 2)
-        #expect(fixture.cache.usage.bytes == 4)
+        #expect(fixture.cache.space.usage.bytes == 4)
     }
 
     @Test("the sum is that of the files after any operation, and is the same after a start")
     func sum() throws {
-        try fixture.cache.setQuota(CacheQuota(reserve: .none))
+        try fixture.cache.space.setQuota(CacheQuota(reserve: .none))
         for number in 0..<7 { try commit("content \(number)", "a", keep: 3, at: Int64(number)) }
         try commit("other", "b", at: 9)
-        _ = try fixture.cache.rollBack(destination("a"), to: 6)
+        _ = try fixture.cache.generations.rollBack(destination("a"), to: 6)
         let pending = try fixture.cache.begin(destination("b"))
         try pending.write(Array("refused".utf8))
         _ = try pending.reject(because: "a check", at: WallTime(seconds: 10))
@@ -327,12 +329,12 @@ struct SpaceTests {
                     .identity.size
             }
         }
-        #expect(fixture.cache.usage == (bytes: bytes, limit: nil))
+        #expect(fixture.cache.space.usage == (bytes: bytes, limit: nil))
         let again = try CacheFixture(try fixture.directory.copied())
-        #expect(again.cache.usage.bytes == bytes)
+        #expect(again.cache.space.usage.bytes == bytes)
         let rebuilt = try fixture.directory.copied()
         TemporaryDirectory.remove(rebuilt.state)
-        #expect(try CacheFixture(rebuilt).cache.usage.bytes == bytes - Int64("content 6".utf8.count))
+        #expect(try CacheFixture(rebuilt).cache.space.usage.bytes == bytes - Int64("content 6".utf8.count))
     }
 
     @Test(
@@ -353,7 +355,7 @@ struct SpaceTests {
         try fixture.commit("12345", to: destination("b"), at: 2)
         let cache = fixture.cache
         pool.perform("commit") {
-            cache.entry("b").state.withLock { _ in
+            cache.context.entry("b").state.withLock { _ in
                 held.open()
                 _ = end.wait(for: testTimeout)
             }

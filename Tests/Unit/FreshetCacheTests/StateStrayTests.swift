@@ -140,7 +140,7 @@ struct StateStrayTests {
         let theirs = fixture.directory.cache + "/strays/\(stray)/theirs"
         #expect(try TemporaryDirectory.read(theirs) == Array("theirs".utf8))
         try Thing.directory.make(at: copy)
-        guard case .restored = try fixture.cache.restoreCopy(of: "jwks") else {
+        guard case .restored = try fixture.cache.withdrawals.restoreCopy(of: "jwks") else {
             Issue.record("the copy was not restored")
             return
         }

@@ -17,15 +17,17 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
     private static let deeds = [
         WithdrawalScene(
             testDescription: "the withdrawal", isWithdrawn: false,
-            deed: { _ = try $0.cache.withdraw($1.pipeline, at: WallTime(seconds: 100)) }, after: ["new", nil]),
+            deed: { _ = try $0.cache.withdrawals.withdraw($1.pipeline, at: WallTime(seconds: 100)) },
+            after: ["new", nil]),
         WithdrawalScene(
-            testDescription: "the return", deed: { _ = try $0.cache.putBack($1) }, after: [nil, "new"]),
+            testDescription: "the return", deed: { _ = try $0.cache.withdrawals.putBack($1) }, after: [nil, "new"]),
         WithdrawalScene(
             testDescription: "the same content", deed: { try commit("new", to: $1, in: $0) }, after: [nil, "new"]),
         WithdrawalScene(
             testDescription: "other content", deed: { try commit("newer", to: $1, in: $0) }, after: [nil, "newer"]),
         WithdrawalScene(
-            testDescription: "a rollback", deed: { _ = try $0.cache.rollBack($1, to: nil) }, after: [nil, "old"]),
+            testDescription: "a rollback", deed: { _ = try $0.cache.generations.rollBack($1, to: nil) },
+            after: [nil, "old"]),
     ]
 
     static let all =
@@ -47,7 +49,7 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
     func fixture(_ fileSystem: FailingFileSystem) throws -> CacheFixture {
         let fixture = try CacheFixture(fileSystem: fileSystem)
         for text in ["old", "new"] { try Self.commit(text, to: destination, in: fixture) }
-        if isWithdrawn { _ = try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 100)) }
+        if isWithdrawn { _ = try fixture.cache.withdrawals.withdraw(destination.pipeline, at: WallTime(seconds: 100)) }
         return fixture
     }
 
@@ -70,10 +72,12 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
         let current = try fixture.cache.current(destination.pipeline)
         #expect((found == nil) == (current == nil), situation)
         if isSet { try fixture.checkSet(after, situation) }
-        let errors = try fixture.cache.examine(destination.pipeline).findings + fixture.cache.examineStrays().findings
+        let errors =
+            try fixture.cache.checker.examine(destination.pipeline).findings
+            + fixture.cache.checker.examineStrays().findings
         #expect(errors.isEmpty, "\(errors), \(situation)")
         // Withdrawn content is kept, and its requests are conditional.
-        let memory = try fixture.cache.memory(destination.pipeline, key: "k")
+        let memory = try fixture.cache.records.memory(destination.pipeline, key: "k")
         #expect((memory?.generation?.withdrawnSince == nil) == (found != nil), situation)
         #expect(memory?.generation != nil, situation)
         let validators = try fixture.cache.validators(destination.pipeline, boundTo: "https://example.com/jwks")
@@ -84,14 +88,16 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
     /// Checks that the cache works as if nothing had happened.
     func checkUse(_ fixture: CacheFixture, _ situation: Comment) throws {
         if try fixture.cache.current(destination.pipeline) == nil {
-            #expect(try fixture.cache.putBack(destination) != nil, situation)
+            #expect(try fixture.cache.withdrawals.putBack(destination) != nil, situation)
         }
         #expect(try found(in: fixture.directory) != nil, situation)
-        #expect(try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 300)).kept != nil, situation)
+        #expect(
+            try fixture.cache.withdrawals.withdraw(destination.pipeline, at: WallTime(seconds: 300)).kept != nil,
+            situation)
         #expect(try found(in: fixture.directory) == nil, situation)
         try Self.commit("next", to: destination, in: fixture)
         #expect(try fixture.cache.current(destination.pipeline) != nil, situation)
-        let errors = try fixture.cache.examine(destination.pipeline).findings
+        let errors = try fixture.cache.checker.examine(destination.pipeline).findings
         #expect(errors.isEmpty, "\(errors), \(situation)")
     }
 }

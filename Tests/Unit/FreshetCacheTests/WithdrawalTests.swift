@@ -16,7 +16,7 @@ struct WithdrawalTests {
         let fixture = try CacheFixture(fileSystem: fileSystem)
         try fixture.commit("old", validators: [.tag("old")], at: 10)
         try fixture.commit("new", validators: [.tag("new")], at: 20)
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)).kept?.number == 2)
+        #expect(try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 100)).kept?.number == 2)
         return fixture
     }
 
@@ -24,13 +24,13 @@ struct WithdrawalTests {
     private func checkWithdrawn(_ fixture: CacheFixture) throws {
         #expect(try fixture.names("current") == [])
         #expect(try fixture.cache.current("jwks") == nil)
-        let memory = try #require(try fixture.cache.memory("jwks", key: "k"))
+        let memory = try #require(try fixture.cache.records.memory("jwks", key: "k"))
         #expect(memory.generation?.number == 2)
         #expect(memory.generation?.withdrawnSince == WallTime(seconds: 100))
         #expect(memory.lastCheck == WallTime(seconds: 20))
         #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         #expect(try fixture.cache.content(of: "jwks", limit: 100) == Array("new".utf8))
-        #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, true])
+        #expect(try fixture.cache.generations.history("jwks").map(\.isKept) == [true, true])
     }
 
     @Test("is not readable, and its content, its validators and its age are kept, also after a start")
@@ -42,23 +42,25 @@ struct WithdrawalTests {
         let again = try CacheFixture(directory)
         #expect(again.report == RecoveryReport(index: .opened))
         try checkWithdrawn(again)
-        #expect(try again.cache.memories(key: "k")["jwks"]?.generation?.withdrawnSince == WallTime(seconds: 100))
+        #expect(
+            try again.cache.records.memories(key: "k")["jwks"]?.generation?.withdrawnSince == WallTime(seconds: 100))
     }
 
     @Test("that is damaged is removed, and no content is kept that could be published again")
     func notWhole() throws {
         let fixture = try CacheFixture()
         try fixture.commit("new", at: 20)
-        #expect(try fixture.cache.keepsCopy("jwks"))
+        #expect(try fixture.cache.withdrawals.keepsCopy("jwks"))
         try TemporaryDirectory.write(Array("bad".utf8), to: fixture.directory.cache + "/current/jwks.json")
-        guard case .damaged(let lost) = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)) else {
+        guard case .damaged(let lost) = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 100))
+        else {
             Issue.record("the damage was not reported")
             return
         }
         #expect(lost.number == 1)
         #expect(lost.withdrawnSince == WallTime(seconds: 100))
         #expect(try fixture.names("current") == [])
-        #expect(try !fixture.cache.keepsCopy("jwks"))
+        #expect(try !fixture.cache.withdrawals.keepsCopy("jwks"))
     }
 
     @Test("is withdrawn without reading its content again, and with few system calls")
@@ -67,7 +69,7 @@ struct WithdrawalTests {
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("new")
         files.arm(.nothing)
-        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
+        _ = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 100))
         #expect(files.calls == ["lstat", "lstat", "unlink", "opendir", "fsync", "lstat", "lstat"])
         files.arm(.nothing)
         _ = try fixture.cache.validators("jwks", boundTo: Self.url)
@@ -86,7 +88,7 @@ struct WithdrawalTests {
             done.withLock { $0 = [] }
             let (began, end) = (Latch(), Latch())
             pool.perform("disk") {
-                try? cache.indexFlush.perform { () throws(FreshetCache.SystemCallError) in
+                try? cache.context.index.flush.perform { () throws(FreshetCache.SystemCallError) in
                     began.open()
                     _ = end.wait(for: testTimeout)
                 }
@@ -96,14 +98,14 @@ struct WithdrawalTests {
                 pool.perform("one") {
                     let outcome: WithdrawalOutcome? =
                         isBack
-                        ? (try? cache.putBack(destination)).map(WithdrawalOutcome.withdrawn)
-                        : try? cache.withdraw(destination.pipeline, at: WallTime(seconds: 2000))
+                        ? (try? cache.withdrawals.putBack(destination)).map(WithdrawalOutcome.withdrawn)
+                        : try? cache.withdrawals.withdraw(destination.pipeline, at: WallTime(seconds: 2000))
                     done.withLock { $0.append(outcome) }
                 }
             }
-            #expect(eventually { cache.indexFlush.waiting == count })
+            #expect(eventually { cache.context.index.flush.waiting == count })
             // Recorded in the index; the file is removed only after the flush.
-            let rows = try cache.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+            let rows = try cache.context.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
             #expect(rows.count { ($0.withdrawnAt == nil) == isBack } == count)
             #expect(try fixture.names("current").count == (isBack ? 0 : count))
             end.open()
@@ -120,10 +122,10 @@ struct WithdrawalTests {
         let system = LinuxFileSystem()
         let content = fixture.directory.cache + "/generations/jwks/" + stored
         let inode = try #require(try system.status(content)).identity.inode
-        let noted = try fixture.cache.recordUnchanged("jwks", asked: .tag("new"), at: WallTime(seconds: 200))
+        let noted = try fixture.cache.records.recordUnchanged("jwks", asked: .tag("new"), at: WallTime(seconds: 200))
         #expect(noted?.withdrawnSince == WallTime(seconds: 100))
         #expect(try fixture.readerIfAny() == nil)
-        let back = try #require(try fixture.cache.putBack(.jwks))
+        let back = try #require(try fixture.cache.withdrawals.putBack(.jwks))
         #expect(back.number == 2)
         #expect(back.withdrawnSince == nil)
         #expect(back.revision > noted?.revision ?? 0)
@@ -133,7 +135,7 @@ struct WithdrawalTests {
         #expect(try fixture.cache.current("jwks")?.number == 2)
         #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         // A second call has nothing to do.
-        #expect(try fixture.cache.putBack(.jwks)?.number == 2)
+        #expect(try fixture.cache.withdrawals.putBack(.jwks)?.number == 2)
         let directory = fixture.directory
         _ = consume fixture
         #expect(try CacheFixture(directory).report == RecoveryReport(index: .opened))
@@ -149,10 +151,10 @@ struct WithdrawalTests {
         #expect(same.number == 2)
         #expect(same.withdrawnSince == nil)
         #expect(try fixture.reader() == "new")
-        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 300))
+        _ = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 300))
         #expect(try fixture.commit("newer", at: 400).generation.number == 3)
         #expect(try fixture.reader() == "newer")
-        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.withdrawnSince == nil)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation?.withdrawnSince == nil)
     }
 
     @Test("is not published again by a further page")
@@ -166,18 +168,18 @@ struct WithdrawalTests {
     @Test("is published again by a rollback to it, and replaced by a rollback to an older one or an acceptance")
     func operators() throws {
         let fixture = try withdrawn()
-        let outcome = try fixture.cache.rollBack(.jwks, to: nil)
+        let outcome = try fixture.cache.generations.rollBack(.jwks, to: nil)
         #expect(outcome.generation.number == 1)
         #expect(try fixture.reader() == "old")
-        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 300))
+        _ = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 300))
         #expect(try fixture.readerIfAny() == nil)
-        #expect(try fixture.cache.rollBack(.jwks, to: 1).generation.number == 1)
+        #expect(try fixture.cache.generations.rollBack(.jwks, to: 1).generation.number == 1)
         #expect(try fixture.reader() == "old")
-        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 400))
+        _ = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 400))
         try fixture.reject("refused", at: 410)
-        #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 500)).generation.number == 3)
+        #expect(try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 500)).generation.number == 3)
         #expect(try fixture.reader() == "refused")
-        #expect(try fixture.cache.memory("jwks", key: "k")?.generation?.withdrawnSince == nil)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation?.withdrawnSince == nil)
     }
 
     @Test("from before a rollback is published again if the origin confirms it")
@@ -185,8 +187,8 @@ struct WithdrawalTests {
         let fixture = try CacheFixture()
         try fixture.commit("old", validators: [.tag("old")], at: 10)
         try fixture.commit("new", validators: [.tag("new")], at: 20)
-        _ = try fixture.cache.rollBack(.jwks, to: 1)
-        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
+        _ = try fixture.cache.generations.rollBack(.jwks, to: 1)
+        _ = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 100))
         #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == .tag("new"))
         guard case .declined(let shown, _) = try fixture.commit("new", at: 200) else {
             Issue.record("content from before a rollback must not come back by itself")
@@ -200,26 +202,28 @@ struct WithdrawalTests {
     @Test("results neither from a pinned copy nor from one that turns out to be young")
     func spared() throws {
         let fixture = try CacheFixture()
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1)) == .left)
+        #expect(try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 1)) == .left)
         try fixture.commit("new")
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1), unless: { true }) == .left)
+        #expect(try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 1), unless: { true }) == .left)
         #expect(try fixture.reader() == "new")
-        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 2))
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 3)) == .left)
+        _ = try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 2))
+        #expect(try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 3)) == .left)
         #expect(try fixture.reader() == "new")
-        _ = try fixture.cache.unpin("jwks")
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 4)).kept?.number == 1)
-        #expect(throws: CacheError.nothingPublished) { try fixture.cache.pin("jwks", at: WallTime(seconds: 5)) }
+        _ = try fixture.cache.generations.unpin("jwks")
+        #expect(try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 4)).kept?.number == 1)
+        #expect(throws: CacheError.nothingPublished) {
+            try fixture.cache.generations.pin("jwks", at: WallTime(seconds: 5))
+        }
     }
 
     @Test("is not removed to free space or as a surplus generation, and is counted")
     func quota() throws {
         let fixture = try withdrawn()
-        fixture.cache.quota.withLock { $0.limit = 3 }
-        try fixture.cache.applyLimit()
-        #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, false])
-        #expect(fixture.cache.usage.bytes == 3)
-        #expect(try fixture.cache.putBack(.jwks)?.number == 2)
+        fixture.cache.context.quota.withLock { $0.limit = 3 }
+        try fixture.cache.space.applyLimit()
+        #expect(try fixture.cache.generations.history("jwks").map(\.isKept) == [true, false])
+        #expect(fixture.cache.space.usage.bytes == 3)
+        #expect(try fixture.cache.withdrawals.putBack(.jwks)?.number == 2)
         #expect(try fixture.reader() == "new")
     }
 
@@ -228,14 +232,14 @@ struct WithdrawalTests {
         let fixture = try withdrawn()
         let nobody = FileReader(user: 4_000_000, groups: [])
         #expect(chmod(fixture.directory.path, 0o755) == 0)
-        #expect(try fixture.cache.open(2, of: "jwks", for: nobody) != nil)
+        #expect(try fixture.cache.generations.open(2, of: "jwks", for: nobody) != nil)
         var closed = CacheDestination.jwks
         closed.mode = 0o600
         try fixture.cache.setAccess(closed)
-        #expect(try fixture.cache.open(2, of: "jwks", for: nobody) == nil)
-        #expect(try fixture.cache.open(2, of: "jwks", for: FileReader(user: geteuid(), groups: [])) != nil)
+        #expect(try fixture.cache.generations.open(2, of: "jwks", for: nobody) == nil)
+        #expect(try fixture.cache.generations.open(2, of: "jwks", for: FileReader(user: geteuid(), groups: [])) != nil)
         closed.mode = 0o640
-        _ = try fixture.cache.putBack(closed)
+        _ = try fixture.cache.withdrawals.putBack(closed)
         #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current/jwks.json") == 0o640)
     }
 
@@ -246,9 +250,9 @@ struct WithdrawalTests {
         let content = fixture.directory.cache + "/generations/jwks/" + stored
         try TemporaryDirectory.write(Array("bad".utf8), to: content)
         #expect(try fixture.cache.validators("jwks", boundTo: Self.url) == nil)
-        #expect(try fixture.cache.putBack(.jwks) == nil)
-        #expect(try fixture.cache.memory("jwks", key: "k")?.generation == nil)
-        let found = try fixture.cache.examine("jwks", repairs: true)
+        #expect(try fixture.cache.withdrawals.putBack(.jwks) == nil)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation == nil)
+        let found = try fixture.cache.checker.examine("jwks", repairs: true)
         #expect(found.findings.map(\.kind) == [.contentDamaged])
         #expect(found.findings.map(\.isRepaired) == [true])
         #expect(try fixture.readerIfAny() == nil)
@@ -271,19 +275,19 @@ struct WithdrawalTests {
         let again = try CacheFixture(directory)
         #expect(again.report.pipelines.first?.repairs == [.withheld, .forgotten(2)])
         #expect(try again.readerIfAny() == nil)
-        #expect(try again.cache.rollBack(.jwks, to: nil).generation.number == 1)
+        #expect(try again.cache.generations.rollBack(.jwks, to: nil).generation.number == 1)
         #expect(try again.reader() == "old")
     }
 
     @Test("is not an error in an examination, and no repair publishes it; a file in its place is an error")
     func examined() throws {
         let fixture = try withdrawn()
-        #expect(try fixture.cache.examine("jwks", repairs: true).findings == [])
-        #expect(try fixture.cache.examineStrays(repairs: true).findings == [])
+        #expect(try fixture.cache.checker.examine("jwks", repairs: true).findings == [])
+        #expect(try fixture.cache.checker.examineStrays(repairs: true).findings == [])
         try checkWithdrawn(fixture)
         let path = fixture.directory.cache + "/current/jwks.json"
         try TemporaryDirectory.write(Array("somebody's".utf8), to: path)
-        let found = try fixture.cache.examine("jwks", repairs: true)
+        let found = try fixture.cache.checker.examine("jwks", repairs: true)
         #expect(found.findings.map(\.kind) == [.copyDamaged])
         #expect(found.findings.first?.generation == nil)
         #expect(found.findings.map(\.isRepaired) == [true])
@@ -307,7 +311,7 @@ struct WithdrawalTests {
     func several() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("new", at: 20)
-        _ = try fixture.cache.withdraw("shop", at: WallTime(seconds: 100))
+        _ = try fixture.cache.withdrawals.withdraw("shop", at: WallTime(seconds: 100))
         #expect(try fixture.names("current") == [])
         try fixture.checkSet([nil], "withdrawn")
         let directory = fixture.directory
@@ -315,8 +319,9 @@ struct WithdrawalTests {
         let again = try CacheFixture(directory)
         #expect(again.report == RecoveryReport(index: .opened))
         try again.checkSet([nil], "after a start")
-        #expect(try again.cache.memories(key: "k")["shop"]?.generation?.withdrawnSince == WallTime(seconds: 100))
-        #expect(try again.cache.putBack(.catalogue)?.directory == directory.cache + "/current/catalogue")
+        #expect(
+            try again.cache.records.memories(key: "k")["shop"]?.generation?.withdrawnSince == WallTime(seconds: 100))
+        #expect(try again.cache.withdrawals.putBack(.catalogue)?.directory == directory.cache + "/current/catalogue")
         try again.checkSet(["new"], "put back")
     }
 
@@ -324,18 +329,18 @@ struct WithdrawalTests {
     func severalAnew() throws {
         let fixture = try CacheFixture()
         try fixture.commitSet("new", at: 20)
-        _ = try fixture.cache.withdraw("shop", at: WallTime(seconds: 100))
+        _ = try fixture.cache.withdrawals.withdraw("shop", at: WallTime(seconds: 100))
         TemporaryDirectory.remove(fixture.directory.cache + "/sets")
-        #expect(try fixture.cache.putBack(.catalogue)?.number == 1)
+        #expect(try fixture.cache.withdrawals.putBack(.catalogue)?.number == 1)
         try fixture.checkSet(["new"], "put back")
     }
 
     @Test("is removed with all other content when its pipeline is pruned")
     func pruned() throws {
         let fixture = try withdrawn()
-        #expect(try fixture.cache.prune("jwks")?.generations == 2)
+        #expect(try fixture.cache.pruner.prune("jwks")?.generations == 2)
         #expect(try fixture.names("generations") == [])
-        #expect(try fixture.cache.memory("jwks", key: "k") == nil)
+        #expect(try fixture.cache.records.memory("jwks", key: "k") == nil)
     }
 
     @Test("does not occur in an index of an earlier format")

@@ -148,9 +148,13 @@ struct HoldTests {
     func order() async throws {
         try await withSupervisor { daemon, store in
             await daemon.reloadLock.acquire()
-            let hold = Task(executorPreference: try DaemonLoop.shared.get()) { try await daemon.hold("a", true, caller: "test") }
+            let hold = Task(executorPreference: try DaemonLoop.shared.get()) {
+                try await daemon.hold("a", true, caller: "test")
+            }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
-            let release = Task(executorPreference: try DaemonLoop.shared.get()) { try await daemon.hold("a", false, caller: "test") }
+            let release = Task(executorPreference: try DaemonLoop.shared.get()) {
+                try await daemon.hold("a", false, caller: "test")
+            }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince == nil })
             await daemon.reloadLock.releaseAndReacquire()
             await daemon.reloadLock.release()
@@ -165,7 +169,9 @@ struct HoldTests {
     func already() async throws {
         try await withSupervisor { daemon, store in
             await daemon.reloadLock.acquire()
-            let first = Task(executorPreference: try DaemonLoop.shared.get()) { try await daemon.hold("a", true, caller: "test") }
+            let first = Task(executorPreference: try DaemonLoop.shared.get()) {
+                try await daemon.hold("a", true, caller: "test")
+            }
             #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
             let second = Task(executorPreference: try DaemonLoop.shared.get()) { () -> (isNew: Bool, isKept: Bool) in
                 let isNew = try await daemon.hold("a", true, caller: "test")

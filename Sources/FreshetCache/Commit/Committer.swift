@@ -1,0 +1,172 @@
+import FreshetModel
+import Synchronization
+
+/// Commits candidates: decides whether a candidate becomes the current generation, confirms it, or is declined.
+/// ``GenerationPublisher`` has the order of the steps.
+struct Committer: Sendable {
+    let context: CacheContext
+    let verifier: PublicationVerifier
+    let access: AccessRights
+    let publisher: GenerationPublisher
+    let rejected: RejectedFiles
+
+    /// Commits a candidate; the caller closes its descriptor and, if the commit fails, removes its name.
+    func commit(
+        _ candidate: Candidate, to destination: CacheDestination, _ check: Check
+    ) throws(CacheError) -> CommitOutcome {
+        try checkSize(of: candidate, destination)
+        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            defer { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) }
+            let publication = try publisher.publication(for: destination, &state)
+            // A further page does not make withdrawn content younger.
+            if !candidate.isCheck, publication == nil,
+                let kept = try verifier.keptPublication(of: destination.pipeline, &state),
+                kept.isWithdrawn
+            {
+                return .unchanged(try drop(candidate, for: kept, &state))
+            }
+            if let stays = try held(back: candidate, to: destination, publication, &state) {
+                guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
+                return try decline(candidate, for: stays, destination, check, &state)
+            }
+            if let publication, publication.generation.content.digest == candidate.digest {
+                return .unchanged(try confirm(publication, candidate, destination, check, &state))
+            }
+            return try publish(candidate, to: destination, over: publication, check, &state)
+        }
+    }
+
+    /// The results of a check of the origin, without the content.
+    struct Check: Sendable {
+        var validators: [BoundValidators]
+        var run: Int64?
+        var at: WallTime
+        var expires: WallTime?
+    }
+
+    private func checkSize(of candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
+        if candidate.size < destination.minimumBytes {
+            throw candidate.size == 0
+                ? .empty : .tooSmall(bytes: candidate.size, minimum: destination.minimumBytes)
+        }
+    }
+
+    /// The content is that of the current generation: no file is renamed. Only a changed mode or group is set.
+    private func confirm(
+        _ publication: IndexedPublication, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
+        _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> CurrentGeneration {
+        try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+        var shown = publication
+        shown.generation.identity = try access.set(of: publication, to: destination)
+        shown.generation.truncated = candidate.truncated
+        shown.generation.contentExpires = candidate.contentExpires
+        if candidate.isCheck { shown.pipeline.originDigest = nil }
+        let (row, known) = (shown.generation, shown.pipeline)
+        try context.transaction { (index) throws(SQLiteError) in
+            if row != publication.generation { try index.update(row, of: known.id) }
+            if known.originDigest != publication.pipeline.originDigest { try index.setOriginDigest(nil, of: known.id) }
+            try index.put(check.validators, for: row.content.digest, of: known.id)
+            if candidate.isCheck {
+                try index.recordSuccess(of: known.id, candidate.digest, at: check.at, expires: check.expires)
+            }
+        }
+        return shown.generation(path: context.layout.reader(publication.file), revision: state.nextRevision())
+    }
+
+    /// The current generation stays although the origin has other content, whose digest is recorded.
+    private func decline(
+        _ candidate: Candidate, for publication: IndexedPublication, _ destination: CacheDestination, _ check: Check,
+        _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> CommitOutcome {
+        try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+        var shown = publication
+        shown.generation.identity = try access.set(of: publication, to: destination)
+        shown.pipeline.originDigest = candidate.digest
+        let (row, id) = (shown.generation, publication.pipeline.id)
+        try context.transaction { (index) throws(SQLiteError) in
+            if row != publication.generation { try index.update(row, of: id) }
+            try index.setOriginDigest(candidate.digest, of: id)
+            try index.dropValidators(of: id)
+            try index.put(check.validators, for: candidate.digest, of: id)
+            try index.recordSuccess(of: id, candidate.digest, at: check.at, expires: check.expires)
+        }
+        return .declined(
+            shown.generation(path: context.layout.reader(publication.file), revision: state.nextRevision()),
+            isNew: publication.originDigest != candidate.digest)
+    }
+
+    /// The current generation stays. The candidate is not from a check, so it does not show what the origin has.
+    private func drop(
+        _ candidate: Candidate, for publication: IndexedPublication, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> CurrentGeneration {
+        try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+        return publication.generation(path: context.layout.reader(publication.file), revision: state.nextRevision())
+    }
+
+    /// The generation that stays although there is other content, restored if necessary; nil: no content is held back.
+    ///
+    /// - Throws: ``CacheError/pinnedGone(_:)``.
+    func held(
+        back candidate: Candidate, to destination: CacheDestination, _ publication: IndexedPublication?,
+        _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication? {
+        let (row, known) = try context.withIndex {
+            (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedGeneration?) in
+            guard let row = try index.pipeline(destination.pipeline) else { return (nil, nil) }
+            guard let number = row.pin?.content.number ?? row.current else { return (row, nil) }
+            return (row, try index.generation(number, of: row.id))
+        }
+        guard let row, let number = row.pin?.content.number ?? row.current,
+            row.holdsBack(candidate, over: known?.content.digest)
+        else { return nil }
+        if let publication, publication.generation.content.number == number { return publication }
+        do throws(CacheError) {
+            guard let known, row.pin.map({ $0.content == known.content }) ?? true else { throw .damaged(number) }
+            _ = try publisher.putBack(known, of: row, destination, &state) { _, _ in }
+        } catch .damaged {
+            if row.pin != nil { throw .pinnedGone(number) }
+            return nil
+        }
+        return try context.withIndex { (index) throws(SQLiteError) in try index.publication(of: destination.pipeline) }
+    }
+
+    private func publish(
+        _ candidate: Candidate, to destination: CacheDestination, over publication: IndexedPublication?, _ check: Check,
+        _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> CommitOutcome {
+        // Content that is already known keeps its number.
+        var isKnown = false
+        let request = SpaceRequest(destination, holdsLock: true)
+        let result = try publisher.publish(candidate, to: destination, request, &state) { () throws(CacheError) in
+            let (pipeline, previous) = try context.transaction { (index) throws(SQLiteError) in
+                let pipeline = try index.ensurePipeline(destination.pipeline)
+                try index.put(check.validators, for: candidate.digest, of: pipeline.id)
+                // If a generation is pinned, the pinned content is published, and only a check shows what the origin
+                // has.
+                if pipeline.originDigest != nil, candidate.isCheck || pipeline.pin == nil {
+                    try index.setOriginDigest(nil, of: pipeline.id)
+                }
+                return (pipeline, try index.publication(of: destination.pipeline)?.generation)
+            }
+            // The content is that of the generation in the index, whose published file is missing: the generation keeps
+            // its number. A pinned generation also does.
+            let restored = previous?.content.digest == candidate.digest ? previous : nil
+            let pinned = pipeline.pin.flatMap { $0.content.digest == candidate.digest ? $0.content : nil }
+            isKnown = restored != nil || pinned != nil
+            let content = StoredContent(
+                number: restored?.content.number ?? pinned?.number ?? IndexBounds.next(after: pipeline.lastNumber),
+                digest: candidate.digest)
+            let generation = IndexedGeneration(
+                content: content, committedAt: restored?.committedAt ?? check.at, run: restored?.run ?? check.run,
+                identity: .none, truncated: candidate.truncated, contentExpires: candidate.contentExpires)
+            return GenerationPublisher.Preparation(
+                pipeline: pipeline, generation: generation, copy: publication?.status)
+        } update: { (index, pipeline) throws(SQLiteError) in
+            if candidate.isCheck {
+                try index.recordSuccess(of: pipeline, candidate.digest, at: check.at, expires: check.expires)
+            }
+        }
+        return isKnown ? .restored(result) : .changed(result)
+    }
+}

@@ -1,0 +1,99 @@
+import Synchronization
+
+/// Decides which pipeline owns which file below `current/`.
+package struct FileOwnership: Sendable {
+    let context: CacheContext
+
+    /// Assigns a file to each pipeline of a configuration. Call it after a configuration was read, before its first
+    /// run.
+    ///
+    /// A pipeline that is not listed loses a file that a listed pipeline needs, and keeps everything else. No file is
+    /// removed, and a pipeline whose file changed has no published file until its next commit.
+    ///
+    /// - Parameter sets: the pipelines that keep several files: their file is the stamp.
+    /// - Throws: ``CacheError/fileOwned(file:owner:claimant:)`` and ``CacheError/invalidName(_:reason:)`` before any
+    ///   change.
+    /// - Returns: the pipelines that had another file or none, or lost theirs. Their commits in progress use the old
+    ///   file: see ``awaitCommits(of:)``.
+    @discardableResult
+    package func assign(
+        _ files: [(pipeline: String, file: String)], sets: Set<String> = []
+    ) throws(CacheError) -> Set<String> {
+        try CacheName.check(files, sets: sets)
+        let (moved, forgotten) = try context.contentTransaction {
+            (index) throws(SQLiteError) -> (Set<String>, [OrphanedContent]) in
+            var changed: [(pipeline: IndexedPipeline, file: String)] = []
+            var forgotten: [OrphanedContent] = []
+            let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
+            for (name, file) in files {
+                let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
+                if pipeline.file != file || pipeline.isSet != sets.contains(name) { changed.append((pipeline, file)) }
+            }
+            var moved = Set(changed.map(\.pipeline.name))
+            // All files are released before any is assigned, so that two pipelines can exchange their files.
+            for (pipeline, _) in changed { try index.setFile(nil, of: pipeline.id) }
+            for (pipeline, file) in changed {
+                for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline.name)) {
+                    if let owner = try index.owner(of: name), let other = try index.pipeline(owner) {
+                        moved.insert(owner)
+                        if let link = other.link { try index.addFormerSet(link, of: other) }
+                        try index.setFile(nil, of: other.id)
+                        try index.setCurrent(nil, of: other.id)
+                    }
+                }
+            }
+            for (pipeline, file) in changed {
+                let content = try index.assign(file, isSet: sets.contains(pipeline.name), to: pipeline)
+                if let content { forgotten.append(content) }
+            }
+            return (moved, forgotten)
+        }
+        removeForgotten(forgotten)
+        return moved
+    }
+
+    /// Waits until the commits in progress of these pipelines have ended. Then none of them can overwrite content that
+    /// another pipeline commits to the same file afterwards. Call it without holding locks of pipelines.
+    package func awaitCommits(of names: Set<String>) {
+        for name in names { context.knownEntry(name)?.state.withLock { _ in } }
+    }
+
+    /// Makes the pipeline the owner of the destination's file; throws if another pipeline owns it.
+    func claim(_ destination: CacheDestination) throws(CacheError) {
+        let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
+        if let known, known.file == destination.file, known.isSet == destination.isSet { return }
+        let names = CacheIndex.names(of: destination.file, isSet: destination.isSet)
+        let (taken, forgotten) = try context.contentTransaction {
+            (index) throws(SQLiteError) -> ((name: String, owner: String)?, OrphanedContent?) in
+            for name in names {
+                if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), nil) }
+            }
+            let pipeline = try index.ensurePipeline(destination.pipeline)
+            return (nil, try index.assign(destination.file, isSet: destination.isSet, to: pipeline))
+        }
+        if let taken {
+            throw .fileOwned(file: taken.name, owner: taken.owner, claimant: destination.pipeline)
+        }
+        if let forgotten { removeForgotten([forgotten]) }
+    }
+
+    /// Removes the files of content that was forgotten because the pipeline changed between one file and several files.
+    private func removeForgotten(_ forgotten: [OrphanedContent]) {
+        for content in forgotten {
+            // If a file cannot be removed, the next start finds it.
+            for generation in content.generations {
+                try? context.fileSystem.unlink(context.layout.generation(generation, of: content.pipeline))
+            }
+            if let rejected = content.rejected {
+                try? context.fileSystem.unlink(context.layout.rejected(rejected, of: content.pipeline))
+            }
+        }
+    }
+}
+
+extension CacheIndex {
+    /// Whether the pipeline still has this file, and still keeps one file or several files as the destination says.
+    mutating func isAssigned(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
+        try pipeline(destination.pipeline).map { $0.file == destination.file && $0.isSet == destination.isSet } ?? false
+    }
+}

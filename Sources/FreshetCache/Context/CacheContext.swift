@@ -1,0 +1,150 @@
+import FreshetModel
+import Synchronization
+
+/// The parts of one cache that all its collaborators share: paths, system calls, index, temporary names, locks.
+///
+/// Threads: every method may be called from any thread, and blocks. These locks exist, and are taken in this order:
+///
+/// 1. The lock of a pipeline (``PipelineEntry``) serializes commits, checks and repairs of one pipeline. A method with
+///    a parameter `inout PipelineEntry.State` runs while its caller holds this lock.
+/// 2. The lock of ``CacheSpace`` is held while space is freed. With it, locks of further pipelines are only tried,
+///    never waited for.
+/// 3. The lock of ``SharedIndex`` protects the connection to the index for one access or transaction. No lock of a
+///    pipeline is taken with it.
+///
+/// The locks of ``TemporaryNames``, ``LeftoverFiles``, of the table of pipelines and of the quota protect single
+/// values; nothing else is called with them. The two ``SharedFlush``es have no lock while they flush.
+final class CacheContext: Sendable {
+    let layout: CacheLayout
+    let fileSystem: any FileSystem
+    let index: SharedIndex
+    let names = TemporaryNames()
+    /// The limits of disk space: see ``CacheSpace/setQuota(_:)``.
+    let quota: Mutex<CacheQuota>
+    /// Concurrent commits share the flush of the directory `current/`.
+    let currentFlush = SharedFlush()
+    private let pipelines = Mutex<[String: PipelineEntry]>([:])
+    /// The lock of the state directory is held as long as this object lives.
+    private let lock: StateLock
+
+    init(
+        layout: CacheLayout, fileSystem: any FileSystem, quota: CacheQuota, index: SharedIndex,
+        lock: consuming StateLock
+    ) {
+        self.layout = layout
+        self.fileSystem = fileSystem
+        self.quota = Mutex(quota)
+        self.index = index
+        self.lock = lock
+    }
+
+    // MARK: Pipelines
+
+    func entry(_ pipeline: String) -> PipelineEntry {
+        pipelines.withLock { entries in
+            if let known = entries[pipeline] { return known }
+            let made = PipelineEntry()
+            entries[pipeline] = made
+            return made
+        }
+    }
+
+    /// The entry of a pipeline that was used already.
+    func knownEntry(_ pipeline: String) -> PipelineEntry? { pipelines.withLock { $0[pipeline] } }
+
+    /// Whether the index may be older than the files: see ``PipelineEntry/State/isSuspect``.
+    func isSuspect(_ pipeline: String) -> Bool {
+        let epoch = index.epoch
+        return knownEntry(pipeline)?.state.withLock { $0.isSuspect || $0.epoch != epoch } ?? (epoch > 0)
+    }
+
+    // MARK: Index
+
+    func withIndex<Value: Sendable>(
+        _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        try index.access(body)
+    }
+
+    func transaction<Value: Sendable>(
+        isDurable: Bool = false, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        try withIndex { (index) throws(SQLiteError) in try index.transaction(isDurable: isDurable, body) }
+    }
+
+    /// A transaction that adds or deletes content. The size of all content is updated only after the commit.
+    ///
+    /// - Parameter token: the token of a candidate whose bytes the index counts from then on.
+    func contentTransaction<Value: Sendable>(
+        isDurable: Bool = false, of token: UInt64? = nil, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        try withIndex { (index) throws(SQLiteError) in
+            let value = try index.transaction(isDurable: isDurable, body)
+            if let token { names.setSize(token, 0) }
+            // The transaction is committed even if this fails; the next one updates the size too.
+            try? self.index.measure(&index)
+            return value
+        }
+    }
+
+    /// A durable transaction for operations that many callers make at the same time: they share the flush, and callers
+    /// that only read the index do not wait for it. If the flush fails, the transaction is committed, but a power cut
+    /// may still undo it.
+    func sharedDurableTransaction<Value: Sendable>(
+        _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        let failures = index.flush.failures
+        let value = try transaction(body)
+        try onFiles { (_) throws(SystemCallError) in try index.flushLog(since: failures) }
+        return value
+    }
+
+    /// Updates the size of all content from the index.
+    func measure() throws(CacheError) {
+        try withIndex { (index) throws(SQLiteError) in try self.index.measure(&index) }
+    }
+
+    // MARK: Files
+
+    /// Converts errors of system calls; a full file system becomes ``CacheError/noSpace(path:available:reserve:)``.
+    func onFiles<Value>(
+        _ body: (any FileSystem) throws(SystemCallError) -> Value
+    ) throws(CacheError) -> Value {
+        do throws(SystemCallError) {
+            return try body(fileSystem)
+        } catch {
+            throw cacheError(error)
+        }
+    }
+
+    func cacheError(_ error: SystemCallError) -> CacheError {
+        guard error.isFull else { return .fileSystem(error) }
+        let space = try? fileSystem.space(layout.cacheDirectory)
+        let reserve = quota.withLock(\.reserve)
+        return .noSpace(
+            path: error.path, available: space?.available ?? 0, reserve: space.map { reserve.bytes(of: $0.total) } ?? 0)
+    }
+}
+
+/// The state of a pipeline that is only in memory. Its lock serializes commits and checks of one pipeline; it is taken
+/// before the lock of the index.
+final class PipelineEntry: Sendable {
+    struct State: Sendable {
+        /// Whether a commit failed between its first rename and its end: then the index must be compared with the files
+        /// first.
+        var isSuspect = false
+        /// The ``SharedIndex/epoch`` in which the index was last compared with the files.
+        var epoch = 0
+        /// The identity of a published file whose digest was wrong: the file is not read again.
+        var refuted: FileIdentity?
+        private var revisions: UInt64 = 0
+
+        /// Counts changes of the copy: see ``CurrentGeneration/revision``.
+        mutating func nextRevision() -> UInt64 {
+            revisions += 1
+            return revisions
+        }
+    }
+
+    let state = Mutex(State())
+}
