@@ -9,8 +9,9 @@ extension LogRecord {
     var sentence: String {
         var rest = values
         var text = ""
-        if let pipeline = rest.take("pipeline") { text += PlainText.escaping(pipeline) + ": " }
-        text += Self.filled(message, taking: &rest)
+        let pipeline = rest.take("pipeline")
+        if let pipeline { text += PlainText.escaping(pipeline) + ": " }
+        text += Self.filled(message, taking: &rest, pipeline: pipeline)
         if let generation = rest.take("generation") { text += ", generation " + PlainText.escaping(generation) }
         // Skip the outcome: it is for programs, and the message contains it in words.
         _ = rest.take("outcome")
@@ -38,13 +39,18 @@ extension LogRecord {
 
     /// The message with each `{key}` replaced by its value; those values are removed from the rest. Placeholders within
     /// a value are not replaced.
-    private static func filled(_ message: String, taking values: inout [(key: String, value: String)]) -> String {
+    ///
+    /// - Parameter pipeline: The value of `{pipeline}`, which the line begins with, too.
+    private static func filled(
+        _ message: String, taking values: inout [(key: String, value: String)], pipeline: String?
+    ) -> String {
         var text = ""
         var rest = message[...]
         while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
             let key = rest[rest.index(after: open)..<close]
             text += PlainText.escaping(String(rest[..<open]))
-            text += values.take(String(key)).map(PlainText.escaping) ?? "{\(key)}"
+            let value = key == "pipeline" ? pipeline : values.take(String(key))
+            text += value.map(PlainText.escaping) ?? "{\(key)}"
             rest = rest[rest.index(after: close)...]
         }
         return text + PlainText.escaping(String(rest))

@@ -50,6 +50,11 @@ struct LogLineTests {
         #expect(record.sentence == "jwks: changed, generation 3 (causes=network (2), timer)")
     }
 
+    @Test("names the pipeline in a command of the message, too")
+    func pipelineInMessage() {
+        #expect(record("held ('release {pipeline}')", ["pipeline": "jwks"]).sentence == "jwks: held ('release jwks')")
+    }
+
     @Test("may contain values in its text, which are then not repeated")
     func words() {
         #expect(
