@@ -159,7 +159,10 @@ let package = Package(
             path: "Tests/Unit/FreshetConfigurationTests"),
         .testTarget(
             name: "FreshetControlTests",
-            dependencies: ["FreshetControl", "FreshetModel", "FreshetVarlink", "ControlTestSupport"],
+            dependencies: [
+                "FreshetControl", "FreshetEventLoop", "FreshetModel", "FreshetVarlink", "ControlTestSupport",
+                "ThreadTestSupport",
+            ],
             path: "Tests/Unit/FreshetControlTests"),
         .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
         .testTarget(

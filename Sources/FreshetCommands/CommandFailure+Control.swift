@@ -172,6 +172,8 @@ extension CommandFailure {
         case .failed(let name, let reason):
             self.init(.failure, DisplayText.harmless(name.map { "'\($0)': \(reason)" } ?? reason))
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("try again later: \(reason)"))
+        case .notStarted(let reason):
+            self.init(.notRunning, DisplayText.harmless("freshetd does not start: \(reason)"))
         case .permissionDenied:
             self.init(
                 .notPermitted,

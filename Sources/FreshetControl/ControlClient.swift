@@ -29,7 +29,8 @@ package final class ControlClient {
         case other(String)
     }
 
-    let client: VarlinkClient
+    private(set) var client: VarlinkClient
+    private let connect: () throws(VarlinkClientError) -> VarlinkClient
     /// How long the client waits for each reply; nil: without a limit.
     package var replyTimeout: Duration?
 
@@ -49,13 +50,17 @@ package final class ControlClient {
     package init(
         path: String, silence: Duration = ControlClient.silence, probeTimeout: Duration = ControlClient.probeTimeout
     ) throws(Failure) {
+        connect = { () throws(VarlinkClientError) in
+            let client = try VarlinkClient(path: path, timeout: silence + probeTimeout)
+            client.silence = VarlinkClient.Silence(length: silence) { rest in
+                Self.answers(at: path, within: rest.map { min($0, probeTimeout) } ?? probeTimeout)
+            }
+            return client
+        }
         do {
-            client = try VarlinkClient(path: path, timeout: silence + probeTimeout)
+            client = try connect()
         } catch {
             throw Self.failure(error)
-        }
-        client.silence = VarlinkClient.Silence(length: silence) { rest in
-            Self.answers(at: path, within: rest.map { min($0, probeTimeout) } ?? probeTimeout)
         }
     }
 
@@ -73,7 +78,7 @@ package final class ControlClient {
     }
 
     package func daemon() throws(Failure) -> DaemonStatus {
-        try call("GetDaemon", as: ControlMessage.Daemon.self).daemon
+        try reading { () throws(Failure) in try call("GetDaemon", as: ControlMessage.Daemon.self).daemon }
     }
 
     /// The status of the pipelines with these names, or of all, sorted by name.
@@ -99,12 +104,14 @@ package final class ControlClient {
     /// The status of the daemon and summaries of all pipelines. Both calls are sent together, so the client waits only
     /// once.
     package func overview() throws(Failure) -> (daemon: DaemonStatus, summaries: [PipelineSummary]) {
-        var summaries: [PipelineSummary] = []
-        try begin("GetDaemon", more: false)
-        try begin("Summarize")
-        let daemon = try takeDaemon()
-        try take(ControlMessage.Summaries.self) { summaries += $0.summaries }
-        return (daemon, summaries)
+        try reading { () throws(Failure) in
+            var summaries: [PipelineSummary] = []
+            try begin("GetDaemon", more: false)
+            try begin("Summarize")
+            let daemon = try takeDaemon()
+            try take(ControlMessage.Summaries.self) { summaries += $0.summaries }
+            return (daemon, summaries)
+        }
     }
 
     /// The configured inputs, signals, files and times of pipelines.
@@ -129,16 +136,18 @@ package final class ControlClient {
     package func recentEvents(
         _ names: [String]? = nil, since: Int64? = nil
     ) throws(Failure) -> (events: [ControlEvent], completeSince: Int64) {
-        var events: [ControlEvent] = []
-        var complete: Int64 = 0
-        try stream(
-            "RecentEvents", ControlMessage.Recent(names: names, since: since), as: ControlMessage.RecentEvents.self
-        ) { reply in
-            events += reply.events
-            complete = reply.completeSince
-            return true
+        try reading { () throws(Failure) in
+            var events: [ControlEvent] = []
+            var complete: Int64 = 0
+            try stream(
+                "RecentEvents", ControlMessage.Recent(names: names, since: since), as: ControlMessage.RecentEvents.self
+            ) { reply in
+                events += reply.events
+                complete = reply.completeSince
+                return true
+            }
+            return (events, complete)
         }
-        return (events, complete)
     }
 
     /// Holds a pipeline; the reply says whether this changed anything.
@@ -189,13 +198,17 @@ package final class ControlClient {
     }
 
     package func generation(of name: String) throws(Failure) -> GenerationStatus {
-        try call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
+        try reading { () throws(Failure) in
+            try call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
+        }
     }
 
     /// The newest generations of a pipeline, newest first.
     package func history(of name: String, limit: Int64? = nil) throws(Failure) -> ControlMessage.PastGenerations {
-        try call(
-            "History", ControlMessage.History(name: name, limit: limit), as: ControlMessage.PastGenerations.self)
+        try reading { () throws(Failure) in
+            try call(
+                "History", ControlMessage.History(name: name, limit: limit), as: ControlMessage.PastGenerations.self)
+        }
     }
 
     /// Reads a generation that is kept.
@@ -293,7 +306,7 @@ package final class ControlClient {
     }
 
     package func signals() throws(Failure) -> [SignalStatus] {
-        try call("Signals", as: ControlMessage.Signals.self).signals
+        try reading { () throws(Failure) in try call("Signals", as: ControlMessage.Signals.self).signals }
     }
 
     /// Follows firings of signals and changes of their facts until `each` returns false. Throws if the daemon ends.
@@ -322,7 +335,7 @@ package final class ControlClient {
     }
 
     package func logLevel() throws(Failure) -> LogLevel {
-        try call("GetLogLevel", as: ControlMessage.Level.self).level
+        try reading { () throws(Failure) in try call("GetLogLevel", as: ControlMessage.Level.self).level }
     }
 
     /// Sets the log level until the daemon ends.
@@ -331,6 +344,21 @@ package final class ControlClient {
     }
 
     // MARK: Calls
+
+    /// Makes calls that change nothing. If the daemon closes the connection, it is repeated once on a new connection: a
+    /// daemon that stops closes the connections it has accepted, and the next daemon may answer.
+    private func reading<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        do {
+            return try body()
+        } catch .closed {
+            do {
+                client = try connect()
+            } catch {
+                throw .closed
+            }
+            return try body()
+        }
+    }
 
     private func call<Reply: Decodable>(
         _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type,
@@ -371,12 +399,14 @@ package final class ControlClient {
     private func list<Reply: Decodable, Element>(
         _ method: String, _ parameters: some Encodable, _ elements: (Reply) -> [Element]
     ) throws(Failure) -> [Element] {
-        var list: [Element] = []
-        try stream(method, parameters, as: Reply.self) { reply in
-            list += elements(reply)
-            return true
+        try reading { () throws(Failure) in
+            var list: [Element] = []
+            try stream(method, parameters, as: Reply.self) { reply in
+                list += elements(reply)
+                return true
+            }
+            return list
         }
-        return list
     }
 
     func encode(_ parameters: some Encodable) throws(Failure) -> VarlinkParameters {

@@ -23,6 +23,7 @@ extension ControlError {
         static let tryLater = ControlInterface.name + ".TryLater"
         static let failed = ControlInterface.name + ".Failed"
         static let busy = ControlInterface.name + ".Busy"
+        static let notStarted = ControlInterface.name + ".NotStarted"
     }
 
     /// The error as a Varlink reply.
@@ -66,6 +67,7 @@ extension ControlError {
         case .failed(let name, let reason):
             Self.reply(Name.failed, ControlMessage.Failure(name: name, reason: reason))
         case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
+        case .notStarted(let reason): Self.reply(Name.notStarted, ControlMessage.Reason(reason: reason))
         case .permissionDenied: .permissionDenied
         case .invalidParameter(let name): .invalidParameter(name)
         }
@@ -140,9 +142,9 @@ extension ControlError {
         case Name.failed:
             guard let value = parameters(ControlMessage.Failure.self) else { return nil }
             self = .failed(name: value.name, reason: value.reason)
-        case Name.busy:
+        case Name.busy, Name.notStarted:
             guard let value = parameters(ControlMessage.Reason.self) else { return nil }
-            self = .busy(value.reason)
+            self = error.name == Name.busy ? .busy(value.reason) : .notStarted(value.reason)
         case VarlinkErrorReply.Name.permissionDenied: self = .permissionDenied
         case VarlinkErrorReply.Name.invalidParameter:
             let names = parameters([String: String].self)

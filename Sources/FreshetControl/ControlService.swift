@@ -183,6 +183,9 @@ package enum ControlError: Error, Hashable, Sendable {
     case failed(name: String?, reason: String)
     /// The daemon cannot do this at the moment; the text is a sentence with the reason.
     case busy(String)
+    /// A daemon that ends before it is ready answers this to the clients that waited for it; the text is a sentence with
+    /// the reason.
+    case notStarted(String)
     /// The caller's user may not do this.
     case permissionDenied
     /// A parameter with this name is missing, or has an invalid value.

@@ -149,15 +149,16 @@ final class Supervisor {
         redactor.setSecrets(hidden)
         for diagnostic in configuration.daemonDiagnostics { log(diagnostic) }
         guard configuration.isDaemonValid else {
-            inherited?.turnAway()
+            inherited?.turnAway(with: ControlError.notStarted("freshet.yaml has errors").reply)
             return .configuration
         }
         // Unknown names can only be detected after the configuration was read.
         let known = loaded.pipelines.map(\.name) + loaded.invalid.keys
         let unknown = options.onceNames.filter { !known.contains($0) }
         guard unknown.isEmpty else {
-            log.log(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
-            inherited?.turnAway()
+            let reason = UnknownPipelines.sentence(unknown, among: known)
+            log.log(.cannotStart, [.error: .string(reason)])
+            inherited?.turnAway(with: ControlError.notStarted(reason).reply)
             return .usage
         }
         do {

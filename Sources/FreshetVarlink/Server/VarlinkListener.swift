@@ -118,14 +118,18 @@ public final class VarlinkListener: Sendable {
         return getsockopt(descriptor, SOL_SOCKET, option, &value, &length) == 0 ? value : nil
     }
 
-    /// Accepts and closes all waiting connections, for a process that cannot serve and is about to end.
+    /// Accepts and closes all waiting connections, for a process that cannot serve and is about to end. Each client gets
+    /// the error, whatever it calls.
     ///
     /// Otherwise a service manager that keeps the socket would immediately start the process again for each waiting
     /// client, until the service manager gives up the socket.
-    public func turnAway() {
+    public func turnAway(with error: VarlinkErrorReply) {
+        let reply = VarlinkReplyMessage(parameters: error.parameters, error: error.name).encoded
         while true {
             let client = accept(descriptor.rawValue, nil, nil)
             if client >= 0 {
+                // The client may not have sent its call yet. The buffer of a new connection takes the whole reply.
+                _ = reply.withUnsafeBytes { send(client, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL)) }
                 Glibc.close(client)
             } else if errno != EINTR && errno != ECONNABORTED {
                 return

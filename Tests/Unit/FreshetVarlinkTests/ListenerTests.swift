@@ -162,14 +162,19 @@ import Testing
         }
     }
 
-    @Test("a listener can turn away waiting clients")
+    @Test("a listener can turn away waiting clients with an error that each of them reads")
     func turnAway() throws {
         try withDirectory { directory in
             let listener = try VarlinkListener(path: directory + "/s")
             let clients = try (0..<3).map { _ in try RawClient(path: directory + "/s") }
-            listener.turnAway()
-            for client in clients { #expect(try client.receive() == nil) }
-            listener.turnAway()
+            listener.turnAway(with: VarlinkErrorReply("a.Ending"))
+            for client in clients {
+                // As a client that sends its call before it reads.
+                client.send("{\"method\":\"a.B\"}\0")
+                #expect(try client.receive() == "{\"error\":\"a.Ending\",\"parameters\":{}}")
+                #expect(try client.receive() == nil)
+            }
+            listener.turnAway(with: VarlinkErrorReply("a.Ending"))
             listener.close()
         }
     }
