@@ -124,11 +124,11 @@ public final class VarlinkServer: Sendable {
     /// only once.
     public func run() async throws(SystemCallError) {
         let (connections, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
-        let listener = state.withLock { state in
+        let first = state.withLock { state in
             state.accepted = continuation
             return state.listener
         }
-        if let listener { try listen(on: listener) }
+        if let listener = consume first { try listen(on: listener) }
         await withTaskExecutorPreference(loop) {
             await withDiscardingTaskGroup { group in
                 for await connection in connections {
@@ -171,7 +171,9 @@ public final class VarlinkServer: Sendable {
             return (state.listener, state.watch)
         }
         before.1?.cancel()
-        withExtendedLifetime(before) {}
+        guard let replaced = before.0, replaced !== listener else { return }
+        // Clients that connected before its name was removed wait in its queue, which ends with it.
+        for _ in 0...Int(VarlinkListener.backlog) / Self.acceptsPerTurn where accept(from: replaced) {}
     }
 
     private func stopListening() {

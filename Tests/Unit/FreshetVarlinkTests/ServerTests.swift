@@ -449,6 +449,21 @@ import Testing
         }
     }
 
+    @Test("a client that connected just before its socket was replaced is answered")
+    func replacedUnderClients() async throws {
+        _ = try await withServer { harness in
+            for number in 1...50 {
+                let client = try VarlinkClient(path: harness.path)
+                unlink(harness.path)
+                // The server's thread has often not accepted the client by now.
+                try harness.server.change(to: VarlinkListener(path: harness.path))
+                let reply = try client.call(
+                    "org.example.test.Echo", VarlinkParameters(encoding: Text(text: "\(number)")))
+                #expect(try reply.decode(as: Text.self).text == "\(number)")
+            }
+        }
+    }
+
     @Test("stopping ends handlers and connections")
     func stopping() async throws {
         let record = try await withServer { harness in
