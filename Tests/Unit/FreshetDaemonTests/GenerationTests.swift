@@ -120,7 +120,7 @@ struct GenerationTests {
         try await withHistory(["one", "two"]) { home, client in
             let generations = home.path + "/cache/below/generations"
             // No candidate can be written, whichever client requests it.
-            #expect(rename(generations + "/a", generations + "/b") == 0)
+            #expect(rename(generations + "/a", generations + "/moved") == 0)
             #expect(symlink("a", generations + "/a") == 0)
             let failure = #expect(throws: ControlClient.Failure.self) { try client.rollBack("a", to: 1) }
             guard case .refused(.failed("a", let reason)) = failure else {
