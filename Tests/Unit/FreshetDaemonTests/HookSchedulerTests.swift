@@ -12,7 +12,7 @@ import Testing
 @Suite("Hooks of a daemon")
 struct HookSchedulerTests {
     /// Configures a pipeline that copies a file and has a shell command as its hook.
-    private func configure(_ home: Home, _ script: String, timeout: String = "30s", more: String = "") throws {
+    private func configure(_ home: Home, _ script: String, timeout: String = "1h", more: String = "") throws {
         try home.configure(
             "a",
             """
