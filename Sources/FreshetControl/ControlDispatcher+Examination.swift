@@ -9,9 +9,9 @@ extension ControlDispatcher {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let repair = try call.parameters.decode(as: ControlMessage.Examine.self).repair ?? false
         var reply = ControlMessage.Examined()
-        for step in try await service.examinationSteps() {
+        for step in try await services.cache.examinationSteps() {
             try Task.checkCancellation()
-            reply.add(try await service.examine(step, repair: repair))
+            reply.add(try await services.cache.examine(step, repair: repair))
             while reply.findings.count > Self.findingsPerReply {
                 var part = ControlMessage.Examined()
                 part.findings = Array(reply.findings.prefix(Self.findingsPerReply))

@@ -10,8 +10,9 @@ extension ControlDispatcher {
         let request = try call.parameters.decode(as: ControlMessage.History.self)
         _ = try await existing([request.name])
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
-        var past = try await service.history(of: request.name, limit: request.limit.map(Int.init(clamping:)))
-        if !(await service.mayRead(request.name, call.peer)) {
+        var past = try await services.generations.history(
+            of: request.name, limit: request.limit.map(Int.init(clamping:)))
+        if !(await services.pipelines.mayRead(request.name, call.peer)) {
             past.generations = past.generations.map { $0.withholdingContent() }
         }
         return past
@@ -22,14 +23,15 @@ extension ControlDispatcher {
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         guard let number = request.number else { throw ControlError.invalidParameter("number") }
         _ = try await existing([request.name])
-        return try await send(try await service.content(of: request.name, generation: number, for: call.peer), to: call)
+        return try await send(
+            try await services.generations.content(of: request.name, generation: number, for: call.peer), to: call)
     }
 
     func readCandidate(_ call: VarlinkCall) async throws -> VarlinkParameters {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        return try await send(try await service.candidate(of: name, for: call.peer), to: call)
+        return try await send(try await services.generations.candidate(of: name, for: call.peer), to: call)
     }
 
     func accept(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
@@ -38,7 +40,7 @@ extension ControlDispatcher {
         if let digest = request.digest, digest.isEmpty || !digest.utf8.allSatisfy(\.isHexadecimalDigit) {
             throw ControlError.invalidParameter("digest")
         }
-        return try await service.accept(request.name, request.digest, caller: Self.caller(of: call))
+        return try await services.generations.accept(request.name, request.digest, caller: Self.caller(of: call))
     }
 
     /// Sends a content in pieces and returns the last piece as the final reply.
@@ -56,19 +58,19 @@ extension ControlDispatcher {
     func rollback(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         _ = try await existing([request.name])
-        return try await service.rollBack(request.name, to: request.number, caller: Self.caller(of: call))
+        return try await services.generations.rollBack(request.name, to: request.number, caller: Self.caller(of: call))
     }
 
     func pin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        return try await service.pin(name, caller: Self.caller(of: call))
+        return try await services.generations.pin(name, caller: Self.caller(of: call))
     }
 
     func unpin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        return try await service.unpin(name, caller: Self.caller(of: call))
+        return try await services.generations.unpin(name, caller: Self.caller(of: call))
     }
 }
 

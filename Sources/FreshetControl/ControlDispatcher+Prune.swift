@@ -7,7 +7,7 @@ extension ControlDispatcher {
 
     func listUnowned(_ call: VarlinkCall) async throws -> ControlMessage.Unowned {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
-        var pipelines = try await service.unowned()[...]
+        var pipelines = try await services.cache.unowned()[...]
         while pipelines.count > Self.unownedPerReply {
             let part = ControlMessage.Unowned(pipelines: Array(pipelines.prefix(Self.unownedPerReply)))
             try await call.send(VarlinkParameters(encoding: part))
@@ -18,6 +18,6 @@ extension ControlDispatcher {
 
     func prune(_ call: VarlinkCall) async throws -> ControlMessage.Pruned {
         let names = try call.parameters.decode(as: ControlMessage.Prune.self).names
-        return try await service.prune(names, caller: Self.caller(of: call))
+        return try await services.cache.prune(names, caller: Self.caller(of: call))
     }
 }

@@ -28,7 +28,7 @@ extension ControlDispatcher {
         // Without a pattern, the other pipelines cost nothing.
         if let names, !names.contains(where: GlobPattern.isPattern) { return Set(names).sorted() }
         var fitting: [String] = []
-        for (index, name) in await service.pipelineNames().enumerated() {
+        for (index, name) in await services.pipelines.pipelineNames().enumerated() {
             if index.isMultiple(of: Self.pipelinesPerReply) { await call.yield() }
             if selection.contains(name) { fitting.append(name) }
         }
@@ -36,11 +36,11 @@ extension ControlDispatcher {
     }
 
     func describe(_ call: VarlinkCall) async throws -> VarlinkParameters {
-        try await stream(call, { await service.descriptions(of: $0) }, ControlMessage.Descriptions.init)
+        try await stream(call, { await services.pipelines.descriptions(of: $0) }, ControlMessage.Descriptions.init)
     }
 
     func metrics(_ call: VarlinkCall) async throws -> VarlinkParameters {
-        try await stream(call, { await service.counters(of: $0) }, ControlMessage.Metrics.init)
+        try await stream(call, { await services.pipelines.counters(of: $0) }, ControlMessage.Metrics.init)
     }
 
     /// Sends these items in replies of at most ``replyBytes`` and returns the last reply without sending it.
@@ -90,9 +90,9 @@ extension ControlDispatcher {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let request = try call.parameters.decode(as: ControlMessage.Recent.self)
         let selection = try await selection(request.names)
-        let remembered = service.events.remembered
+        let remembered = services.daemon.events.remembered
         // If no event has been dropped, the events are complete since the daemon started.
-        let began = await service.daemon().since
+        let began = await services.daemon.daemon().since
         var complete = remembered.isWhole ? began : remembered.oldest ?? began
         let since = request.since ?? .min
         func reply(_ events: [ControlEvent]) -> ControlMessage.RecentEvents {
@@ -110,7 +110,7 @@ extension ControlDispatcher {
                 try await call.send(consume encoded)
             }
             let limit = min(Self.eventsPerPage, remembered.numbers.upperBound - number)
-            let page = service.events.page(from: number, limit: limit)
+            let page = services.daemon.events.page(from: number, limit: limit)
             // The client read so slowly that the next events have been dropped.
             if page.start > number, let first = page.events.first { complete = first.at }
             number = page.next
@@ -123,7 +123,7 @@ extension ControlDispatcher {
                 if let known = isReadable[name] {
                     mayRead = known
                 } else {
-                    mayRead = await service.mayRead(name, call.peer)
+                    mayRead = await services.pipelines.mayRead(name, call.peer)
                 }
                 isReadable[name] = mayRead
                 selected.append(mayRead ? event : event.withholdingContent())
@@ -140,6 +140,6 @@ extension ControlDispatcher {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
         return ControlMessage.Held(
-            name: name, changed: try await service.hold(name, isHeld, caller: Self.caller(of: call)))
+            name: name, changed: try await services.pipelines.hold(name, isHeld, caller: Self.caller(of: call)))
     }
 }

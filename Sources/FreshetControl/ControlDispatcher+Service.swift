@@ -29,11 +29,11 @@ extension ControlDispatcher {
             methods: [
                 "Ping": method { _ in ControlMessage.Nothing() },
                 "Reload": method { _ in
-                    _ = try await service.reload(configurationOnly: false, caller: "io.systemd.service.Reload")
+                    _ = try await services.daemon.reload(configurationOnly: false, caller: "io.systemd.service.Reload")
                     return ControlMessage.Nothing()
                 },
                 "SetLogLevel": method { call in
-                    await service.setLogLevel(try level(of: call), caller: Self.caller(of: call))
+                    await services.daemon.setLogLevel(try level(of: call), caller: Self.caller(of: call))
                     return ControlMessage.Nothing()
                 },
             ])

@@ -1,19 +1,19 @@
 package import FreshetVarlink
 
-/// Turns calls of `io.freshet.Control` and `io.systemd.service` into calls of a ``ControlService``: decodes parameters,
+/// Turns calls of `io.freshet.Control` and `io.systemd.service` into calls of ``ControlServices``: decodes parameters,
 /// checks rights and names, and encodes replies.
 package struct ControlDispatcher: Sendable {
     /// The most pipelines in one reply of a `List` or `Summarize` with `more`: some tens of kilobytes, so that
     /// thousands of pipelines neither block the loop nor fill the memory.
     package static let pipelinesPerReply = 64
-    /// How many pipelines one query of the service covers: that takes some tenths of a millisecond.
+    /// How many pipelines one query covers: that takes some tenths of a millisecond.
     static let pipelinesPerQuery = 8
 
-    let service: any ControlService
+    let services: ControlServices
     private let rights: ControlRights
 
-    package init(_ service: any ControlService, rights: ControlRights) {
-        self.service = service
+    package init(_ services: ControlServices, rights: ControlRights) {
+        self.services = services
         self.rights = rights
     }
 
@@ -83,19 +83,20 @@ package struct ControlDispatcher: Sendable {
     // MARK: Methods
 
     private func getDaemon(_ call: VarlinkCall) async throws -> ControlMessage.Daemon {
-        ControlMessage.Daemon(daemon: await service.daemon())
+        ControlMessage.Daemon(daemon: await services.daemon.daemon())
     }
 
     private func list(_ call: VarlinkCall) async throws -> VarlinkParameters {
         try await choose(
             call, state: \.state, reply: ControlMessage.Pipelines.init,
-            some: { await service.pipelines($0, for: call.peer) })
+            some: { await services.pipelines.pipelines($0, for: call.peer) })
     }
 
     private func summarize(_ call: VarlinkCall) async throws -> VarlinkParameters {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         return try await choose(
-            call, state: \.state, reply: ControlMessage.Summaries.init, some: { await service.summaries(of: $0) })
+            call, state: \.state, reply: ControlMessage.Summaries.init,
+            some: { await services.pipelines.summaries(of: $0) })
     }
 
     /// Answers `List` and `Summarize`: sends the selected pipelines in several replies and returns the last reply.
@@ -139,13 +140,14 @@ package struct ControlDispatcher: Sendable {
         let (force, unconditional) = (request.force ?? false, request.unconditional ?? false)
         // Without wait, one reply has all results.
         let streams = call.acceptsMore && wait
-        let observation = streams ? service.events.observe() : nil
+        let observation = streams ? services.daemon.events.observe() : nil
         let results = try await withThrowingTaskGroup(of: RefreshEvent.self) { group in
             for name in names {
                 group.addTask {
                     let result = try await refresh(
                         name, wait: wait, force: force, unconditional: unconditional, alone: names.count == 1 && !all)
-                    return .result(await service.mayRead(name, call.peer) ? result : result.withholdingContent())
+                    return .result(
+                        await services.pipelines.mayRead(name, call.peer) ? result : result.withholdingContent())
                 }
             }
             func awaitHint() {
@@ -201,7 +203,7 @@ package struct ControlDispatcher: Sendable {
         _ name: String, wait: Bool, force: Bool, unconditional: Bool, alone: Bool
     ) async throws(ControlError) -> RefreshResult {
         do throws(ControlError) {
-            let result = try await service.refresh(
+            let result = try await services.pipelines.refresh(
                 name, wait: wait, force: force, unconditional: unconditional)
             if alone, let hint = result.tryLater { throw ControlError.tryLater(hint) }
             return result
@@ -215,9 +217,10 @@ package struct ControlDispatcher: Sendable {
     private func loadMore(_ call: VarlinkCall) async throws -> ControlMessage.LoadedMore {
         let request = try call.parameters.decode(as: ControlMessage.LoadMore.self)
         _ = try await existing([request.name])
-        let result = try await service.loadMore(request.name, at: request.path ?? [], wait: request.wait ?? false)
+        let result = try await services.pipelines.loadMore(
+            request.name, at: request.path ?? [], wait: request.wait ?? false)
         return ControlMessage.LoadedMore(
-            result: await service.mayRead(request.name, call.peer) ? result : result.withholdingContent())
+            result: await services.pipelines.mayRead(request.name, call.peer) ? result : result.withholdingContent())
     }
 
     private func setParameters(_ call: VarlinkCall) async throws -> ControlMessage.ParametersSet {
@@ -226,7 +229,7 @@ package struct ControlDispatcher: Sendable {
         guard Set(request.settings.map(\.parameter)).count == request.settings.count else {
             throw ControlError.invalidParameter("settings")
         }
-        return try await service.setParameters(
+        return try await services.pipelines.setParameters(
             of: request.name, to: request.settings, othersToDefault: request.othersToDefault ?? false,
             caller: Self.caller(of: call))
     }
@@ -238,7 +241,7 @@ package struct ControlDispatcher: Sendable {
     private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        let pipeline = await pipeline(name, for: call.peer)
+        let pipeline = await services.pipelines.pipelines([name], for: call.peer).first
         if let copy = pipeline?.withdrawn {
             throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
         }
@@ -248,15 +251,9 @@ package struct ControlDispatcher: Sendable {
         return ControlMessage.Generation(generation: generation)
     }
 
-    /// The status of a pipeline, reduced to what this peer may see.
-    private func pipeline(_ name: String, for peer: VarlinkPeer) async -> PipelineStatus? {
-        guard let status = await service.pipeline(name) else { return nil }
-        return await service.mayRead(name, peer) ? status : status.withholdingContent()
-    }
-
     /// An event, reduced to what this peer may see.
     func event(_ event: ControlEvent, for peer: VarlinkPeer) async -> ControlEvent {
-        guard let name = event.pipeline, !(await service.mayRead(name, peer)) else { return event }
+        guard let name = event.pipeline, !(await services.pipelines.mayRead(name, peer)) else { return event }
         return event.withholdingContent()
     }
 
@@ -269,7 +266,7 @@ package struct ControlDispatcher: Sendable {
     private func followSignals(_ call: VarlinkCall) async throws -> ControlMessage.Event {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let selection = SignalSelection(try call.parameters.decode(as: ControlMessage.Names.self).names)
-        let rows = await service.signals().map(\.name)
+        let rows = await services.signals.signals().map(\.name)
         if let unknown = selection.unknownName(among: rows) {
             throw ControlError.noSuchSignal(
                 name: unknown, suggestion: SignalSelection.suggestion(for: unknown, among: rows))
@@ -281,7 +278,7 @@ package struct ControlDispatcher: Sendable {
     private func follow(_ call: VarlinkCall, _ isSelected: @escaping @Sendable (ControlEvent) -> Bool) async throws
         -> Never
     {
-        let observation = service.events.observe(isSelected)
+        let observation = services.daemon.events.observe(isSelected)
         call.followsEvents()
         try await call.send(VarlinkParameters(encoding: ControlMessage.Event()))
         while let event = await observation.next() {
@@ -294,36 +291,36 @@ package struct ControlDispatcher: Sendable {
     private func fireSignal(_ call: VarlinkCall) async throws -> ControlMessage.Fired {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         return ControlMessage.Fired(
-            pipelines: Int64(try await service.fireSignal(name, caller: Self.caller(of: call))))
+            pipelines: Int64(try await services.signals.fireSignal(name, caller: Self.caller(of: call))))
     }
 
     private func signals(_ call: VarlinkCall) async throws -> ControlMessage.Signals {
-        ControlMessage.Signals(signals: await service.signals())
+        ControlMessage.Signals(signals: await services.signals.signals())
     }
 
     private func reload(_ call: VarlinkCall) async throws -> ControlMessage.Reloaded {
         let only = try call.parameters.decode(as: ControlMessage.Reload.self).configurationOnly ?? false
-        let (summary, diagnostics) = try await service.reload(
+        let (summary, diagnostics) = try await services.daemon.reload(
             configurationOnly: only, caller: "freshetctl reload")
         return ControlMessage.Reloaded(summary: summary, diagnostics: diagnostics)
     }
 
     private func getLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Level {
-        ControlMessage.Level(level: await service.logLevel())
+        ControlMessage.Level(level: await services.daemon.logLevel())
     }
 
     private func setLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Nothing {
-        await service.setLogLevel(
+        await services.daemon.setLogLevel(
             try call.parameters.decode(as: ControlMessage.Level.self).level, caller: Self.caller(of: call))
         return ControlMessage.Nothing()
     }
 
     /// These names, each once and sorted, or the names of all pipelines; throws if a name does not exist.
     func existing(_ names: [String]?) async throws(ControlError) -> [String] {
-        guard let names else { return await service.pipelineNames() }
-        for name in names where !(await service.hasPipeline(name)) {
-            let suggestion = NameSuggestion.closest(to: name, among: await service.pipelineNames())
-            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await service.inactiveFile(name))
+        guard let names else { return await services.pipelines.pipelineNames() }
+        for name in names where !(await services.pipelines.hasPipeline(name)) {
+            let suggestion = NameSuggestion.closest(to: name, among: await services.pipelines.pipelineNames())
+            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await services.daemon.inactiveFile(name))
         }
         return Set(names).sorted()
     }

@@ -37,3 +37,20 @@ struct DaemonContext: Sendable {
         self.redactor = redactor
     }
 }
+
+extension DaemonContext {
+    /// The number of pipelines that are handled before other work gets the loop. They take some milliseconds.
+    static let pipelinesPerPause = 64
+
+    /// Yields the loop after every ``pipelinesPerPause`` pipelines. Call it in loops over all pipelines.
+    ///
+    /// - Parameters:
+    ///   - index: the number of pipelines that were handled before.
+    ///   - job: the name of the work in the log.
+    @DaemonActor
+    func giveWay(before index: Int, _ job: String) async {
+        guard index.isMultiple(of: Self.pipelinesPerPause) else { return }
+        if index > 0 { await Task.yield() }
+        loop.nameJob(job)
+    }
+}

@@ -123,7 +123,7 @@ extension Machine {
         try follow(again, on: daemon, factFirst: factFirst)
     }
 
-    /// Applies a message of the sleep monitor, as `SleepMonitor` and `Supervisor` do.
+    /// Applies a message of the sleep monitor, as `SleepMonitor` and `SleepSource` do.
     private func follow(_ outcome: SleepMachine.Outcome, on daemon: Daemon, factFirst: Bool = false) throws {
         if let detail = outcome.resumed {
             daemon.senses.beginEpoch(at: place.clock.now)

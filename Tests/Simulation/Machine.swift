@@ -51,7 +51,7 @@ final class Place {
 }
 
 /// A machine with its disk, its network, its users and its configuration files, and the daemon on it: wired like
-/// `Supervisor`, without the operating system.
+/// `Daemon`, without the operating system.
 final class Machine {
     let place: Place
     let disk: MemoryDisk

@@ -1,4 +1,5 @@
 import FreshetCache
+import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
 import FreshetModel
@@ -6,10 +7,9 @@ import FreshetPipelines
 import FreshetSystemd
 import Logging
 
-/// Examines the cache while pipelines run and readers read.
-extension Supervisor {
+/// Examines the cache while pipelines run and readers read, and removes the data of pipelines that are not configured.
+extension CacheAdministrator: CacheControl {
     func examinationSteps() async throws(ControlError) -> [ExaminationStep] {
-        let store = try cacheStore()
         do throws(CacheError) {
             // Strays come first: an extra link to kept content can prevent the restoration of that content.
             return [.index, .strays] + (try await store.examinable()).map(ExaminationStep.pipeline)
@@ -19,14 +19,15 @@ extension Supervisor {
     }
 
     func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined {
-        let store = try cacheStore()
         let examination: CacheExamination
         do throws(CacheError) {
-            examination = try await store.examine(step, repairs: repair) { [weak self] in self?.isEnding ?? true }
+            examination = try await store.examine(step, repairs: repair) { [weak self] in
+                self?.context.tasks.isEnding ?? true
+            }
         } catch {
             throw .failed(name: step.pipeline, reason: error.description)
         }
-        if isEnding { throw .busy("the daemon is stopping") }
+        if context.tasks.isEnding { throw .busy("the daemon is stopping") }
         log(examination, of: step.pipeline)
         return ControlMessage.Examined(examination, of: step)
     }
@@ -40,13 +41,13 @@ extension Supervisor {
         guard !repaired.isEmpty else { return }
         var repairs = repaired.prefix(Self.namedRepairs).map { ExaminationFinding($0).sentence }
         if repaired.count > repairs.count { repairs.append("\(repaired.count - repairs.count) more") }
-        log.log(
+        context.log.log(
             .cacheRepaired,
             [.pipeline: .string(name ?? "none"), .repairs: .string(repairs.joined(separator: "; "))])
         guard let name else { return }
         if repaired.contains(where: { $0.kind == .rejectedDamaged }) {
-            pipelines[name]?.runner.keepsNothingRejected()
-            invalid[name]?.remembered.rejected = nil
+            host.running(name)?.runner.keepsNothingRejected()
+            host.changeInvalid(name) { $0.rejected = nil }
         }
         let before = published(name)?.number
         if let revision = examination.lostRevision {
@@ -59,26 +60,132 @@ extension Supervisor {
         guard let now = examination.published else { return }
         changed(name, now, detail: "the cache was repaired; generation \(now.number) is current")
         guard now.number != before else { return }
-        commitSignals.fire(name, "\(name) was repaired")
-        parts?.hooks.generationChanged(name, now, causes: "fsck")
+        commits.fire(name, "\(name) was repaired")
+        hooks.generationChanged(name, now, causes: "fsck")
     }
 
-    /// Handles a repair that left a pipeline without any intact content: readers find no file until the next fetch.
-    ///
-    /// - Parameter revision: when that was: a run may have committed a copy since then.
-    private func lost(_ name: String, revision: UInt64) {
-        invalid[name]?.remembered.generation = nil
-        if let runner = pipelines[name]?.runner, !runner.losesCopy(revision: revision) { return }
-        fetchAgain(name)
+    func unowned() async throws(ControlError) -> [UnownedPipeline] {
+        let configured = try await configuredNames()
+        do throws(CacheError) {
+            return try await store.holdings(besides: configured).map(UnownedPipeline.init)
+        } catch {
+            throw .failed(name: nil, reason: error.description)
+        }
     }
 
-    /// Requests a run of a pipeline that has lost its copy.
-    func fetchAgain(_ name: String) {
-        let runner = pipelines[name]?.runner
-        changed(name, nil, detail: "no content is intact, so Freshet fetches it again")
-        // The request is refused while the pipeline is held, out of budget or without network; then its next check
-        // fetches.
-        _ = runner?.requestRefresh(force: false)
+    func prune(_ names: [String], caller: String) async throws(ControlError) -> ControlMessage.Pruned {
+        // With the lock, a reload that adds a pipeline happens either before, and the pipeline is configured, or after,
+        // and the pipeline starts without old data.
+        await host.lock.acquire()
+        defer { host.lock.release() }
+        let configured = try await configuredNames()
+        var pruned = ControlMessage.Pruned()
+        for name in names where !configured.contains(name) {
+            if context.tasks.isEnding {
+                pruned.failed.append(UnprunedPipeline(name: name, reason: "the daemon is stopping"))
+                continue
+            }
+            let holding: CacheUsage?
+            do throws(CacheError) {
+                holding = try await store.prune(name)
+            } catch {
+                // A failure does not affect the other pipelines.
+                pruned.failed.append(UnprunedPipeline(name: name, reason: error.description))
+                continue
+            }
+            guard let holding else { continue }
+            context.limiter.log(
+                .pruned,
+                [
+                    .pipeline: .string(name), .file: .string(holding.file ?? "none"),
+                    .bytes: .stringConvertible(holding.bytes), .caller: .string(caller),
+                ])
+            pruned.pipelines.append(UnownedPipeline(holding))
+        }
+        return pruned
+    }
+
+    /// The names of the active pipelines, and of all pipelines that have configuration files, valid or not.
+    private func configuredNames() async throws(ControlError) -> Set<String> {
+        let loaded = await reader.load()
+        if let error = loaded.daemonDiagnostics.first(where: { $0.severity == .error }) {
+            throw .failed(
+                name: nil,
+                reason: "nothing was removed, because the configuration cannot be read: \(error.sentence)")
+        }
+        return Set(loaded.files.keys).union(loaded.pipelines.map(\.name)).union(loaded.invalid.keys)
+            .union(host.names)
+    }
+}
+
+/// The disk quota, leftovers, and published files that others removed.
+extension CacheAdministrator {
+    /// Removes leftovers of earlier processes in small steps, because other work needs the worker threads too.
+    func removeLeftovers() async {
+        let files = [ProgramInputFiles.hooks(context.directories), .checks(context.directories)]
+        while !context.tasks.isEnding,
+            await context.pools.cache.run("leftovers", { [cache] in cache.leftovers.remove() })
+        {}
+        for files in files {
+            while !context.tasks.isEnding, await context.pools.cache.run("leftovers", { files.removeLeftovers() }) {}
+        }
+    }
+
+    /// Applies the quota of a new configuration to the cache.
+    func applyQuota(_ daemon: DaemonDefinition) async {
+        let quota = CacheQuota(daemon)
+        do throws(CacheError) {
+            try await context.pools.cache.run("index") { [cache] () throws(CacheError) in
+                try cache.space.setQuota(quota)
+            }
+        } catch {
+            context.limiter.log(.cacheUpdateFailed, [.pipeline: .string("none"), .error: .string(error.description)])
+        }
+    }
+
+    /// Updates the pipelines whose rejected candidates are not kept any more.
+    func forgetRejected(_ items: [RemovedContent.Item]) async {
+        for item in items {
+            guard let digest = item.rejected else { continue }
+            // A check may have rejected the same content again since.
+            if await store.keepsRejected(item.pipeline, digest) { continue }
+            host.running(item.pipeline)?.runner.keepsNotRejected(digest)
+        }
+    }
+
+    /// Watches the directory of the published files; nil: the system does not allow it, which is logged.
+    func watchPublishedFiles() -> PublishedFileWatch? {
+        do {
+            return try PublishedFileWatch(context.loop, directory: cache.publishedDirectory) {
+                [weak self, tasks = context.tasks] removal in
+                tasks.add { [weak self] in await self?.restoreFiles(after: removal) }
+            }
+        } catch {
+            context.limiter.log(.fileUnwatched, [.error: .string("\(error)")])
+            return nil
+        }
+    }
+
+    private func restoreFiles(after removal: PublishedFileWatch.Removal) async {
+        switch removal {
+        case .files(let names):
+            // Several files have a link and a stamp.
+            await restoreFiles { names.contains($0) || names.contains($0 + ".stamp") }
+        case .unknown:
+            // The directory is watched before files are restored, so that no removal is missed.
+            host.publishedFiles?.renew()
+            await restoreFiles { _ in true }
+            // If the directory above was removed too, a restored file or the next commit makes it again.
+            host.publishedFiles?.renew()
+        }
+    }
+
+    /// Publishes the current generations again whose files are missing. If the generation is not intact, Freshet fetches
+    /// the content again.
+    private func restoreFiles(where isMissing: (_ file: String) -> Bool) async {
+        for runner in host.running.map(\.runner) where isMissing(runner.definition.cache.file) {
+            if await runner.restoreCopy() { fetchAgain(runner.name) }
+        }
     }
 }
 
@@ -137,5 +244,36 @@ extension ExaminationFinding {
         self.init(
             kind: Kind(rawValue: finding.kind.rawValue) ?? .unknown, pipeline: finding.pipeline,
             generation: finding.generation, path: finding.path, detail: finding.detail, repaired: finding.isRepaired)
+    }
+}
+
+extension CacheStore {
+    func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheUsage] {
+        try await workers.run("index") { [cache] () throws(CacheError) in try cache.pruner.holdings(besides: configured)
+        }
+    }
+
+    func prune(_ pipeline: String) async throws(CacheError) -> CacheUsage? {
+        try await workers.run("prune") { [cache] () throws(CacheError) in try cache.pruner.prune(pipeline) }
+    }
+}
+
+extension UnownedPipeline {
+    init(_ holding: CacheUsage) {
+        self.init(
+            name: holding.pipeline, file: holding.file, generations: Int64(holding.generations), bytes: holding.bytes,
+            committedAt: holding.committedAt?.microseconds)
+    }
+}
+
+extension CacheQuota {
+    init(_ daemon: DaemonDefinition) {
+        let reserve: FreeSpaceReserve =
+            switch daemon.minFree {
+            case .standard: .standard
+            case .bytes(let bytes): FreeSpaceReserve(percent: 100, bytes: bytes)
+            case .percent(let share): FreeSpaceReserve(percent: share, bytes: .max)
+            }
+        self.init(limit: daemon.cacheLimit.map { Int64(clamping: $0) }, reserve: reserve)
     }
 }

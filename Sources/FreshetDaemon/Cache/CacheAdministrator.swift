@@ -4,15 +4,81 @@ import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import FreshetVarlink
-import Glibc
 import Logging
 
-/// Generations of pipelines that the operator lists and selects.
-extension Supervisor {
+/// Copies of pipelines that the operator lists, selects and examines, and the upkeep of the cache. It passes each change
+/// of a copy to the pipeline, to hooks, to pipelines that run after it, and to clients.
+@DaemonActor
+final class CacheAdministrator {
+    let context: DaemonContext
+    let cache: LocalCache
+    let store: CacheStore
+    let host: PipelineHost
+    let reader: ConfigurationReader
+    let commits: CommitSignals
+    let hooks: HookScheduler
+    private let status: StatusReporter
+
+    init(
+        _ context: DaemonContext, _ cache: LocalCache, _ store: CacheStore, _ host: PipelineHost,
+        _ reader: ConfigurationReader, _ commits: CommitSignals, _ status: StatusReporter
+    ) {
+        self.context = context
+        self.cache = cache
+        self.store = store
+        self.host = host
+        self.reader = reader
+        self.commits = commits
+        hooks = host.hooks.scheduler
+        self.status = status
+    }
+
+    // MARK: Copies
+
+    /// The withdrawn copy of a pipeline, as far as the daemon knows it without reading the disk.
+    func withdrawn(_ name: String) -> CurrentGeneration? {
+        host.running(name)?.runner.status.withdrawn ?? host.invalid(name)?.remembered.withdrawn
+    }
+
+    /// The current generation of a pipeline, as far as the daemon knows it without reading the disk.
+    func published(_ name: String) -> CurrentGeneration? {
+        host.running(name)?.runner.status.generation ?? host.invalid(name)?.remembered.published
+    }
+
+    /// Stores and publishes a change of the copy by the operator.
+    func changed(_ name: String, _ generation: CurrentGeneration?, detail: String) {
+        if let generation {
+            host.running(name)?.runner.publishes(generation)
+            host.changeInvalid(name) { $0.generation = generation }
+        }
+        let state = host.running(name).map { PipelineState($0.runner.status.activity) } ?? .failed
+        context.events.publish(.state(state, of: name, detail: detail, at: WallClock.now))
+        status.mayHaveChanged()
+    }
+
+    /// Handles a repair that left a pipeline without any intact content: readers find no file until the next fetch.
+    ///
+    /// - Parameter revision: when that was: a run may have committed a copy since then.
+    func lost(_ name: String, revision: UInt64) {
+        host.changeInvalid(name) { $0.generation = nil }
+        if let runner = host.running(name)?.runner, !runner.losesCopy(revision: revision) { return }
+        fetchAgain(name)
+    }
+
+    /// Requests a run of a pipeline that has lost its copy.
+    func fetchAgain(_ name: String) {
+        let runner = host.running(name)?.runner
+        changed(name, nil, detail: "no content is intact, so Freshet fetches it again")
+        // The request is refused while the pipeline is held, out of budget or without network; then its next check
+        // fetches.
+        _ = runner?.requestRefresh(force: false)
+    }
+}
+
+extension CacheAdministrator: GenerationControl {
     func history(
         of name: String, limit: Int?
     ) async throws(ControlError) -> ControlMessage.PastGenerations {
-        let store = try cacheStore()
         let generations: [FreshetCache.PastGeneration]
         do throws(CacheError) {
             generations = try await store.history(name, limit: limit)
@@ -22,13 +88,12 @@ extension Supervisor {
         let (current, withdrawn) = (published(name)?.number, withdrawn(name)?.number)
         return ControlMessage.PastGenerations(
             generations: generations.map { FreshetControl.PastGeneration($0, current: current, withdrawn: withdrawn) },
-            key: pipelines[name]?.definition.cache.key)
+            key: host.running(name)?.definition.cache.key)
     }
 
     func content(
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent {
-        let store = try cacheStore()
         do throws(CacheError) {
             if let content = try await store.open(generation, of: name, for: FileReader(peer)) {
                 return GenerationContent(name: name, stored: content, store: store)
@@ -42,10 +107,29 @@ extension Supervisor {
     func rollBack(
         _ name: String, to number: Int64?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
-        let store = try cacheStore()
-        let definition = try hosted(name).definition
+        let definition = try host.hosted(name).definition
         return try await choose(name, .rollback, caller: caller) { () async throws(CacheStore.RollbackError) in
             try await store.rollBack(definition, to: number)
+        }
+    }
+
+    func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent {
+        do throws(CacheError) {
+            if let content = try await store.openRejected(of: name, for: FileReader(peer)) {
+                return GenerationContent(name: name, stored: content, store: store)
+            }
+        } catch {
+            throw ControlError(error, of: name)
+        }
+        throw .notReadable(name: name, number: nil)
+    }
+
+    func accept(
+        _ name: String, _ digest: String?, caller: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack {
+        let definition = try host.hosted(name).definition
+        return try await choose(name, .accept, caller: caller) { () async throws(CacheStore.RollbackError) in
+            try await store.accept(definition, digest)
         }
     }
 
@@ -81,7 +165,7 @@ extension Supervisor {
             throw ControlError(error, of: name)
         }
         let generation = outcome.generation
-        if choice == .accept { pipelines[name]?.runner.accepted(generation) }
+        if choice == .accept { host.running(name)?.runner.accepted(generation) }
         if outcome.isDone { log(choice, name, generation, replaced: outcome.replaced, caller: caller) }
         if let failure = outcome.failure { throw ControlError(failure, of: name) }
         return ControlMessage.RolledBack(generation: GenerationStatus(generation), replaced: outcome.replaced)
@@ -92,19 +176,18 @@ extension Supervisor {
     ) {
         let detail = choice.detail(generation)
         changed(name, generation, detail: detail)
-        log.log(
+        context.log.log(
             choice.message,
             [
                 .pipeline: .string(name), .generation: .stringConvertible(generation.number),
                 .replaced: .string(replaced.map(String.init) ?? "none"), .caller: .string(caller),
             ])
         // Pipelines that run after this one have to see the other copy.
-        commitSignals.fire(name, "\(name) \(choice == .rollback ? "was " : "")\(detail)")
-        parts?.hooks.generationChanged(name, generation, causes: choice.rawValue)
+        commits.fire(name, "\(name) \(choice == .rollback ? "was " : "")\(detail)")
+        hooks.generationChanged(name, generation, causes: choice.rawValue)
     }
 
     func pin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
-        let store = try cacheStore()
         do throws(CacheError) {
             let (generation, wasPinned) = try await store.pin(name)
             if !wasPinned { log(.pinned, name, generation, caller: caller) }
@@ -118,13 +201,12 @@ extension Supervisor {
     }
 
     func unpin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
-        let store = try cacheStore()
         do throws(CacheError) {
             let (generation, wasPinned) = try await store.unpin(name)
             if wasPinned {
                 // Without a current generation, only the end of the pin is logged.
-                pipelines[name]?.runner.releases()
-                invalid[name]?.remembered.generation?.release()
+                host.running(name)?.runner.releases()
+                host.changeInvalid(name) { $0.generation?.release() }
                 log(.unpinned, name, generation, caller: caller)
             }
             return ControlMessage.Pinned(generation: generation.map(GenerationStatus.init), changed: wasPinned)
@@ -133,31 +215,10 @@ extension Supervisor {
         }
     }
 
-    func cacheStore() throws(ControlError) -> CacheStore {
-        guard let store = parts?.store else { throw .busy("the daemon is starting or stopping") }
-        return store
-    }
-
-    /// The current generation of a pipeline, as far as the daemon knows it without reading the disk.
-    func published(_ name: String) -> CurrentGeneration? {
-        pipelines[name]?.runner.status.generation ?? invalid[name]?.remembered.published
-    }
-
     private func log(_ message: JournalMessage, _ name: String, _ generation: CurrentGeneration?, caller: String) {
         let number = generation.map { "\($0.number)" } ?? "none"
         changed(name, generation, detail: "\(message.text)".replacing("{generation}", with: number))
-        log.log(message, [.pipeline: .string(name), .generation: .string(number), .caller: .string(caller)])
-    }
-
-    /// Stores and publishes a change of the copy by the operator.
-    func changed(_ name: String, _ generation: CurrentGeneration?, detail: String) {
-        if let generation {
-            pipelines[name]?.runner.publishes(generation)
-            invalid[name]?.remembered.generation = generation
-        }
-        let state = pipelines[name].map { PipelineState($0.runner.status.activity) } ?? .failed
-        events.publish(.state(state, of: name, detail: detail, at: WallClock.now))
-        status.mayHaveChanged()
+        context.log.log(message, [.pipeline: .string(name), .generation: .string(number), .caller: .string(caller)])
     }
 }
 
@@ -184,27 +245,6 @@ extension RollbackOutcome {
 extension FreshetCache.FileReader {
     init(_ peer: VarlinkPeer) {
         self.init(user: peer.user, groups: Set(peer.supplementaryGroups).union([peer.group]))
-    }
-}
-
-extension ControlError {
-    init(_ error: CacheError, of name: String) {
-        switch error {
-        case .pinned(let number), .pinnedGone(let number): self = .pinned(name: name, number: number)
-        case .notKept(let number, let kept): self = .noSuchGeneration(name: name, number: number, kept: kept)
-        case .damaged(let number): self = .damagedGeneration(name: name, number: number)
-        case .noCandidate: self = .noCandidate(name: name)
-        case .otherCandidate(let digest): self = .otherCandidate(name: name, digest: digest.description)
-        case .nothingPublished: self = .noGeneration(name: name)
-        default: self = .failed(name: name, reason: error.description)
-        }
-    }
-
-    init(_ error: CacheStore.RollbackError, of name: String) {
-        switch error {
-        case .cache(let error): self.init(error, of: name)
-        case .definition(let failure): self = .failed(name: name, reason: failure.message)
-        }
     }
 }
 

@@ -1,23 +1,29 @@
 import FreshetCache
-import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
-import FreshetSystemd
 import Logging
 
-/// Withdrawal of copies that are too old for readers.
-extension Supervisor {
+/// Copies that are too old for readers when the daemon starts.
+@DaemonActor
+struct OverdueCopies {
+    private let store: CacheStore
+    private let limiter: LogLimiter
+
+    init(_ store: CacheStore, _ limiter: LogLimiter) {
+        self.store = store
+        self.limiter = limiter
+    }
+
     /// Withdraws or publishes copies as their age requires. It runs before the daemon is ready, because copies may have
     /// expired while the daemon did not run. All copies are handled concurrently, because all may have expired during
     /// one outage.
     ///
     /// - Parameter remembered: the stored states of the pipelines, which this method updates.
-    func settleWithdrawals(_ remembered: inout [String: PersistentState]) async {
-        guard let store = parts?.store else { return }
+    func settle(_ definitions: [PipelineDefinition], _ remembered: inout [String: PersistentState]) async {
         let now = WallTime.now
-        let unsettled = configuration.pipelines.compactMap {
+        let unsettled = definitions.compactMap {
             definition -> (definition: PipelineDefinition, isDue: Bool)? in
             guard let state = remembered[definition.name], let generation = state.generation else { return nil }
             let isDue = definition.isWithdrawn(state, at: now)
@@ -27,7 +33,7 @@ extension Supervisor {
             of: (name: String, result: WithdrawalResult).self, returning: [String: WithdrawalResult].self
         ) { group in
             for (definition, isDue) in unsettled {
-                group.addTask {
+                group.addTask { [store] in
                     (
                         definition.name,
                         isDue
@@ -49,22 +55,6 @@ extension Supervisor {
                 [.pipeline: .string(definition.name), .generation: .stringConvertible(generation.number)])
         }
         for message in [JournalMessage.withdrawn, .returned] { limiter.finish(message) }
-    }
-
-    /// The withdrawn copy of a pipeline, as far as the daemon knows it without reading the disk.
-    func withdrawn(_ name: String) -> CurrentGeneration? {
-        pipelines[name]?.runner.status.withdrawn ?? invalid[name]?.remembered.withdrawn
-    }
-
-    /// Makes the handler that notifies hooks and dependent pipelines when a copy is withdrawn or published again.
-    func makeWithdrawalHandler(_ name: String, _ hooks: HookScheduler) -> PipelineEventSink.WithdrawalHandler {
-        { [commits = commitSignals] generation, causes in
-            hooks.generationChanged(name, generation, causes: causes)
-            // Pipelines that run after this one may have found no copy in between.
-            if generation.withdrawnSince == nil {
-                commits.fire(name, "\(name) has its generation \(generation.number) again")
-            }
-        }
     }
 }
 

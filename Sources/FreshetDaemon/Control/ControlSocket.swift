@@ -24,7 +24,7 @@ final class ControlSocket {
     /// ``run()`` is called.
     ///
     /// - Parameter inherited: the socket that the service manager passed.
-    init(_ context: DaemonContext, inherited: VarlinkListener?, _ service: any ControlService) throws {
+    init(_ context: DaemonContext, inherited: VarlinkListener?, _ services: ControlServices) throws {
         self.context = context
         let path = context.options.socket ?? "\(context.directories.runtime)/\(ControlInterface.name)"
         let listener = try inherited ?? VarlinkListener(path: path)
@@ -33,7 +33,7 @@ final class ControlSocket {
             context.loop, listener,
             identity: VarlinkServer.Identity(
                 vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
-            interfaces: try ControlDispatcher(service, rights: rights).interfaces(),
+            interfaces: try ControlDispatcher(services, rights: rights).interfaces(),
             isPrivileged: rights.hasReservedConnections)
         if let path = listener.path { keepInPlace(path) }
     }

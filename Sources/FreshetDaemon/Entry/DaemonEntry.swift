@@ -94,7 +94,7 @@ package enum DaemonEntry {
             // These objects reap or kill orphaned children of the whole process, which has only this loop.
             let orphans: any Sendable = try OrphanReaper.isNeeded ? OrphanReaper(loop) : StrayProcessKiller(loop)
             defer { withExtendedLifetime(orphans) {} }
-            return try await Supervisor(
+            return try await Daemon(
                 options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
             ).run()
         } catch {

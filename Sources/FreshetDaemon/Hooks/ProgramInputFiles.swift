@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import FreshetPipelines
+import FreshetSystemd
 import Glibc
 
 /// Files that pass untrusted content to programs. Each file exists for one run of a program, in a directory that only
@@ -30,6 +31,22 @@ struct ProgramInputFiles: Sendable {
     }
 
     func removeDirectory() { rmdir(directory) }
+
+    private static let hookDirectory = "hooks"
+    private static let checkDirectory = "checks"
+
+    /// The files for hooks.
+    static func hooks(_ directories: ServiceDirectories) -> ProgramInputFiles {
+        ProgramInputFiles(directory: "\(directories.state)/\(hookDirectory)", prefix: "change-", suffix: ".json")
+    }
+
+    /// The files for programs that check candidates.
+    static func checks(_ directories: ServiceDirectories) -> ProgramInputFiles {
+        ProgramInputFiles(directory: "\(directories.state)/\(checkDirectory)", prefix: "candidate-", suffix: "")
+    }
+
+    /// The names of the directories in the state directory, including renamed ones.
+    static var directoryNames: [String] { [hookDirectory, checkDirectory].flatMap { [$0, $0 + formerSuffix] } }
 
     /// The maximum number of leftover files that ``prepare()`` removes. It renames a directory with more.
     static let leftoversAtStart = 64

@@ -1,14 +1,70 @@
+import FreshetCache
 import FreshetControl
+import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
-import FreshetSystemSignals
 import FreshetSystemd
+import FreshetVarlink
+import Logging
 
-/// Descriptions and counters of pipelines.
-extension Supervisor {
-    func description(of name: String) async -> PipelineDescription? {
-        guard let hosted = pipelines[name] else {
-            return invalid[name].map { _ in
+/// The status of pipelines for clients. All methods on several pipelines are one job of the loop: with one job per
+/// pipeline, a client that requests all pipelines would wait for other jobs before each of them.
+extension PipelineHost: PipelineControl {
+    func pipelineNames() -> [String] { names }
+
+    func hasPipeline(_ name: String) -> Bool { self[name] != nil }
+
+    func mayRead(_ name: String, _ peer: VarlinkPeer) -> Bool { context.readers.mayRead(name, peer) }
+
+    func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) -> [FreshetControl.PipelineStatus] {
+        names.compactMap { name in
+            pipeline(name).map { mayRead(name, peer) ? $0 : $0.withholdingContent() }
+        }
+    }
+
+    func summaries(of names: ArraySlice<String>) -> [PipelineSummary] { names.compactMap { summary(of: $0) } }
+
+    func descriptions(of names: ArraySlice<String>) -> [PipelineDescription] {
+        names.compactMap { description(of: $0) }
+    }
+
+    func counters(of names: ArraySlice<String>) -> [PipelineCounters] { names.compactMap { counters(of: $0) } }
+
+    /// The status of a pipeline; nil if there is none of this name.
+    func pipeline(_ name: String) -> FreshetControl.PipelineStatus? {
+        context.loop.nameJob("status of a pipeline")
+        if let hosted = running(name) {
+            let status = hosted.runner.status
+            let path = hosted.definition.needsNetwork ? networks.path(to: hosted.target) : nil
+            // If the network probe failed, its result replaces the path.
+            let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
+            var shown = FreshetControl.PipelineStatus(
+                status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
+            let pendingHooks = hooks.scheduler.pendingHooks(of: name)
+            if !pendingHooks.isEmpty { shown.hooks = pendingHooks.map(PendingHook.init) }
+            return shown
+        }
+        guard let error = invalid(name) else { return nil }
+        return FreshetControl.PipelineStatus(
+            name: name, source: "its configuration has errors", state: .failed,
+            generation: error.remembered.published.map(GenerationStatus.init),
+            lastCheck: error.remembered.lastCheck?.microseconds,
+            failure: FailureStatus(
+                message: error.message, since: error.since, attempts: 0, publicMessage: error.message),
+            withdrawn: error.remembered.withdrawn.flatMap(WithdrawnCopy.init),
+            heldSince: error.remembered.heldSince?.microseconds)
+    }
+
+    private func summary(of name: String) -> PipelineSummary? {
+        // There are few invalid pipelines, so their summaries may cost more.
+        guard let hosted = running(name) else { return pipeline(name).map { PipelineSummary($0) } }
+        return PipelineSummary(
+            hosted.runner.status, hookFails: hooks.scheduler.pendingHooks(of: name).contains(where: \.isFailing))
+    }
+
+    private func description(of name: String) -> PipelineDescription? {
+        guard let hosted = running(name) else {
+            return invalid(name).map { _ in
                 PipelineDescription(name: name, source: "its configuration has errors", invalid: true)
             }
         }
@@ -16,7 +72,8 @@ extension Supervisor {
         let policy = definition.refresh
         return PipelineDescription(
             name: name, description: definition.description, source: definition.source.text,
-            inputs: definition.stage.upstreams, signals: rows(of: hosted), files: readers(of: definition),
+            inputs: definition.stage.upstreams, signals: self.signals.names(for: definition),
+            files: readers(of: definition),
             hooks: definition.hooks.map(\.text), everyUSec: policy.every?.microseconds,
             quietUSec: policy.quiet.microseconds, atMostUSec: policy.atMost.microseconds,
             freshForUSec: policy.freshFor.microseconds,
@@ -25,8 +82,8 @@ extension Supervisor {
             whenRunning: policy.whenRunning.rawValue, needsNetwork: definition.needsNetwork)
     }
 
-    func counters(of name: String) async -> PipelineCounters? {
-        guard let hosted = pipelines[name] else { return invalid[name].map { _ in PipelineCounters(name: name) } }
+    private func counters(of name: String) -> PipelineCounters? {
+        guard let hosted = running(name) else { return invalid(name).map { _ in PipelineCounters(name: name) } }
         let counters = hosted.runner.counters
         func runs(_ outcome: FreshetModel.RunOutcome) -> Int64 { Int64(counters.outcomes[outcome] ?? 0) }
         return PipelineCounters(
@@ -35,25 +92,51 @@ extension Supervisor {
             requests: Int64(counters.requests), receivedBytes: Int64(clamping: counters.bytes))
     }
 
-    /// The rows of `freshetctl signals` that a pipeline subscribes to, sorted by name.
-    private func rows(of hosted: RunningPipeline) -> [String] {
-        let (definition, policy) = (hosted.definition, hosted.definition.refresh)
-        var rows = policy.on.map { signal in
-            signal == .network ? NetworkTargetFollower.row(of: hosted.target) : signal.rawValue
-        }
-        rows.append(SignalName.operation)
-        if policy.every != nil { rows.append(SignalName.timer) }
-        if !definition.parameters.isEmpty { rows.append(SignalName.parameter) }
-        rows += policy.dbus.map { SharedBusMatch.row(of: $0) }
-        rows += policy.files.map { FileMonitor.signalName(of: $0) }
-        rows += policy.after.map { CommitSignals.row(of: $0) }
-        return rows.sorted()
-    }
-
     /// The paths of the published files.
     private func readers(of definition: PipelineDefinition) -> [String] {
-        let current = directories.cache + "/current/"
+        let current = context.directories.cache + "/current/"
         guard !definition.cache.files.isEmpty else { return [current + definition.cache.file] }
         return definition.cache.files.map { "\(current)\(definition.cache.file)/\($0.name)" }
+    }
+
+    /// The number of pipelines in each state.
+    func counts() async -> PipelineCounts {
+        var states: [PipelineState] = []
+        await forEachSnapshot("counts of pipelines") { states.append(PipelineState($1.activity)) }
+        return PipelineCounts(states + Array(repeating: .failed, count: invalid.count))
+    }
+
+    /// The next run that a timer starts.
+    var nextTimer: (pipeline: String, at: ContinuousClock.Instant)? {
+        running.compactMap { pipeline in
+            pipeline.runner.status.next.flatMap { next in
+                next.reason == .timer ? (pipeline: pipeline.runner.name, at: next.at) : nil
+            }
+        }.min { $0.at < $1.at }
+    }
+
+    /// What ``CommitSource`` shows of a pipeline that others run after.
+    func copyStatus(of name: String) -> (fact: String, unavailable: String?) {
+        let status = pipeline(name)
+        let fact = status?.generation.map { "generation \($0.number), \($0.size) bytes, since \($0.age.rounded)" }
+        return (
+            fact ?? (status?.withdrawn == nil ? "no copy yet" : "its copy is withdrawn"),
+            invalid(name).map { "it does not run: \($0.message)" }
+        )
+    }
+}
+
+extension GenerationStatus {
+    /// How long ago it was committed, by the wall clock.
+    fileprivate var age: Duration { .microseconds(max(0, WallClock.now - committedAt)) }
+}
+
+extension FreshetControl.PendingHook {
+    fileprivate init(_ pending: HookMachine.PendingRun) {
+        self.init(
+            hook: pending.hook.text, generation: Int64(clamping: pending.generation), running: pending.isRunning,
+            attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince?.microseconds,
+            error: pending.memory.error,
+            next: pending.next.map(WallClock.microseconds(at:)))
     }
 }

@@ -1,99 +1,33 @@
 import FreshetCache
-import FreshetConfiguration
 import FreshetControl
-import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
-import FreshetSignals
-import FreshetSystemSignals
 import FreshetSystemd
-import FreshetVarlink
-import Glibc
 import Logging
 
-/// Implements the control interface.
-extension Supervisor: ControlService {
-    func daemon() async -> DaemonStatus {
-        let fact = parts?.elsewhere.fact
-        let usage = parts?.cache.space.usage
-        let slow = slowJobs.status
-        let memory = parts?.memory
-        return DaemonStatus(
-            version: Version.current, pid: Int64(getpid()), since: started,
-            network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true,
-            pipelines: await counts(),
-            failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil },
-            cacheBytes: usage?.bytes, cacheLimit: usage?.limit,
-            memoryBytes: memory.map { Int64(clamping: $0.counts.taken) },
-            memoryLimit: memory.map { Int64(clamping: $0.limit) }, configurationSince: configurationSince,
-            refusedReload: refusedReload, slowJobs: slow.isEmpty ? nil : slow)
-    }
-
-    func pipelineNames() async -> [String] {
-        (Array(pipelines.keys) + invalid.keys).sorted()
-    }
-
-    func hasPipeline(_ name: String) async -> Bool {
-        pipelines[name] != nil || invalid[name] != nil
-    }
-
-    func inactiveFile(_ name: String) async -> String? {
-        await reader.file(ofPipeline: name)
-    }
-
-    func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
-        loop.nameJob("status of a pipeline")
-        if let hosted = pipelines[name] {
-            let status = hosted.runner.status
-            let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
-            // If the network probe failed, its result replaces the path.
-            let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
-            var shown = FreshetControl.PipelineStatus(
-                status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
-            if let pendingHooks = parts?.hooks.pendingHooks(of: name), !pendingHooks.isEmpty {
-                shown.hooks = pendingHooks.map(PendingHook.init)
-            }
-            return shown
-        }
-        guard let error = invalid[name] else { return nil }
-        return FreshetControl.PipelineStatus(
-            name: name, source: "its configuration has errors", state: .failed,
-            generation: error.remembered.published.map(GenerationStatus.init),
-            lastCheck: error.remembered.lastCheck?.microseconds,
-            failure: FailureStatus(
-                message: error.message, since: error.since, attempts: 0, publicMessage: error.message),
-            withdrawn: error.remembered.withdrawn.flatMap(WithdrawnCopy.init),
-            heldSince: error.remembered.heldSince?.microseconds)
-    }
-
-    func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool { readers.mayRead(name, peer) }
-
-    func summary(of name: String) async -> PipelineSummary? {
-        // There are few invalid pipelines, so their summaries may cost more.
-        guard let hosted = pipelines[name] else { return await pipeline(name).map { PipelineSummary($0) } }
-        return PipelineSummary(
-            hosted.runner.status, hookFails: parts?.hooks.pendingHooks(of: name).contains(where: \.isFailing) ?? false)
-    }
-
+/// Requests of operators and other clients: runs, further pages, parameters and holds.
+extension PipelineHost {
     /// The running pipeline of this name.
     func hosted(_ name: String) throws(ControlError) -> RunningPipeline {
-        if let hosted = pipelines[name] { return hosted }
+        if let pipeline = running(name) { return pipeline }
         // A reload may have removed it since it was looked up.
-        throw invalid[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .invalidPipeline(name: name)
+        throw self[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .invalidPipeline(name: name)
     }
+
+    // MARK: Runs
 
     func refresh(
         _ name: String, wait: Bool, force: Bool, unconditional: Bool = false
     ) async throws(ControlError) -> RefreshResult {
-        guard let hosted = pipelines[name] else {
-            guard let error = invalid[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
+        guard let hosted = running(name) else {
+            guard let error = invalid(name) else { throw .noSuchPipeline(name: name, suggestion: nil) }
             let failure = "it does not run: \(error.message)"
             return RefreshResult(name: name, outcome: .failed, failure: failure, publicFailure: failure)
         }
         // A refused request is not recorded as a signal, because no pipeline received it.
         if let refusal = hosted.runner.refusal(force: force) { return result(name, refusal) }
         let detail = "refresh" + (force ? " --force" : "") + (unconditional ? " --unconditional" : "")
-        registry.recordOccurrence(SignalName.operation, detail, pipeline: name)
+        recorder.recordOccurrence(SignalName.operation, detail, pipeline: name)
         guard wait else {
             switch hosted.runner.requestRefresh(force: force, unconditional: unconditional) {
             case nil: return RefreshResult(name: name)
@@ -126,67 +60,137 @@ extension Supervisor: ControlService {
     /// The error message for a request to a held pipeline.
     static func held(_ name: String) -> String { "it is held; 'freshetctl release \(name)' lets it run again" }
 
-    func signals() async -> [SignalStatus] {
-        var rows = [
-            registry.status(SignalName.start, fact: "the daemon has started")
-        ]
-        var unavailable: String?
-        if case .unavailable(let reason) = parts?.network.availability { unavailable = reason }
-        if let elsewhere = parts?.elsewhere {
-            rows.append(network(.elsewhere, elsewhere.fact, unavailable: unavailable))
+    // MARK: Further pages
+
+    func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult {
+        let runner = try hosted(name).runner
+        if let generation = runner.status.generation, generation.isBehind || generation.pinnedSince != nil {
+            throw .cannotLoadMore(
+                name: name, reason: "its copy was rolled back or is pinned, and further pages would not belong to it")
         }
-        for (target, follower) in targets where target != .elsewhere {
-            rows.append(network(target, follower.watch.fact, unavailable: unavailable))
+        if runner.status.withdrawn != nil {
+            throw .cannotLoadMore(
+                name: name, reason: "its copy is withdrawn; run 'freshetctl refresh \(name)' first")
         }
-        rows.append(resumeStatus())
-        rows.append(foregroundStatus())
-        rows += busStatus()
-        rows += fileStatuses()
-        rows += await commitStatuses()
-        rows.append(registry.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
-        rows.append(registry.status(SignalName.operation, fact: "waits for freshetctl refresh"))
-        rows.append(registry.status(SignalName.parameter, fact: "waits for freshetctl set"))
-        let next = pipelines.values.compactMap { hosted in
-            hosted.runner.status.next.flatMap { next in
-                next.reason == .timer ? (name: hosted.runner.name, at: next.at) : nil
-            }
-        }.min { $0.at < $1.at }
-        rows.append(
-            registry.status(
-                SignalName.timer,
-                fact: next.map { "next: \($0.name) in \(($0.at - .now).rounded)" } ?? "no run is planned"))
-        return rows.sorted { $0.name < $1.name }
+        if runner.status.heldSince != nil { throw .cannotLoadMore(name: name, reason: Self.held(name)) }
+        let known: [String]
+        let answer: RefreshAnswer
+        do throws(LoadMoreError) {
+            // A refused request is not recorded as a signal, because no pipeline received it.
+            try runner.mayLoadMore(at: place)
+            recorder.recordOccurrence(
+                SignalName.operation,
+                (["load-more"] + (context.readers.isPublic(name) ? place : [])).joined(separator: " "),
+                pipeline: name)
+            guard wait else { return LoadMoreResult(name: name, path: try runner.requestMore(at: place)) }
+            (known, answer) = try await runner.loadMore(at: place)
+        } catch {
+            throw ControlError(error, of: name, at: place)
+        }
+        switch answer {
+        case .stopped: throw .busy("'\(name)' was stopped before the page was loaded")
+        case .refused(let refusal): throw .tryLater(TryLaterHint(refusal))
+        case .ended(let summary):
+            let status = runner.status
+            let pages = runner.pages(at: known)
+            return LoadMoreResult(
+                name: name, path: known, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
+                run: Int64(clamping: summary.run), generation: status.generation.map { Int64(clamping: $0.number) },
+                size: status.generation.map { Int64(clamping: $0.size) },
+                durationUSec: summary.duration.microseconds, failure: summary.failure?.message,
+                pages: pages.map { Int64($0.count) }, hasMore: pages?.hasMore)
+        }
     }
 
-    private func network(_ target: NetworkTarget, _ fact: NetworkFact, unavailable: String?) -> SignalStatus {
-        registry.status(
-            NetworkTargetFollower.row(of: target),
-            fact: fact.text, unavailable: unavailable, ignored: parts?.network.minorChanges(of: target))
+    // MARK: Parameters
+
+    func setParameters(
+        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, caller: String
+    ) async throws(ControlError) -> ControlMessage.ParametersSet {
+        let hosted = try hosted(name)
+        let changed: [String]
+        do throws(ParameterErrors) {
+            hide(settings, of: hosted)
+            changed = try await hosted.runner.change(
+                settings.map { ParameterChange($0.parameter, to: $0.value) }, othersToDefault: othersToDefault)
+        } catch {
+            throw .parametersRefused(name: name, refusals: error.refusals.map(InvalidSetting.init))
+        }
+        if !changed.isEmpty {
+            context.log.log(
+                .parametersSet,
+                [
+                    .pipeline: .string(name), .parameters: .string(changed.joined(separator: ", ")),
+                    .caller: .string(caller),
+                ])
+        }
+        return ControlMessage.ParametersSet(
+            changed: changed, parameters: hosted.runner.parameters.map(ParameterStatus.init))
     }
 
-    func reload(
-        configurationOnly: Bool, caller: String
-    ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        try await reload(configurationOnly: configurationOnly, detail: caller)
+    /// Redacts secret values before a failed run can log them.
+    private func hide(_ settings: [ParameterSetting], of hosted: RunningPipeline) {
+        let secrets = settings.compactMap { setting -> String? in
+            guard let value = setting.value,
+                let parameter = hosted.definition.parameters.first(where: { $0.name == setting.parameter }),
+                parameter.isSecret, parameter.error(of: value) == nil
+            else { return nil }
+            return value
+        }
+        if !secrets.isEmpty { hide(parameters: secrets) }
     }
 
-    func logLevel() async -> LogLevel { LogLevel(threshold.level) }
+    // MARK: Holds
 
-    func setLogLevel(_ level: LogLevel, caller: String) async {
-        let before = threshold.level
-        let new = Logger.Level(level)
-        guard new != before else { return }
-        // Logged at the lower of the two levels, so that a change to a less verbose level is logged too.
-        threshold.level = min(before, new)
-        log.log(.logLevel, [.level: .string(level.rawValue), .caller: .string(caller)])
-        threshold.level = new
+    // A hold belongs to the name, like a mask of systemd: a pipeline that is removed from the configuration and added
+    // again is still held. A release ends the hold, and so does pruning the removed pipeline.
+
+    func hold(_ name: String, _ isHeld: Bool, caller: String) async throws(ControlError) -> Bool {
+        let before = heldSince(name)
+        let isNew = (before != nil) != isHeld
+        let since = isHeld ? WallTime.now : nil
+        // Set before the waits for the reload lock and the disk, so that no signal starts a run meanwhile.
+        if isNew { setHeld(name, since: since) }
+        // With the lock, a reload or a pruning that removes the pipeline happens either before, and the pipeline does
+        // not exist, or after, and the pipeline was held.
+        await lock.acquire()
+        defer { lock.release() }
+        guard self[name] != nil else { throw .noSuchPipeline(name: name, suggestion: nil) }
+        // An earlier request for the same state has been stored by now, or has failed.
+        if !isNew, (heldSince(name) != nil) == isHeld { return false }
+        // Set again, because a pipeline that was added meanwhile has the stored state.
+        setHeld(name, since: since)
+        do throws(CacheError) {
+            try await store.rememberHeld(name, since: since)
+        } catch {
+            setHeld(name, since: before)
+            throw ControlError(error, of: name)
+        }
+        // A hold belongs to the name, so an invalid pipeline can be held and released too.
+        context.log.log(
+            isHeld ? .held : .released,
+            text: !isHeld && invalid(name) != nil
+                ? "released; the pipeline does not run while its configuration has errors" : nil,
+            [.pipeline: .string(name), .caller: .string(caller)])
+        status.mayHaveChanged()
+        return true
     }
 
-    /// The number of pipelines in each state.
-    func counts() async -> PipelineCounts {
-        var states: [PipelineState] = []
-        await forEachSnapshot("counts of pipelines") { states.append(PipelineState($1.activity)) }
-        return PipelineCounts(states + Array(repeating: .failed, count: invalid.count))
+    /// Logs that a pipeline that becomes active is already held, for example from before it was removed or invalid. The
+    /// message explains why the pipeline does not run.
+    func logHeld(_ name: String) {
+        guard heldSince(name) != nil else { return }
+        context.limiter.log(
+            .held, text: "still held: the pipeline does not run until it is released", [.pipeline: .string(name)])
+    }
+
+    private func heldSince(_ name: String) -> WallTime? {
+        running(name)?.runner.status.heldSince ?? invalid(name)?.remembered.heldSince
+    }
+
+    private func setHeld(_ name: String, since: WallTime?) {
+        running(name)?.runner.hold(since: since)
+        changeInvalid(name) { $0.heldSince = since }
     }
 }
 
@@ -201,32 +205,55 @@ extension TryLaterHint {
     }
 }
 
-extension LogLevel {
-    init(_ level: Logger.Level) {
-        self =
-            switch level {
-            case .trace: .trace
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            case .critical: .critical
-            }
+extension ParameterStatus {
+    init(_ state: ParameterState) {
+        let definition = state.definition
+        var choices: [String]?
+        var pattern: String?
+        switch definition.rule {
+        case .any: break
+        case .choices(let list): choices = definition.isSecret ? nil : list
+        case .pattern(let text): pattern = text
+        }
+        self.init(
+            name: definition.name, value: definition.isSecret ? nil : state.value,
+            default: definition.isSecret ? nil : definition.defaultValue, isSet: state.isSet, choices: choices,
+            pattern: pattern, quietUSec: definition.quiet.microseconds)
     }
 }
 
-extension Logger.Level {
-    init(_ level: LogLevel) {
-        self =
-            switch level {
-            case .trace: .trace
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            case .critical: .critical
+extension InvalidSetting {
+    init(_ refusal: ParameterError) {
+        let reason =
+            switch refusal.reason {
+            case .error(let sentence): sentence
+            case .unknown([]): "is unknown: the pipeline has no parameters"
+            case .unknown(let known):
+                "is unknown; "
+                    + (NameSuggestion.closest(to: refusal.name, among: known).map { "did you mean '\($0)'?" }
+                        ?? "there are \(known.joined(separator: ", "))")
             }
+        self.init(parameter: refusal.name, reason: reason)
+    }
+}
+
+extension ControlError {
+    /// Why no further page was loaded.
+    fileprivate init(_ error: LoadMoreError, of name: String, at place: [String]) {
+        switch error {
+        case .noPages:
+            self = .cannotLoadMore(name: name, reason: "it has no 'pages'; each run loads everything")
+        case .notOnDemand:
+            self = .cannotLoadMore(name: name, reason: "it loads all pages by itself ('pages.load' is not a number)")
+        case .notLoaded: self = .cannotLoadMore(name: name, reason: "it has no copy yet")
+        case .nothingMore: self = .nothingMore(name: name, path: place)
+        case .unknownPlace(let known):
+            let keys = known.map { $0.joined(separator: " ") }
+            self = .noSuchBranch(
+                name: name, path: place,
+                suggestion: NameSuggestion.closest(to: place.joined(separator: " "), among: keys))
+        case .severalPlaces(let report): self = .severalBranches(name: name, more: MorePages(report))
+        case .refused(let refusal): self = .tryLater(TryLaterHint(refusal))
+        }
     }
 }

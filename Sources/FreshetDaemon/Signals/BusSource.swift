@@ -1,80 +1,83 @@
-import FreshetControl
+import FreshetEventLoop
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
 import Logging
 
-/// A D-Bus match that is followed for all pipelines that subscribe to it.
-struct SharedBusMatch: Sendable {
-    let followed: BusSignal
-    let following: SignalRegistry.Following
-    /// Set to true to end the tasks that follow the match.
-    let ending = CurrentValue(false)
+/// A D-Bus match that pipelines subscribe to.
+@DaemonActor
+final class BusSource: FollowingSource {
+    nonisolated let name: String
+    private let match: BusSignalMatch
+    /// Held, because the connection is closed with its last source.
+    private let bus: BusSignals
+    private let followed: BusSignal
+    private let recorder: SignalRecorder
+    private let flapLog: FlapLog
 
-    /// The name of the row in `freshetctl signals`.
-    static func row(of match: BusSignalMatch) -> String { "\(SignalName.dbus) \(match)" }
-}
-
-/// The D-Bus signals that pipelines subscribe to.
-extension Supervisor {
-    /// The signal of a match. It is followed until ``releaseBusSignals()`` finds that no pipeline needs it. Nil for an
-    /// invalid match, which is an error of the configuration.
-    func busSignal(_ match: BusSignalMatch) -> Signal? {
-        if let known = busSignals[match] { return known.followed.signal }
-        guard let bus = bus(match.bus), let valid = try? BusMatch(match) else { return nil }
-        let (followed, row) = (bus.follow(valid), SharedBusMatch.row(of: match))
-        let follower = SharedBusMatch(
-            followed: followed, following: registry.follow(followed.signal, row: row, logsAtInfo: true))
-        busSignals[match] = follower
-        adopt { [weak self, ending = follower.ending] in
-            await withDiscardingTaskGroup { group in
-                group.addTask { await self?.followState(of: match) }
-                for await isEnding in ending where isEnding { break }
-                group.cancelAll()
-            }
-        }
-        return followed.signal
+    fileprivate init(
+        _ match: BusSignalMatch, _ valid: BusMatch, _ bus: BusSignals, _ recorder: SignalRecorder, _ flapLog: FlapLog
+    ) {
+        name = Self.name(of: match)
+        self.match = match
+        self.bus = bus
+        followed = bus.follow(valid)
+        self.recorder = recorder
+        self.flapLog = flapLog
     }
 
-    private func bus(_ bus: BusSignalMatch.Bus) -> BusSignals? {
-        switch bus {
-        case .system: return parts?.systemBus
-        case .session:
-            let signals = sessionBus ?? BusSignals(BusConnection(loop, .session))
-            sessionBus = signals
-            return signals
-        }
-    }
+    nonisolated static func name(of match: BusSignalMatch) -> String { "\(SignalName.dbus) \(match)" }
 
-    /// Publishes the subscription state of a match, and logs its first error.
-    private func followState(of match: BusSignalMatch) async {
-        guard let subscriptionStates = busSignals[match]?.followed.subscriptionStates else { return }
+    var signal: Signal? { followed.signal }
+    var fact: String { followed.subscriptionState.text }
+    var unavailable: String? { followed.subscriptionState.error }
+    var ignored: UInt64? { followed.ignoredMessages }
+    var logsAtInfo: Bool { true }
+    func fire(_ detail: String) { followed.fire(detail) }
+
+    /// Publishes the subscription state, and logs its first error.
+    func follow() async {
         var wasLogged = false
-        for await subscriptionState in subscriptionStates {
-            registry.fact(SignalName.dbus, row: SharedBusMatch.row(of: match), subscriptionState.text)
+        for await subscriptionState in followed.subscriptionStates {
+            recorder.fact(SignalName.dbus, row: name, subscriptionState.text)
             guard !wasLogged, let reason = subscriptionState.error else { continue }
             flapLog.log(.busNotReceived, about: "\(match)", [.match: .string("\(match)"), .error: .string(reason)])
             wasLogged = true
         }
     }
+}
 
-    /// Ends the matches that no pipeline subscribes to any more, and closes the session bus if no match uses it.
-    func releaseBusSignals() {
-        let needed = Set(pipelines.values.flatMap(\.definition.refresh.dbus))
-        for (match, follower) in busSignals where !needed.contains(match) {
-            follower.ending.value = true
-            busSignals[match] = nil
-        }
-        if !busSignals.keys.contains(where: { $0.bus == .session }) { sessionBus = nil }
+/// The D-Bus signals that pipelines subscribe to. The session bus is connected only while a pipeline needs it.
+@DaemonActor
+final class BusSources {
+    private let system: BusSignals
+    private weak var session: BusSignals?
+    private let context: DaemonContext
+    private let recorder: SignalRecorder
+
+    init(_ system: BusSignals, _ context: DaemonContext, _ recorder: SignalRecorder) {
+        self.system = system
+        self.context = context
+        self.recorder = recorder
     }
 
-    /// The rows of `freshetctl signals`.
-    func busStatus() -> [SignalStatus] {
-        busSignals.map { match, follower in
-            let subscriptionState = follower.followed.subscriptionState
-            return registry.status(
-                SharedBusMatch.row(of: match), fact: subscriptionState.text, unavailable: subscriptionState.error,
-                ignored: follower.followed.ignoredMessages)
+    func references(for definition: PipelineDefinition) -> [SourceReference] {
+        definition.refresh.dbus.map { match in
+            SourceReference(name: BusSource.name(of: match)) { [self] in
+                // An invalid match is an error of the configuration.
+                guard let valid = try? BusMatch(match) else { return nil }
+                return BusSource(match, valid, bus(match.bus), recorder, context.flapLog)
+            }
+        }
+    }
+
+    private func bus(_ bus: BusSignalMatch.Bus) -> BusSignals {
+        switch bus {
+        case .system: return system
+        case .session:
+            let signals = session ?? BusSignals(BusConnection(context.loop, .session))
+            session = signals
+            return signals
         }
     }
 }

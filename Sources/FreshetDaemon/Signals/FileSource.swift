@@ -1,44 +1,40 @@
-import FreshetControl
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
 import Logging
 import Synchronization
 
-/// A watched path of a pipeline. Pipelines with the same path share the watch.
-struct SharedFileWatch: Sendable {
-    let watch: FileWatch
-    let following: SignalRegistry.Following
-}
+/// A path that pipelines watch (`files`).
+@DaemonActor
+final class FileSource: EventSource {
+    nonisolated let name: String
+    private let watch: FileWatch
+    private let events: FileEventPublisher
 
-/// The files that pipelines watch.
-extension Supervisor {
-    /// The signals of a pipeline's `files`. They are followed until the pipeline is dismissed or has other files.
-    func filesSignals(of definition: PipelineDefinition) -> [Signal] {
-        guard let files = parts?.files, !definition.refresh.files.isEmpty else {
-            fileWatches[definition.name] = nil
-            return []
-        }
-        let watches = definition.refresh.files.map { files.watch($0) }
-        fileWatches[definition.name] = watches.map { watch in
-            SharedFileWatch(
-                watch: watch,
-                following: registry.follow(watch.signal, row: FileMonitor.signalName(of: watch.path), logsAtInfo: true))
-        }
-        for watch in watches { fileEvents.publish(watch.path, watch.fact) }
-        return watches.map(\.signal)
+    init(_ watch: FileWatch, _ events: FileEventPublisher) {
+        name = FileMonitor.signalName(of: watch.path)
+        self.watch = watch
+        self.events = events
     }
 
-    /// The rows of `freshetctl signals`, one for each path.
-    func fileStatuses() -> [SignalStatus] {
-        var known: Set<String> = []
-        return fileWatches.values.joined().map(\.watch).filter { known.insert($0.path).inserted }.map { watch in
-            let fact = watch.fact
-            return registry.status(
-                FileMonitor.signalName(of: watch.path), fact: fact.text(at: .now), unavailable: fact.obstacle,
-                ignored: watch.minorChanges)
+    /// The paths that a pipeline watches.
+    static func references(_ monitor: FileMonitor, _ events: FileEventPublisher) -> SignalRegistry.Selection {
+        { definition in
+            definition.refresh.files.map { path in
+                SourceReference(name: FileMonitor.signalName(of: path)) { FileSource(monitor.watch(path), events) }
+            }
         }
     }
+
+    var signal: Signal? { watch.signal }
+    var fact: String { watch.fact.text(at: .now) }
+    var unavailable: String? { watch.fact.obstacle }
+    var ignored: UInt64? { watch.minorChanges }
+    var logsAtInfo: Bool { true }
+    func fire(_ detail: String) { watch.fire(detail) }
+
+    /// Publishes the first fact; ``FileMonitor`` reports the later ones.
+    func useBegan() { events.publish(watch.path, watch.fact) }
 }
 
 /// Publishes the facts of watched files, and logs files that cannot be watched.
@@ -46,17 +42,17 @@ extension Supervisor {
 /// Safe to call from any thread.
 final class FileEventPublisher: Sendable {
     private let log: FlapLog
-    private let registry: SignalRegistry
+    private let recorder: SignalRecorder
     /// The last logged obstacles, by path.
     private let logged = Mutex<[String: String]>([:])
 
-    init(log: FlapLog, registry: SignalRegistry) {
+    init(log: FlapLog, recorder: SignalRecorder) {
         self.log = log
-        self.registry = registry
+        self.recorder = recorder
     }
 
     func publish(_ path: String, _ fact: FileFact) {
-        registry.fact(FileMonitor.signalName(of: path), fact.description)
+        recorder.fact(FileMonitor.signalName(of: path), fact.description)
         let isNew = logged.withLock { logged in
             defer { logged[path] = fact.obstacle }
             return logged[path] != fact.obstacle

@@ -2,28 +2,60 @@ import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
 
-/// A network target that is followed for all pipelines that need it.
-struct NetworkTargetFollower: Sendable {
+/// A network target that pipelines need. ``NetworkSources`` has all of them.
+@DaemonActor
+final class NetworkSource: FollowingSource {
+    nonisolated let name: String
+    let target: NetworkTarget
     let watch: NetworkWatch
-    let following: SignalRegistry.Following
-    /// Set to true to end the tasks that follow the target.
-    let ending = CurrentValue(false)
-    var state: NetworkState
+    private let monitor: NetworkMonitor
+    private let recorder: SignalRecorder
+    /// The state that the pipelines have; it is only kept up to date while a pipeline uses the target.
+    private(set) var state: NetworkState
     var flapLimiter = FlapLimiter()
-    /// The number of pipelines that need the target.
-    var users = 1
+    weak var owner: NetworkSources?
 
-    init(_ watch: NetworkWatch, _ following: SignalRegistry.Following, state: NetworkState) {
-        self.watch = watch
-        self.following = following
-        self.state = state
+    init(_ target: NetworkTarget, _ monitor: NetworkMonitor, _ recorder: SignalRecorder) {
+        name = Self.name(of: target)
+        self.target = target
+        self.monitor = monitor
+        self.recorder = recorder
+        watch = monitor.watch(target)
+        state = NetworkState(watch.fact, before: nil)
     }
 
-    /// The name of the row in `freshetctl signals`.
-    static func row(of target: NetworkTarget) -> String {
+    nonisolated static func name(of target: NetworkTarget) -> String {
         switch target {
         case .elsewhere: NetworkMonitor.signalName
         case .address(let address): "\(NetworkMonitor.signalName) \(address)"
+        }
+    }
+
+    var signal: Signal? { watch.signal }
+    var fact: String { watch.fact.text }
+    var ignored: UInt64? { monitor.minorChanges(of: target) }
+    func fire(_ detail: String) { monitor.fire(target, detail) }
+
+    var unavailable: String? {
+        guard case .unavailable(let reason) = monitor.availability else { return nil }
+        return reason
+    }
+
+    func useBegan() {
+        state = NetworkState(watch.fact, before: nil)
+        flapLimiter = FlapLimiter()
+        owner?.began(self)
+    }
+
+    func useEnded() { owner?.ended(self) }
+
+    func follow() async {
+        for await fact in watch.facts {
+            recorder.fact(SignalName.network, row: name, fact.text)
+            guard let owner, owner.isUsed(target) else { continue }
+            let before = state
+            state = NetworkState(fact, before: before)
+            if state != before { owner.changed(self, before: before) }
         }
     }
 }
@@ -58,4 +90,9 @@ extension NetworkState {
             reachable: fact.isReachable, epoch: fact.epoch, changedAt: fact.changedAt,
             path: isSamePath ? before?.path ?? fact.description : fact.description)
     }
+}
+
+extension NetworkFact {
+    /// The fact in `freshetctl signals`.
+    var text: String { isReachable ? "reachable \(self)" : "not reachable: \(self)" }
 }

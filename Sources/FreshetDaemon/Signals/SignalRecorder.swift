@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// Safe to call from any thread. Without subscribers and above `debug`, no text is made: an occurrence costs a look-up
 /// and two locks.
-final class SignalRegistry: Sendable {
+final class SignalRecorder: Sendable {
     struct Entry: Hashable, Sendable {
         var fired: Int64 = 0
         /// Wall-clock microseconds since 1970.

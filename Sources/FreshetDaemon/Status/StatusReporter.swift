@@ -38,6 +38,9 @@ final class StatusReporter {
         self.compose = compose
     }
 
+    /// Releases the maker of lines, because no line follows.
+    func finish() { compose = nil }
+
     /// Plans a new line, because a value in it may have changed. Safe to call from any thread.
     nonisolated func mayHaveChanged() {
         guard notifier.isConnected else { return }

@@ -27,7 +27,8 @@ package func withControlServer(
     _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = testTimeout,
     _ body: @escaping @Sendable (_ path: String, _ server: VarlinkServer) throws -> Void
 ) async throws {
-    try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), silence: silence, body)
+    try await withServer(
+        of: try ControlDispatcher(service.services, rights: rights).interfaces(), silence: silence, body)
 }
 
 /// Serves a daemon of another version, or another program: an interface whose methods answer with these JSON texts.

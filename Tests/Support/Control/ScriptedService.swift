@@ -3,7 +3,7 @@ package import FreshetVarlink
 import Synchronization
 
 /// A daemon with scripted answers.
-package final class ScriptedService: ControlService {
+package final class ScriptedService: PipelineControl, GenerationControl, CacheControl, SignalControl, DaemonControl {
     package struct Script {
         package var pipelines: [String: PipelineStatus] = [:]
         /// Pipelines whose published files only root may read.
@@ -60,6 +60,11 @@ package final class ScriptedService: ControlService {
         self.script = Mutex(script)
     }
 
+    /// This object in all its roles.
+    package var services: ControlServices {
+        ControlServices(pipelines: self, generations: self, cache: self, signals: self, daemon: self)
+    }
+
     package var asked: [String] { script.withLock { $0.asked } }
     package var allNamesAsked: Int { script.withLock { $0.allNamesAsked } }
 
@@ -84,12 +89,20 @@ package final class ScriptedService: ControlService {
 
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
 
+    package func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineStatus] {
+        script.withLock { script in
+            names.compactMap { name in
+                script.pipelines[name].map { script.unreadable.contains(name) ? $0.withholdingContent() : $0 }
+            }
+        }
+    }
+
     package func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool {
         script.withLock { !$0.unreadable.contains(name) }
     }
 
-    package func summary(of name: String) async -> PipelineSummary? {
-        script.withLock { $0.pipelines[name] }.map { PipelineSummary($0) }
+    package func summaries(of names: ArraySlice<String>) async -> [PipelineSummary] {
+        script.withLock { script in names.compactMap { script.pipelines[$0].map { PipelineSummary($0) } } }
     }
 
     package func refresh(
@@ -104,16 +117,20 @@ package final class ScriptedService: ControlService {
         return try result.get()
     }
 
-    package func description(of name: String) async -> PipelineDescription? {
+    package func descriptions(of names: ArraySlice<String>) async -> [PipelineDescription] {
         script.withLock { script in
-            script.descriptions[name]
-                ?? script.pipelines[name].map { PipelineDescription(name: name, source: $0.source) }
+            names.compactMap { name in
+                script.descriptions[name]
+                    ?? script.pipelines[name].map { PipelineDescription(name: name, source: $0.source) }
+            }
         }
     }
 
-    package func counters(of name: String) async -> PipelineCounters? {
+    package func counters(of names: ArraySlice<String>) async -> [PipelineCounters] {
         script.withLock { script in
-            script.counters[name] ?? script.pipelines[name].map { PipelineCounters(name: $0.name) }
+            names.compactMap { name in
+                script.counters[name] ?? script.pipelines[name].map { PipelineCounters(name: $0.name) }
+            }
         }
     }
 

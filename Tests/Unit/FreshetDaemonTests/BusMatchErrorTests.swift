@@ -29,7 +29,7 @@ struct BusMatchErrorTests {
             BusSignalMatch(sender: "org.example.A", pathNamespace: "/a", firstArgument: "b"),
         ]
         #expect(
-            matches.map(SharedBusMatch.row) == [
+            matches.map { BusSource.name(of: $0) } == [
                 "dbus system org.example.A.*", "dbus system org.example.A.B", "dbus session org.example.A.*",
                 "dbus system from org.example.A", "dbus system from org.example.A at /a",
                 "dbus system from org.example.A below /a of 'b'",

@@ -122,10 +122,10 @@ struct CommitTests {
 
     @Test("pipelines are grouped by their dependencies")
     func dependencyGroups() {
-        #expect(Supervisor.dependencyGroups([:]) == [])
-        #expect(Supervisor.dependencyGroups(["b": [], "a": []]) == [["a", "b"]])
+        #expect(OnceRun.dependencyGroups([:]) == [])
+        #expect(OnceRun.dependencyGroups(["b": [], "a": []]) == [["a", "b"]])
         #expect(
-            Supervisor.dependencyGroups([
+            OnceRun.dependencyGroups([
                 "d": ["b", "c"], "c": ["a"], "b": ["a"], "a": [], "e": ["a", "d"], "f": ["invalid"],
             ])
                 == [["a", "f"], ["b", "c"], ["d"], ["e"]])

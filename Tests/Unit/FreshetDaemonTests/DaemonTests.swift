@@ -9,7 +9,7 @@ import Testing
 @testable import FreshetDaemon
 
 @Suite("The daemon on its loop")
-struct SupervisorTests {
+struct DaemonTests {
     @Test("the daemon starts, serves its socket, commits the content of commands and files, and ends")
     func serves() async throws {
         let home = try Home()
@@ -239,7 +239,7 @@ struct SupervisorTests {
         try home.configure("greeting", Home.printing("hello", to: "greeting"))
         let loop = try DaemonLoop.shared.get()
         let log = LogRecorder()
-        let other = try Supervisor(options: home.options, loop: loop, log: log.logger)
+        let other = try Daemon(options: home.options, loop: loop, log: log.logger)
         let exit = try await withDaemon(home) { client in
             let second = SharedValue<DaemonExit>()
             Task(executorPreference: loop) { second.set(await other.run()) }
@@ -260,7 +260,7 @@ struct SupervisorTests {
         try home.write("concurency: 3\n", to: "etc/freshet.yaml")
         let loop = try DaemonLoop.shared.get()
         let log = LogRecorder()
-        let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
+        let daemon = try Daemon(options: home.options, loop: loop, log: log.logger)
         let exit = await Task(executorPreference: loop) { await daemon.run() }.value
         #expect(exit == .configuration)
         #expect(

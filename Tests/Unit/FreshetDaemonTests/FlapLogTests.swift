@@ -64,9 +64,9 @@ struct FlapLogTests {
     @Test("a file that cannot be watched at times has one line and a count")
     func files() {
         let flaps = flapLog()
-        let registry = SignalRegistry(
+        let registry = SignalRecorder(
             events: ControlEvents(), log: log.logger, limiter: LogLimiter(log: log.logger, clock: clock), clock: clock)
-        let files = FileEventPublisher(log: flaps, registry: registry)
+        let files = FileEventPublisher(log: flaps, recorder: registry)
         for _ in 0..<500 {
             files.publish("/home/bob/a", FileFact(exists: false, obstacle: "its symbolic links lead in a circle"))
             files.publish("/home/bob/a", FileFact(exists: true))

@@ -110,15 +110,15 @@ struct HoldTests {
     }
 
     /// Runs a daemon in this process, and calls `body` with it when it is ready.
-    private func withSupervisor(_ body: (Supervisor, CacheStore) async throws -> Void) async throws {
+    private func withHost(_ body: (PipelineHost) async throws -> Void) async throws {
         let home = try Home()
         try configure(home)
         let log = LogRecorder()
         try await DaemonLoop.run { loop in
-            let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
+            let daemon = try Daemon(options: home.options, loop: loop, log: log.logger)
             let life = Task(executorPreference: loop) { await daemon.run() }
             #expect(await eventually { log.lines.contains { $0.message == "ready" } })
-            try await body(daemon, try #require(await daemon.parts?.store))
+            try await body(try #require(await daemon.collaborators?.host))
             daemon.end()
             #expect(await life.value == .success)
         }
@@ -126,60 +126,61 @@ struct HoldTests {
 
     @Test("a hold takes effect immediately, then waits for a reload; it stores nothing if that removes the pipeline")
     func race() async throws {
-        try await withSupervisor { daemon, store in
+        try await withHost { host in
+            let definitions = await host.running.map(\.definition)
             for isRemoved in [true, false] {
-                await daemon.reloadLock.acquire()
-                let hold = Task(executorPreference: try DaemonLoop.shared.get()) { await daemon.failureOfHold("a") }
-                #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
-                #expect(await store.remembered("a").heldSince == nil)
-                await daemon.dismiss("a")
-                if !isRemoved { await daemon.bringBack() }
-                await daemon.reloadLock.release()
+                await host.lock.acquire()
+                let hold = Task(executorPreference: try DaemonLoop.shared.get()) { await host.failureOfHold("a") }
+                #expect(await eventually { await host.pipeline("a")?.heldSince != nil })
+                #expect(await host.store.remembered("a").heldSince == nil)
+                await host.dismiss("a")
+                if !isRemoved { await host.bringBack(definitions) }
+                await host.lock.release()
                 #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
-                #expect(await (store.remembered("a").heldSince == nil) == isRemoved)
+                #expect(await (host.store.remembered("a").heldSince == nil) == isRemoved)
                 // The pipeline that was added again has the state too.
-                #expect(await (daemon.pipeline("a")?.heldSince == nil) == isRemoved)
-                if isRemoved { await daemon.bringBack() }
+                #expect(await (host.pipeline("a")?.heldSince == nil) == isRemoved)
+                if isRemoved { await host.bringBack(definitions) }
             }
         }
     }
 
     @Test("a hold and a release that wait keep their order, also if another reload requests the lock")
     func order() async throws {
-        try await withSupervisor { daemon, store in
-            await daemon.reloadLock.acquire()
+        try await withHost { host in
+            await host.lock.acquire()
             let hold = Task(executorPreference: try DaemonLoop.shared.get()) {
-                try await daemon.hold("a", true, caller: "test")
+                try await host.hold("a", true, caller: "test")
             }
-            #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
+            #expect(await eventually { await host.pipeline("a")?.heldSince != nil })
             let release = Task(executorPreference: try DaemonLoop.shared.get()) {
-                try await daemon.hold("a", false, caller: "test")
+                try await host.hold("a", false, caller: "test")
             }
-            #expect(await eventually { await daemon.pipeline("a")?.heldSince == nil })
-            await daemon.reloadLock.releaseAndReacquire()
-            await daemon.reloadLock.release()
+            #expect(await eventually { await host.pipeline("a")?.heldSince == nil })
+            await host.lock.releaseAndReacquire()
+            await host.lock.release()
             let answers = [try await hold.value, try await release.value]
             #expect(answers == [true, true])
-            #expect(await daemon.pipeline("a")?.heldSince == nil)
-            #expect(await store.remembered("a").heldSince == nil)
+            #expect(await host.pipeline("a")?.heldSince == nil)
+            #expect(await host.store.remembered("a").heldSince == nil)
         }
     }
 
     @Test("the reply that a pipeline is already held comes only after the hold is stored")
     func already() async throws {
-        try await withSupervisor { daemon, store in
-            await daemon.reloadLock.acquire()
+        try await withHost { host in
+            await host.lock.acquire()
             let first = Task(executorPreference: try DaemonLoop.shared.get()) {
-                try await daemon.hold("a", true, caller: "test")
+                try await host.hold("a", true, caller: "test")
             }
-            #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
+            #expect(await eventually { await host.pipeline("a")?.heldSince != nil })
             let second = Task(executorPreference: try DaemonLoop.shared.get()) { () -> (isNew: Bool, isKept: Bool) in
-                let isNew = try await daemon.hold("a", true, caller: "test")
-                return (isNew, await store.remembered("a").heldSince != nil)
+                let isNew = try await host.hold("a", true, caller: "test")
+                return (isNew, await host.store.remembered("a").heldSince != nil)
             }
             // A reply that does not wait would have come by then.
             for _ in 1...1_000 { await Task.yield() }
-            await daemon.reloadLock.release()
+            await host.lock.release()
             let isNew = try await first.value
             #expect(isNew)
             let answer = try await second.value
@@ -196,7 +197,7 @@ extension ReloadLock {
     }
 }
 
-extension Supervisor {
+extension PipelineHost {
     fileprivate func failureOfHold(_ name: String) async -> ControlError? {
         do throws(ControlError) {
             _ = try await hold(name, true, caller: "test")
@@ -207,7 +208,7 @@ extension Supervisor {
     }
 
     /// Hosts all configured pipelines again.
-    fileprivate func bringBack() async {
-        for definition in configuration.pipelines { await host(definition) }
+    fileprivate func bringBack(_ definitions: [PipelineDefinition]) async {
+        for definition in definitions { await host(definition) }
     }
 }

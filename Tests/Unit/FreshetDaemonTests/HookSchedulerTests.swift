@@ -226,7 +226,7 @@ struct HookSchedulerTests {
 /// Runs a daemon until it ends.
 private func run(_ options: DaemonOptions) async throws -> DaemonExit {
     let loop = try DaemonLoop.shared.get()
-    let daemon = try Supervisor(options: options, loop: loop, log: LogRecorder().logger)
+    let daemon = try Daemon(options: options, loop: loop, log: LogRecorder().logger)
     return await Task(executorPreference: loop) { await daemon.run() }.value
 }
 

@@ -6,6 +6,7 @@ import Testing
 import ThreadTestSupport
 
 @testable import FreshetDaemon
+@testable import FreshetPipelines
 
 /// The directories of a daemon in a test.
 final class Home: Sendable {
@@ -66,6 +67,9 @@ enum DaemonLoop {
         return loop
     }
 
+    /// Limits the daemons that run at the same time. Each has some inotify(7) instances, and a user has only 128.
+    fileprivate static let permits = AsyncSemaphore(limit: 12)
+
     /// Runs a body on the loop.
     nonisolated(nonsending) static func run<Value>(
         _ body: (EventLoop) async throws -> Value
@@ -75,23 +79,29 @@ enum DaemonLoop {
     }
 }
 
-/// Runs a daemon while `body` uses it on a thread that may block. Then it ends the daemon and waits for
-/// that.
+/// Runs a daemon while `body` uses it on a thread that may block. Then it ends the daemon and waits for that.
 func withDaemon(
     _ home: Home, _ log: LogRecorder = LogRecorder(), _ body: @escaping @Sendable (ControlClient) throws -> Void
 ) async throws -> DaemonExit {
     let loop = try DaemonLoop.shared.get()
-    let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
-    let life = Task(executorPreference: loop) { await daemon.run() }
-    let result = await onThread {
-        try #require(eventually { log.lines.contains { ["ready", "cannot start: {error}"].contains($0.message) } })
-        if log.lines.contains(where: { $0.message == "cannot start: {error}" }) { return }
-        try body(try ControlClient(path: home.socket))
-    }
-    daemon.end()
-    let exit = await life.value
-    try result.get()
-    return exit
+    return try await DaemonLoop.permits.pass { () async throws(FetchError) -> Result<DaemonExit, any Error> in
+        do {
+            let daemon = try Daemon(options: home.options, loop: loop, log: log.logger)
+            let life = Task(executorPreference: loop) { await daemon.run() }
+            let result = await onThread {
+                let ends = ["ready", "cannot start: {error}"]
+                try #require(eventually { log.lines.contains { ends.contains($0.message) } })
+                if log.lines.contains(where: { $0.message == ends[1] }) { return }
+                try body(try ControlClient(path: home.socket))
+            }
+            daemon.end()
+            let exit = await life.value
+            try result.get()
+            return .success(exit)
+        } catch {
+            return .failure(error)
+        }
+    }.get()
 }
 
 extension ControlClient {

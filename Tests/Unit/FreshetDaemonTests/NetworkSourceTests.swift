@@ -67,7 +67,7 @@ struct NetworkSourceTests {
 
     @Test("each target has its row among the signals")
     func rows() throws {
-        #expect(NetworkTargetFollower.row(of: .elsewhere) == "network")
-        #expect(NetworkTargetFollower.row(of: .address(try #require(IPAddress("192.0.2.1")))) == "network 192.0.2.1")
+        #expect(NetworkSource.name(of: .elsewhere) == "network")
+        #expect(NetworkSource.name(of: .address(try #require(IPAddress("192.0.2.1")))) == "network 192.0.2.1")
     }
 }

@@ -12,7 +12,7 @@ struct OnceTests {
         options.once = true
         options.onceNames = names
         let loop = try DaemonLoop.shared.get()
-        let daemon = try Supervisor(options: options, loop: loop, log: log.logger)
+        let daemon = try Daemon(options: options, loop: loop, log: log.logger)
         return await Task(executorPreference: loop) { await daemon.run() }.value
     }
 

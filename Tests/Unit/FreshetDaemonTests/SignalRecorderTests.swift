@@ -5,16 +5,16 @@ import Testing
 
 @testable import FreshetDaemon
 
-@Suite("The registry of signals")
-struct SignalRegistryTests {
+@Suite("The recorder of signals")
+struct SignalRecorderTests {
     private let log = LogRecorder()
     private let clock = FakeClock()
     private let events = ControlEvents()
 
-    private func registry(level: Logger.Level = .trace) -> SignalRegistry {
+    private func registry(level: Logger.Level = .trace) -> SignalRecorder {
         var logger = log.logger
         logger.logLevel = level
-        return SignalRegistry(events: events, log: logger, limiter: LogLimiter(log: logger, clock: clock), clock: clock)
+        return SignalRecorder(events: events, log: logger, limiter: LogLimiter(log: logger, clock: clock), clock: clock)
     }
 
     private func line(
@@ -141,7 +141,7 @@ struct SignalRegistryTests {
             #expect(registry["file /a"].fired == 1)
             withExtendedLifetime((first, second)) {}
         }
-        #expect(registry["file /a"] == SignalRegistry.Entry())
+        #expect(registry["file /a"] == SignalRecorder.Entry())
         let source = SignalSource("file /a")
         let following = registry.follow(source.signal, row: "file /a")
         source.fire()

@@ -1,0 +1,70 @@
+import FreshetCache
+import FreshetConfiguration
+import FreshetEventLoop
+import FreshetModel
+import FreshetPipelines
+import FreshetSystemd
+import Logging
+
+/// Opens the cache at the start of the daemon.
+struct CacheOpening: Sendable {
+    let cache: LocalCache
+    let store: CacheStore
+    /// The index is new, so the last successful runs of hooks are unknown.
+    let isIndexNew: Bool
+
+    /// Creates the daemon's directories, repairs the cache, and gives each pipeline its files.
+    ///
+    /// - Parameter removed: logs content that the cache removes to free space.
+    init(_ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog) async throws {
+        let (directories, log, limiter) = (context.directories, context.log, context.limiter)
+        try DaemonDirectories.make(directories.state, mode: 0o700)
+        try DaemonDirectories.make(directories.cache, mode: 0o755)
+        try DaemonDirectories.make(directories.runtime, mode: 0o755)
+        let quota = CacheQuota(configuration.daemon)
+        let (cache, report) = try await context.pools.cache.run { () throws(CacheError) in
+            try LocalCache.open(
+                cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: quota.reserve,
+                limit: quota.limit, directories: ProgramInputFiles.directoryNames, removed: { removed.log($0) },
+                rebuilt: { IndexLog(log).log($0, at: $1) })
+        }
+        Self.log(report, at: cache.indexPath, log, limiter)
+        let definitions = configuration.pipelines
+        try await context.pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }
+        self.cache = cache
+        store = CacheStore(cache: cache, workers: context.pools.cache) { pipeline, error in
+            limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
+        } heldBack: { pipeline, copy in
+            limiter.log(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
+        } restored: { pipeline, copy in
+            limiter.log(
+                .cacheRepaired,
+                [
+                    .pipeline: .string(pipeline),
+                    .repairs: .string(PipelineRecovery.Repair.restored(Int64(clamping: copy.number)).description),
+                ])
+        }
+        switch report.index {
+        case .made, .rebuilt: isIndexNew = true
+        case .opened, .migrated: isIndexNew = false
+        }
+    }
+
+    /// Logs what the cache found and repaired at the start.
+    private static func log(_ report: RecoveryReport, at path: String, _ log: Logger, _ limiter: LogLimiter) {
+        IndexLog(log).log(report, at: path)
+        if !report.strays.isEmpty {
+            let strays = report.strays.map(\.description).joined(separator: "; ")
+            log.log(.cacheRepaired, [.pipeline: "none", .repairs: .string(strays)])
+        }
+        for recovery in report.pipelines {
+            limiter.log(
+                .cacheRepaired,
+                [
+                    .pipeline: .string(recovery.pipeline),
+                    .repairs: .string(recovery.repairs.map(\.description).joined(separator: "; ")),
+                ])
+        }
+        limiter.finish(.cacheRepaired)
+    }
+}

@@ -1,0 +1,74 @@
+import FreshetCache
+import FreshetConfiguration
+import FreshetControl
+import FreshetEmitters
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSystemSignals
+import FreshetSystemd
+import Glibc
+import Logging
+
+/// The engine, the cache, and the sources of the operating system, which need the configuration or the directories.
+struct DaemonParts: Sendable {
+    let cache: LocalCache
+    let store: CacheStore
+    /// The index is new, so the last successful runs of hooks are unknown.
+    let isIndexNew: Bool
+    let http: HTTPClient
+    let network: NetworkMonitor
+    let engine: PipelineEngine
+    let requestLimiter: RequestLimiter
+    let memory: MemoryBudget
+    let hooks: HookScheduler
+    let sleep: SleepMonitor
+    let sessions: SessionMonitor
+    /// The system bus, which `sleep` and `sessions` use too.
+    let systemBus: BusSignals
+    let files: FileMonitor
+
+    @DaemonActor
+    init(
+        _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog,
+        _ fileEvents: FileEventPublisher, _ status: StatusReporter
+    ) async throws {
+        let (loop, pools, directories) = (context.loop, context.pools, context.directories)
+        let opening = try await CacheOpening(context, configuration, removed)
+        (cache, store, isIndexNew) = (opening.cache, opening.store, opening.isIndexNew)
+        let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
+        self.http = http
+        let network = NetworkMonitor(loop) { epoch in
+            // On the loop's thread, which is the HTTP client's: old connections are closed before pipelines get the
+            // signal.
+            http.assumeIsolated { $0.beginEpoch(epoch) }
+        }
+        self.network = network
+        if case .unavailable(let reason) = network.availability {
+            context.log.log(.networkUnknown, [.error: .string(reason)])
+        }
+        requestLimiter = RequestLimiter(configuration.daemon.requestLimits)
+        memory = MemoryBudget(limit: JQTransformer.memoryForLongAnswers(of: configuration.daemon.memoryLimit))
+        let dependencies = EngineDependencies(
+            fetcher: SourceFetcher(
+                http: http, commands: CommandRunner(loop, workers: pools.commands),
+                files: FileReader(paths: pools.paths, own: DaemonDirectories.own(directories, context.options)),
+                copyFiles: FileReader(paths: pools.copies, checksLinks: false),
+                copies: directories.cache + "/current"),
+            transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log = context.log] gaps in
+                log.log(.sandboxIncomplete, [.error: .string("no \(gaps)")])
+            }, store: store, clock: context.clock, requestLimiter: requestLimiter, memory: memory, prober: http,
+            helpers: try await CheckHelpers(context), redact: { [redactor = context.redactor] in redactor.text($0) })
+        let engine = PipelineEngine(dependencies) { [flapLog = context.flapLog] in flapLog.log($0) }
+        self.engine = engine
+        let bus = BusConnection(loop, .system)
+        hooks = try await HookScheduler(context, store, bus, status)
+        sleep = SleepMonitor(loop, bus: bus) {
+            // At a wake, a new network epoch begins and all pipelines are notified before the signal fires.
+            network.beginEpoch()
+            engine.woke()
+        }
+        sessions = SessionMonitor(bus: bus, scope: context.options.isSystemService ? .local : .user(geteuid()))
+        systemBus = BusSignals(bus)
+        files = FileMonitor(loop) { path, fact, _ in fileEvents.publish(path, fact) }
+    }
+}

@@ -1,0 +1,42 @@
+import FreshetCache
+import FreshetEmitters
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSystemSignals
+import FreshetSystemd
+
+extension HookScheduler {
+    /// Creates the scheduler of a daemon, and removes the files of hooks that a killed daemon left.
+    ///
+    /// - Parameter bus: the system bus, for hooks that reload a unit.
+    convenience init(
+        _ context: DaemonContext, _ store: CacheStore, _ bus: BusConnection, _ status: StatusReporter
+    ) async throws {
+        let files = ProgramInputFiles.hooks(context.directories)
+        try await context.pools.programs.run { try files.prepare() }
+        let transformer = JQTransformer(context.loop, workers: context.pools.helpers)
+        self.init(
+            Dependencies(
+                store: store,
+                difference: { [loop = context.loop] old, new, key in
+                    try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
+                },
+                programs: TrustedPrograms(context),
+                units: UnitReloader(
+                    context.loop, bus, isPersonal: !context.options.isSystemService, clock: context.clock),
+                workers: context.pools.programs, files: files, clock: context.clock, log: context.log,
+                limiter: context.limiter, redactor: context.redactor, readers: context.readers,
+                adopt: { [tasks = context.tasks] in tasks.add($0) },
+                statusChanged: { status.mayHaveChanged() }),
+            seed: UInt64.random(in: 0 ... .max))
+    }
+}
+
+extension TrustedPrograms {
+    /// Runs the programs of hooks and checks of a daemon.
+    init(_ context: DaemonContext) {
+        self.init(
+            commands: CommandRunner(context.loop, workers: context.pools.programs), workers: context.pools.programs,
+            trust: context.options.trust)
+    }
+}

@@ -1,0 +1,47 @@
+import FreshetModel
+import FreshetPipelines
+import FreshetSystemSignals
+
+/// A pipeline of the active configuration.
+enum HostedPipeline {
+    case running(RunningPipeline)
+    case invalid(InvalidPipeline)
+
+    var running: RunningPipeline? {
+        if case .running(let running) = self { running } else { nil }
+    }
+
+    var invalid: InvalidPipeline? {
+        if case .invalid(let invalid) = self { invalid } else { nil }
+    }
+}
+
+/// A running pipeline with the network target that it needs and its subscription.
+struct RunningPipeline: Sendable {
+    let runner: PipelineRunner
+    let target: NetworkTarget
+    let lease: SignalLease
+
+    var definition: PipelineDefinition { runner.definition }
+
+    /// Whether the origin may be on a directly connected network, which only an attempt can show: the URL has a host
+    /// name, and neither an address nor a network probe is configured.
+    var mayBeOnDirectNetwork: Bool {
+        let definition = definition
+        guard target == .elsewhere, definition.needsNetwork, definition.refresh.needsNetwork.probe == nil else {
+            return false
+        }
+        return definition.sources.contains { source in
+            guard case .http(let source) = source else { return false }
+            return !source.isLocal
+        }
+    }
+}
+
+/// A pipeline whose configuration has errors. It does not run; its last copy stays published.
+struct InvalidPipeline: Sendable {
+    var message: String
+    var remembered: PersistentState
+    /// Wall-clock microseconds since 1970.
+    var since: Int64
+}

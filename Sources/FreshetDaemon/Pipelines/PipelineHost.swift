@@ -1,0 +1,289 @@
+import FreshetConfiguration
+import FreshetModel
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import FreshetSystemd
+import Logging
+
+/// The pipelines of the active configuration: starts, changes and stops them, and passes changes of the network on.
+@DaemonActor
+final class PipelineHost {
+    let context: DaemonContext
+    let engine: PipelineEngine
+    let store: CacheStore
+    let hooks: HookAssigner
+    let signals: SignalRegistry
+    let networks: NetworkSources
+    let recorder: SignalRecorder
+    let status: StatusReporter
+    /// Taken while pipelines are added and removed.
+    let lock: ReloadLock
+    /// Watches the published files; a commit may make their directory again.
+    var publishedFiles: PublishedFileWatch?
+    private let commits: CommitSignals
+    private let memoryRelease: MemoryRelease
+    /// A value that is unique to this host, for delays that are always the same on this host.
+    private let identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
+    /// The maximum random delay of the active configuration (`splay`).
+    private var splayLimit: Duration = .zero
+    /// Values of configuration and credentials that must be redacted.
+    private var hidden: Set<String> = []
+    private var hosted: [String: HostedPipeline] = [:]
+    /// Pipelines that a reload is about to stop, because their configuration has errors.
+    private var becomingInvalid: [String: InvalidPipeline] = [:]
+
+    init(
+        _ context: DaemonContext, _ engine: PipelineEngine, _ store: CacheStore, _ hooks: HookAssigner,
+        _ signals: SignalRegistry, _ networks: NetworkSources, _ commits: CommitSignals, _ recorder: SignalRecorder,
+        _ status: StatusReporter, _ lock: ReloadLock
+    ) {
+        self.context = context
+        self.engine = engine
+        self.store = store
+        self.hooks = hooks
+        self.signals = signals
+        self.networks = networks
+        self.commits = commits
+        self.recorder = recorder
+        self.status = status
+        self.lock = lock
+        memoryRelease = MemoryRelease(context.loop)
+        networks.onChange = { [weak self] in self?.networkChanged($0, $1) }
+    }
+
+    // MARK: Look-up
+
+    /// The names of all pipelines, sorted.
+    var names: [String] { hosted.keys.sorted() }
+
+    var running: [RunningPipeline] { hosted.values.compactMap(\.running) }
+
+    var invalid: [String: InvalidPipeline] { hosted.compactMapValues(\.invalid) }
+
+    subscript(name: String) -> HostedPipeline? { hosted[name] }
+
+    func running(_ name: String) -> RunningPipeline? { hosted[name]?.running }
+
+    func invalid(_ name: String) -> InvalidPipeline? { hosted[name]?.invalid }
+
+    /// Changes the stored state of a pipeline that does not run.
+    func changeInvalid(_ name: String, _ change: (inout PersistentState) -> Void) {
+        if var invalid = becomingInvalid[name] {
+            change(&invalid.remembered)
+            becomingInvalid[name] = invalid
+        } else if var invalid = invalid(name) {
+            change(&invalid.remembered)
+            hosted[name] = .invalid(invalid)
+        }
+    }
+
+    /// Calls a closure with a snapshot of each running pipeline, and lets other work run in between.
+    ///
+    /// - Parameter job: the name of the work in the log.
+    func forEachSnapshot(_ job: String, _ body: (String, PipelineSnapshot) -> Void) async {
+        for (index, pipeline) in running.enumerated() {
+            await context.giveWay(before: index, job)
+            body(pipeline.runner.name, pipeline.runner.snapshot)
+        }
+    }
+
+    // MARK: Start and stop
+
+    /// Applies the values of the daemon's configuration to pipelines that are started or changed from now on.
+    func use(_ daemon: DaemonDefinition) {
+        splayLimit = daemon.splay
+        networks.daemonTarget = daemon.networkTarget
+    }
+
+    /// Starts all pipelines. One query reads their stored states.
+    ///
+    /// Other work continues meanwhile, and reloads wait.
+    func start(_ definitions: [PipelineDefinition]) async {
+        await lock.acquire()
+        defer { lock.release() }
+        var remembered = await store.remembered()
+        for (index, definition) in definitions.enumerated() {
+            await context.giveWay(before: index, "start of pipelines")
+            // The configuration may have got a stricter mode or another group while the daemon did not run.
+            if let state = remembered[definition.name], state.generation != nil,
+                state.binding
+                    != definition.validatorBinding(
+                        with: ParameterSettings(remembered: state.parameters, for: definition).values(for: definition))
+            {
+                await store.setAccess(definition)
+            }
+        }
+        await OverdueCopies(store, context.limiter).settle(definitions, &remembered)
+        for (index, definition) in definitions.enumerated() {
+            await context.giveWay(before: index, "start of pipelines")
+            guard let state = remembered[definition.name] else {
+                await host(definition)
+                continue
+            }
+            let (lease, target, network) = subscribe(definition)
+            let sink = makeSink(definition.name)
+            let runner = engine.add(
+                definition, remembered: state, signal: lease.signal, network: network, splay: splay,
+                share: share(of: definition.name)
+            ) { sink.report($0) }
+            add(RunningPipeline(runner: runner, target: target, lease: lease))
+        }
+        await hooks.assignAll(definitions) { running($0)?.runner.status.kept }
+    }
+
+    /// Starts a pipeline, which receives its signals from now on.
+    func host(_ definition: PipelineDefinition) async {
+        let (lease, target, network) = subscribe(definition)
+        let sink = makeSink(definition.name)
+        let runner = await engine.add(
+            definition, signal: lease.signal, network: network, splay: splay, share: share(of: definition.name)
+        ) { sink.report($0) }
+        add(RunningPipeline(runner: runner, target: target, lease: lease))
+        // The network may have changed while the pipeline was being added.
+        if let state = networks.state(of: target), state != network { runner.networkChanged(state) }
+    }
+
+    private func subscribe(
+        _ definition: PipelineDefinition
+    ) -> (lease: SignalLease, target: NetworkTarget, network: NetworkState) {
+        context.readers.set(definition)
+        let target = networks.target(of: definition)
+        let lease = signals.subscribe(definition)
+        return (lease, target, networks.state(of: target) ?? networks.elsewhere.state)
+    }
+
+    private func add(_ pipeline: RunningPipeline) {
+        hosted[pipeline.runner.name] = .running(pipeline)
+        updateDirectNetworks(pipeline)
+    }
+
+    private func makeSink(_ name: String) -> PipelineEventSink {
+        let (commits, scheduler) = (commits, hooks.scheduler)
+        return PipelineEventSink(
+            PipelineLogger(
+                name: name, log: context.log, events: context.events, limiter: context.limiter,
+                readers: context.readers),
+            recorder,
+            committed: { generation, causes in
+                commits.fire(name, generation)
+                scheduler.generationChanged(name, generation, causes: causes)
+            },
+            withdrawal: { generation, causes in
+                scheduler.generationChanged(name, generation, causes: causes)
+                // Pipelines that run after this one may have found no copy in between.
+                if generation.withdrawnSince == nil {
+                    commits.fire(name, "\(name) has its generation \(generation.number) again")
+                }
+            },
+            runEnded: { [memoryRelease, publishedFiles] in
+                memoryRelease.runEnded()
+                // Its commit may have made the directory again.
+                publishedFiles?.renew()
+            },
+            statusChanged: { [status] in status.mayHaveChanged() })
+    }
+
+    /// Stops a pipeline; its copy stays.
+    func dismiss(_ name: String) async {
+        guard let pipeline = running(name) else { return }
+        hosted[name] = becomingInvalid.removeValue(forKey: name).map(HostedPipeline.invalid)
+        context.readers.remove(name)
+        await engine.remove(pipeline.runner)
+        pipeline.lease.end()
+        hooks.scheduler.dismiss(name)
+    }
+
+    /// Applies another configuration to a pipeline. A pipeline that subscribes to other signals from now on keeps the
+    /// signals that it has received.
+    func change(_ definition: PipelineDefinition) async {
+        guard let pipeline = running(definition.name) else { return await host(definition) }
+        let (before, target) = (pipeline.definition.refresh, networks.target(of: definition))
+        let (splay, share) = (splay, share(of: definition.name))
+        guard
+            target != pipeline.target || definition.refresh.on != before.on || definition.refresh.files != before.files
+                || definition.refresh.dbus != before.dbus || definition.refresh.after != before.after
+        else {
+            context.readers.set(definition)
+            pipeline.runner.reconfigure(definition, splay: splay, share: share)
+            return updateDirectNetworks(pipeline)
+        }
+        let (lease, _, network) = subscribe(definition)
+        engine.subscribe(pipeline.runner, to: lease.signal)
+        pipeline.runner.reconfigure(definition, splay: splay, share: share)
+        if target != pipeline.target { pipeline.runner.networkChanged(network) }
+        pipeline.lease.end()
+        add(RunningPipeline(runner: pipeline.runner, target: target, lease: lease))
+    }
+
+    /// This host's share of the daemon's `splay`.
+    private var splay: Duration { splayLimit * share(of: "") }
+
+    /// This host's share of a random delay of this name, always the same.
+    private func share(of name: String) -> Double {
+        StableDelay.fraction(identity: identity, name: name)
+    }
+
+    // MARK: Invalid pipelines
+
+    /// Replaces the invalid pipelines, logs them, and reads their stored states, which contain the published copies. A
+    /// running pipeline becomes invalid when it is dismissed.
+    func replaceInvalid(_ all: [String: [Diagnostic]]) async {
+        hosted = hosted.filter { $0.value.running != nil }
+        becomingInvalid = [:]
+        for (name, diagnostics) in all.sorted(by: { $0.key < $1.key }) {
+            let message =
+                diagnostics.first { $0.severity == .error }?.forEverybody.sentence ?? "its configuration has errors"
+            let invalid = InvalidPipeline(
+                message: message, remembered: await store.remembered(name), since: WallClock.now)
+            if running(name) == nil { hosted[name] = .invalid(invalid) } else { becomingInvalid[name] = invalid }
+            for diagnostic in diagnostics where diagnostic.severity == .error {
+                context.limiter.log(
+                    .invalidPipeline, diagnostic.fields.merging([.pipeline: .string(name)]) { $1 })
+            }
+        }
+        context.limiter.finish(.invalidPipeline)
+    }
+
+    // MARK: Secrets
+
+    /// Redacts these values of configuration and credentials from now on, and the values of secret parameters.
+    func hide(_ values: Set<String>) {
+        hidden = values
+        hide(parameters: [])
+    }
+
+    /// Redacts the current values of secret parameters from now on.
+    ///
+    /// - Parameter new: values that the parameters are about to have.
+    func hide(parameters new: [String]) {
+        let current = running.flatMap { $0.runner.parameters.filter(\.definition.isSecret).map(\.value) }
+        context.redactor.setSecrets(hidden.union(current).union(new))
+    }
+
+    // MARK: The network
+
+    private func networkChanged(_ target: NetworkTarget, _ state: NetworkState) {
+        for pipeline in running where pipeline.target == target { pipeline.runner.networkChanged(state) }
+        status.mayHaveChanged()
+    }
+
+    /// Passes changes of the directly connected networks on until the task is cancelled. An origin with a host name may
+    /// be on such a network while there is no route to elsewhere.
+    nonisolated func followDirectNetworks() async {
+        for await _ in networks.directNetworks { await directNetworksChanged() }
+    }
+
+    private func directNetworksChanged() {
+        guard networks.needsDirectNetworks else { return }
+        for pipeline in running { updateDirectNetworks(pipeline) }
+        status.mayHaveChanged()
+    }
+
+    /// Passes the directly connected networks on to a pipeline.
+    private func updateDirectNetworks(_ pipeline: RunningPipeline) {
+        guard networks.needsDirectNetworks else { return }
+        pipeline.runner.directNetworksChanged(
+            pipeline.mayBeOnDirectNetwork ? networks.directNetworks.value : nil)
+    }
+}

@@ -1,0 +1,126 @@
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import Logging
+
+/// The network targets of all pipelines: their states, and the messages about their changes.
+@DaemonActor
+final class NetworkSources {
+    /// The target `elsewhere`, which is always followed. Its fact stands for the network as a whole.
+    let elsewhere: NetworkSource
+    /// The address of the daemon's configuration (`network-target`).
+    var daemonTarget: String?
+    /// Called when the state of a target has changed that pipelines use.
+    var onChange: @DaemonActor (NetworkTarget, NetworkState) -> Void = { _, _ in }
+    private let monitor: NetworkMonitor
+    private let context: DaemonContext
+    private let recorder: SignalRecorder
+    /// The targets that pipelines use.
+    private var used: [NetworkTarget: NetworkSource] = [:]
+    /// Expires when a summary of network changes is due.
+    private var timer: LoopTimer?
+
+    init(_ monitor: NetworkMonitor, _ context: DaemonContext, _ recorder: SignalRecorder) {
+        self.monitor = monitor
+        self.context = context
+        self.recorder = recorder
+        elsewhere = NetworkSource(.elsewhere, monitor, recorder)
+        elsewhere.owner = self
+    }
+
+    // MARK: Pipelines
+
+    /// A pipeline always uses the state of its target, and subscribes to its signal if `on` names the network.
+    func references(for definition: PipelineDefinition) -> [SourceReference] {
+        let target = target(of: definition)
+        let isSubscribed = definition.refresh.on.contains(.network)
+        return [
+            SourceReference(name: NetworkSource.name(of: target), isSubscribed: isSubscribed) { [self] in
+                let source = NetworkSource(target, monitor, recorder)
+                source.owner = self
+                return source
+            }
+        ]
+    }
+
+    func target(of definition: PipelineDefinition) -> NetworkTarget {
+        NetworkTarget(definition, daemonTarget: daemonTarget)
+    }
+
+    func isUsed(_ target: NetworkTarget) -> Bool { used[target] != nil }
+
+    /// The state of a target; nil: no pipeline uses it.
+    func state(of target: NetworkTarget) -> NetworkState? { used[target]?.state }
+
+    /// The path to a target, or why there is none; nil: no pipeline uses the target.
+    func path(to target: NetworkTarget) -> String? { used[target]?.watch.fact.description }
+
+    func began(_ source: NetworkSource) { used[source.target] = source }
+
+    func ended(_ source: NetworkSource) { used[source.target] = nil }
+
+    // MARK: Directly connected networks
+
+    /// The changes of the directly connected networks.
+    nonisolated var directNetworks: CurrentValue<UInt64?> { monitor.directNetworks }
+
+    /// Whether directly connected networks matter: there is no route to elsewhere. If that route goes away, the direct
+    /// networks change too.
+    var needsDirectNetworks: Bool { used[.elsewhere]?.watch.fact.isReachable == false }
+
+    // MARK: Changes
+
+    func changed(_ source: NetworkSource, before: NetworkState) {
+        if source.state.reachable != before.reachable {
+            logChange(of: source)
+        } else if source.state.reachable, source.state.path != before.path {
+            logChange(of: source, message: JournalMessage.network.text)
+        }
+        onChange(source.target, source.state)
+    }
+
+    /// Logs the first change of a network immediately, and counts further changes until the network is stable.
+    private func logChange(of source: NetworkSource, message: Logger.Message? = nil) {
+        logSummaries()
+        let decision = source.flapLimiter.changed(at: .now)
+        log(source, message: message, level: decision == .log ? .info : .debug)
+        armTimer()
+    }
+
+    /// Logs the summaries of network changes that are due.
+    private func logSummaries() {
+        let now = ContinuousClock.now
+        for source in used.values {
+            switch source.flapLimiter.elapsed(at: now) {
+            case .quiet(let changes): log(source, changes: changes)
+            case .goesOn(let changes): log(source, changes: changes, message: "the network keeps changing")
+            case nil: break
+            }
+        }
+        armTimer()
+    }
+
+    private func armTimer() {
+        guard let due = used.values.compactMap(\.flapLimiter.due).min() else { return }
+        let timer =
+            timer
+            ?? LoopTimer(context.loop) { [weak self, tasks = context.tasks] in
+                tasks.add { [weak self] in await self?.logSummaries() }
+            }
+        self.timer = timer
+        timer.arm(at: due)
+    }
+
+    private func log(
+        _ source: NetworkSource, changes: Int? = nil, message: Logger.Message? = nil, level: Logger.Level = .info
+    ) {
+        var fields: [JournalField: Logger.MetadataValue] = [
+            .target: .string("\(source.target)"), .path: .string(source.watch.fact.description),
+        ]
+        if let changes { fields[.changes] = .stringConvertible(changes) }
+        let state: Logger.Message =
+            source.state.reachable ? "the network is reachable" : "the network is not reachable"
+        context.log.log(.network, text: message ?? state, level: level, fields)
+    }
+}
