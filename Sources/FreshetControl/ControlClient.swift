@@ -351,11 +351,8 @@ package final class ControlClient {
         do {
             return try body()
         } catch .closed {
-            do {
-                client = try connect()
-            } catch {
-                throw .closed
-            }
+            guard let next = try? connect() else { throw .closed }
+            client = next
             return try body()
         }
     }

@@ -1,4 +1,4 @@
-/// A large value whose copies share one instance: the configuration, the supervisor and the runner of a pipeline hold
+/// A large value whose copies share one instance: the configuration, the host and the runner of a pipeline hold
 /// the same definition, and none of them changes it. Instances are compared by value; setting the value makes a new
 /// instance.
 @propertyWrapper
