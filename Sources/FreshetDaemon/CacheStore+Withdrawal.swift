@@ -25,6 +25,7 @@ extension CacheStore {
                 case .found: return .left
                 case .restored(let generation):
                     restored(pipeline, generation)
+                    republished(pipeline, generation)
                     return .done(generation)
                 case .lost: return .nothing
                 }

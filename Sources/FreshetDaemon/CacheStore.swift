@@ -13,8 +13,10 @@ struct CacheStore: SnapshotStore {
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
     /// Called when the origin has new content that does not replace the copy, because the copy is pinned.
     var heldBack: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
-    /// Called when the published file was missing or altered and has been restored.
+    /// Called when the published file was missing or altered and has been restored from the kept content, to log it.
     var restored: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
+    /// Called when the same generation is published again, from the kept content or by a commit.
+    var republished: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
     /// Executes commits. A commit spends most of its time waiting for the disk, and a journalling file system writes
     /// the changes of all waiting commits together. So many concurrent commits cost hardly more than one.
     var committers = WorkerPool(threads: Self.commitsAtOnce)
@@ -153,9 +155,13 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    /// Reports new content of the origin that does not replace the copy.
+    /// Reports new content of the origin that does not replace the copy, and a copy that is published again.
     private func reported(_ outcome: CommitOutcome, of pipeline: String) -> CommitOutcome {
-        if case .declined(let copy, isNew: true) = outcome { heldBack(pipeline, copy) }
+        switch outcome {
+        case .declined(let copy, isNew: true): heldBack(pipeline, copy)
+        case .restored(let copy): republished(pipeline, copy)
+        case .changed, .unchanged, .declined: break
+        }
         return outcome
     }
 

@@ -118,8 +118,8 @@ final class Daemon {
     private func makeCollaborators(_ configuration: Configuration, since: Int64) async throws -> Collaborators {
         let removed = RemovedContentLog(context.limiter)
         let fileEvents = FileEventPublisher(log: context.flapLog, recorder: recorder)
-        let parts = try await DaemonParts(context, configuration, removed, fileEvents, status)
         let commits = CommitSignals()
+        let parts = try await DaemonParts(context, configuration, removed, fileEvents, commits, status)
         let networks = NetworkSources(parts.network, context, recorder)
         let signals = SignalRegistry(context, recorder)
         let host = PipelineHost(

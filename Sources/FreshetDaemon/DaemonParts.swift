@@ -30,10 +30,10 @@ struct DaemonParts: Sendable {
     @DaemonActor
     init(
         _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog,
-        _ fileEvents: FileEventPublisher, _ status: StatusReporter
+        _ fileEvents: FileEventPublisher, _ commits: CommitSignals, _ status: StatusReporter
     ) async throws {
         let (loop, pools, directories) = (context.loop, context.pools, context.directories)
-        let opening = try await CacheOpening(context, configuration, removed)
+        let opening = try await CacheOpening(context, configuration, removed, commits)
         (cache, store, isIndexNew) = (opening.cache, opening.store, opening.isIndexNew)
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
         self.http = http

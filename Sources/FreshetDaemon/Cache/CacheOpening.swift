@@ -15,8 +15,12 @@ struct CacheOpening: Sendable {
 
     /// Creates the daemon's directories, repairs the cache, and gives each pipeline its files.
     ///
-    /// - Parameter removed: logs content that the cache removes to free space.
-    init(_ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog) async throws {
+    /// - Parameters:
+    ///   - removed: logs content that the cache removes to free space.
+    ///   - commits: fires for a pipeline whose generation is published again.
+    init(
+        _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog, _ commits: CommitSignals
+    ) async throws {
         let (directories, log, limiter) = (context.directories, context.log, context.limiter)
         try DaemonDirectories.make(directories.state, mode: 0o700)
         try DaemonDirectories.make(directories.cache, mode: 0o755)
@@ -43,6 +47,8 @@ struct CacheOpening: Sendable {
                     .pipeline: .string(pipeline),
                     .repairs: .string(PipelineRecovery.Repair.restored(Int64(clamping: copy.number)).description),
                 ])
+        } republished: { pipeline, copy in
+            commits.fireAgain(pipeline, copy)
         }
         switch report.index {
         case .made, .rebuilt: isIndexNew = true

@@ -171,10 +171,7 @@ final class PipelineHost {
             },
             withdrawal: { generation, causes in
                 scheduler.generationChanged(name, generation, causes: causes)
-                // Pipelines that run after this one may have found no copy in between.
-                if generation.withdrawnSince == nil {
-                    commits.fire(name, "\(name) has its generation \(generation.number) again")
-                }
+                if generation.withdrawnSince == nil { commits.fireAgain(name, generation) }
             },
             runEnded: { [memoryRelease, publishedFiles] in
                 memoryRelease.runEnded()

@@ -52,5 +52,11 @@ final class CommitSignals: Sendable {
         fire(pipeline, "\(pipeline) committed generation \(generation.number)")
     }
 
+    /// Fires the signal of a pipeline whose copy readers find again. Pipelines that run after it may have found no copy in
+    /// between.
+    func fireAgain(_ pipeline: String, _ generation: CurrentGeneration) {
+        fire(pipeline, "\(pipeline) has its generation \(generation.number) again")
+    }
+
     func fire(_ pipeline: String, _ detail: String) { trigger.activate(for: pipeline, detail) }
 }

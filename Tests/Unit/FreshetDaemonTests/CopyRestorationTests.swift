@@ -142,6 +142,35 @@ struct RemovedFileTests {
         }
     }
 
+    @Test("is restored or fetched again also if it is made from another pipeline's copy that is missing too")
+    func dependents() async throws {
+        let home = try Home()
+        try home.configure("news", text)
+        let names = (1...4).map { "after\($0)" }
+        for name in names { try home.configure(name, "source: {pipeline: news}\ncache: {file: \(name)}\n") }
+        _ = try await withDaemon(home) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            func isWhole() -> Bool { (["news"] + names).allSatisfy { home.copy($0) == "one\n" } }
+            #expect(eventually { isWhole() })
+            TemporaryDirectory.remove(home.path + "/cache/below")
+            #expect(eventually { isWhole() })
+        }
+    }
+
+    @Test("runs the pipelines again that run after it, because they may have found no copy in between")
+    func runsAfter() async throws {
+        let home = try Home()
+        try home.configure("news", text)
+        try home.configure("after", "source: {pipeline: news}\ncache: {file: after}\n")
+        _ = try await withDaemon(home) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            #expect(eventually { home.copy("after") == "one\n" })
+            let before = try client.status("after").lastRun?.number ?? 0
+            #expect(unlink(home.path + "/cache/below/current/news") == 0)
+            #expect(try eventually { try client.status("after").lastRun?.number ?? 0 > before })
+        }
+    }
+
     @Test("leaves the pipeline without a copy if no content is intact and the pipeline does not run")
     func lostWhileHeld() async throws {
         let home = try Home()
