@@ -20,7 +20,7 @@ extension CacheStore {
 
     func restoreCopy(of pipeline: String) async -> WithdrawalResult {
         await committers.run("restoration") { [self] in
-            attempt(pipeline, else: .failed) { () throws(CacheError) -> WithdrawalResult in
+            do throws(CacheError) {
                 switch try cache.withdrawals.restoreCopy(of: pipeline) {
                 case .found: return .left
                 case .restored(let generation):
@@ -29,6 +29,9 @@ extension CacheStore {
                     return .done(generation)
                 case .lost: return .nothing
                 }
+            } catch {
+                notRestored(pipeline, error)
+                return .failed
             }
         }
     }

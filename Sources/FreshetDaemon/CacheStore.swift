@@ -15,6 +15,8 @@ struct CacheStore: SnapshotStore {
     var heldBack: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
     /// Called when the published file was missing or altered and has been restored from the kept content, to log it.
     var restored: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
+    /// Called when the published file is missing and could not be restored, to log it.
+    var notRestored: @Sendable (_ pipeline: String, _ error: CacheError) -> Void = { _, _ in }
     /// Called when the same generation is published again, from the kept content or by a commit.
     var republished: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
     /// Executes commits. A commit spends most of its time waiting for the disk, and a journalling file system writes

@@ -37,6 +37,7 @@ final class Daemon {
         let host: PipelineHost
         let administrator: CacheAdministrator
         let reloader: ConfigurationReloader
+        let restorer: PublishedFileRestorer
         let services: ControlServices
     }
 
@@ -129,7 +130,10 @@ final class Daemon {
         host.use(configuration.daemon)
         let administrator = CacheAdministrator(
             context, parts.cache, parts.store, host, reader, commits, status)
-        host.publishedFiles = administrator.watchPublishedFiles()
+        let restorer = PublishedFileRestorer(context, host, directory: parts.cache.publishedDirectory) {
+            [weak administrator] in administrator?.fetchAgain($0)
+        }
+        host.publishedFiles = restorer.watch
         removed.onRejected { [tasks = context.tasks, weak administrator] rejected in
             tasks.add { [weak administrator] in await administrator?.forgetRejected(rejected) }
         }
@@ -141,7 +145,7 @@ final class Daemon {
         let daemon = DaemonAdministrator(
             context, parts, host, networks, reloader, slowJobs, threshold, started: started)
         return Collaborators(
-            parts: parts, host: host, administrator: administrator, reloader: reloader,
+            parts: parts, host: host, administrator: administrator, reloader: reloader, restorer: restorer,
             services: ControlServices(
                 pipelines: host, generations: administrator, cache: administrator, signals: signals, daemon: daemon))
     }

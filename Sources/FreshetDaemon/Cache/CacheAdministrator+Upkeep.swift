@@ -118,7 +118,7 @@ extension CacheAdministrator: CacheControl {
     }
 }
 
-/// The disk quota, leftovers, and published files that others removed.
+/// The disk quota and leftovers.
 extension CacheAdministrator {
     /// Removes leftovers of earlier processes in small steps, because other work needs the worker threads too.
     func removeLeftovers() async {
@@ -150,41 +150,6 @@ extension CacheAdministrator {
             // A check may have rejected the same content again since.
             if await store.keepsRejected(item.pipeline, digest) { continue }
             host.running(item.pipeline)?.runner.keepsNotRejected(digest)
-        }
-    }
-
-    /// Watches the directory of the published files; nil: the system does not allow it, which is logged.
-    func watchPublishedFiles() -> PublishedFileWatch? {
-        do {
-            return try PublishedFileWatch(context.loop, directory: cache.publishedDirectory) {
-                [weak self, tasks = context.tasks] removal in
-                tasks.add { [weak self] in await self?.restoreFiles(after: removal) }
-            }
-        } catch {
-            context.limiter.log(.fileUnwatched, [.error: .string("\(error)")])
-            return nil
-        }
-    }
-
-    private func restoreFiles(after removal: PublishedFileWatch.Removal) async {
-        switch removal {
-        case .files(let names):
-            // Several files have a link and a stamp.
-            await restoreFiles { names.contains($0) || names.contains($0 + ".stamp") }
-        case .unknown:
-            // The directory is watched before files are restored, so that no removal is missed.
-            host.publishedFiles?.renew()
-            await restoreFiles { _ in true }
-            // If the directory above was removed too, a restored file or the next commit makes it again.
-            host.publishedFiles?.renew()
-        }
-    }
-
-    /// Publishes the current generations again whose files are missing. If the generation is not intact, Freshet fetches
-    /// the content again.
-    private func restoreFiles(where isMissing: (_ file: String) -> Bool) async {
-        for runner in host.running.map(\.runner) where isMissing(runner.definition.cache.file) {
-            if await runner.restoreCopy() { fetchAgain(runner.name) }
         }
     }
 }

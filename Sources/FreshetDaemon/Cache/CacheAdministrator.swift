@@ -68,6 +68,7 @@ final class CacheAdministrator {
     /// Requests a run of a pipeline that has lost its copy.
     func fetchAgain(_ name: String) {
         let runner = host.running(name)?.runner
+        context.limiter.log(.copyLost, [.pipeline: .string(name)])
         changed(name, nil, detail: "no content is intact, so Freshet fetches it again")
         // The request is refused while the pipeline is held, out of budget or without network; then its next check
         // fetches.

@@ -47,6 +47,8 @@ struct CacheOpening: Sendable {
                     .pipeline: .string(pipeline),
                     .repairs: .string(PipelineRecovery.Repair.restored(Int64(clamping: copy.number)).description),
                 ])
+        } notRestored: { pipeline, error in
+            limiter.log(.notRestored, [.pipeline: .string(pipeline), .error: .string(error.description)])
         } republished: { pipeline, copy in
             commits.fireAgain(pipeline, copy)
         }

@@ -65,6 +65,8 @@ enum JournalMessage: String, CaseIterable {
     case indexRepaired = "ac61d0ad189a406a94133629eda58804"
     case cacheRepaired = "c7176e0f419246289ab9c463273b2aef"
     case cacheUpdateFailed = "ab6bd2ed3512434ca37b15d55b5a9d3e"
+    case notRestored = "411f046f763e4998a3d2cbc2572b1a6e"
+    case copyLost = "6f77ffc2ddb34629bbd3a11f77023392"
     case rolledBack = "40c244f80bfb4e58b52b3146e5421c05"
     case accepted = "32f60c3c4c4a4ae0b33226d6328ece8d"
     case pinned = "8d0c8ebe17a64fa1aa59869e8200f7d7"
@@ -114,6 +116,7 @@ enum JournalMessage: String, CaseIterable {
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .indexRepaired, .networkUnknown, .fileUnwatched, .more, .lost,
+            .notRestored, .copyLost,
             .hookFailed:
             .warning
         case .reloadRefused, .configurationError, .invalidPipeline, .cacheUpdateFailed, .socketLost: .error
@@ -181,6 +184,8 @@ enum JournalMessage: String, CaseIterable {
         case .cacheRepaired: "the cache was repaired"
         case .cacheUpdateFailed:
             "cannot use the cache index, copies are still fetched and published; check the disk: {error}"
+        case .notRestored: "the published file is missing and cannot be published again; Freshet tries again: {error}"
+        case .copyLost: "readers find no file, because no intact content is kept; Freshet fetches it again"
         case .rolledBack: "rolled back to generation {generation}"
         case .accepted: "published rejected content as generation {generation}"
         case .pinned: "pinned at generation {generation}"

@@ -63,16 +63,17 @@ extension PipelineRunner {
     /// Publishes the copy again if readers do not find it, or records its loss: after a run without a new copy, and
     /// after another program has removed the published file.
     ///
-    /// - Returns: whether the copy is lost.
+    /// - Returns: what readers find now.
     @discardableResult
-    package func restoreCopy() async -> Bool {
-        guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return false }
+    package func restoreCopy() async -> RestoredCopy {
+        guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return .whole }
         switch await world.store.restoreCopy(of: name) {
         case .done(let generation):
             state.withLock { $0.recordGeneration(generation) }
-            return false
-        case .nothing, .damaged: return losesCopy(before)
-        case .left, .failed: return false
+            return .whole
+        case .nothing, .damaged: return losesCopy(before) ? .lost : .whole
+        case .left: return .whole
+        case .failed: return .failed
         }
     }
 
@@ -106,4 +107,14 @@ extension PipelineRunner {
     private var isConcluding: Bool {
         state.withLock { !$0.machine.phase.isBetweenChecks && $0.progress.concludes }
     }
+}
+
+/// What readers find after ``PipelineRunner/restoreCopy()``.
+package enum RestoredCopy: Hashable, Sendable {
+    /// The copy, or none because the pipeline has none.
+    case whole
+    /// No file, because no intact content is kept.
+    case lost
+    /// Perhaps no file, because it could not be published.
+    case failed
 }

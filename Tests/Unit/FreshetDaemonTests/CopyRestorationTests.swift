@@ -87,6 +87,37 @@ struct CopyRestorationTests {
     }
 }
 
+@Suite("Removals that come together")
+struct RemovalTests {
+    @Test("are one removal of all files")
+    func names() {
+        var removal = PublishedFileWatch.Removal.files(["a"])
+        removal.add(.files(["b"]))
+        #expect(removal == .files(["a", "b"]))
+    }
+
+    @Test("are unknown if one of them is, or if they are very many")
+    func unknown() {
+        for others in [PublishedFileWatch.Removal.unknown, .files(Set((0..<5000).map(String.init)))] {
+            var removal = PublishedFileWatch.Removal.files(["a"])
+            removal.add(others)
+            #expect(removal == .unknown)
+        }
+        var removal = PublishedFileWatch.Removal.unknown
+        removal.add(.files(["a"]))
+        #expect(removal == .unknown)
+    }
+
+    @Test(
+        "concern the directories above, except the root",
+        arguments: [
+            ("/var/cache/freshet/current", ["/var/cache/freshet", "/var/cache", "/var"]), ("/current", []),
+        ])
+    func ancestors(_ path: String, _ above: [String]) {
+        #expect(PublishedFileWatch.ancestors(of: path) == above)
+    }
+}
+
 @Suite("A published file that another program removes")
 struct RemovedFileTests {
     /// How the file is removed.
@@ -139,6 +170,46 @@ struct RemovedFileTests {
             // The directory that the commit made is watched.
             #expect(unlink(home.path + "/cache/below/current/news") == 0)
             #expect(eventually { home.copy("news") == "one\n" })
+        }
+    }
+
+    @Test("is fetched again if a directory above was renamed and took the content along")
+    func ancestorRenamed() async throws {
+        let home = try Home()
+        try home.configure("news", text)
+        _ = try await withDaemon(home) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            try #require(rename(home.path + "/cache/below", home.path + "/aside") == 0)
+            #expect(try eventually { try client.status("news").lastRun?.number == 2 && home.copy("news") == "one\n" })
+            // The new directories are watched.
+            #expect(unlink(home.path + "/cache/below/current/news") == 0)
+            #expect(eventually { home.copy("news") == "one\n" })
+        }
+    }
+
+    @Test("is published again as soon as that is possible, without a run, and the journal says why it was not")
+    func retried() async throws {
+        let home = try Home()
+        let log = LogRecorder()
+        try home.configure("news", text)
+        _ = try await withDaemon(home, log) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            let directory = home.path + "/cache/below/current"
+            try home.write("in the way", to: "file")
+            // Freshet may have made the directory again in between.
+            var isInTheWay = false
+            for number in 0..<1000 where !isInTheWay {
+                _ = rename(directory, home.path + "/aside-\(number)")
+                isInTheWay = rename(home.path + "/file", directory) == 0
+            }
+            try #require(isInTheWay)
+            #expect(
+                eventually {
+                    log.lines.contains { $0.metadata["message-id"] == JournalMessage.notRestored.rawValue }
+                })
+            #expect(unlink(directory) == 0)
+            #expect(eventually { home.copy("news") == "one\n" })
+            #expect(try client.status("news").lastRun?.number == 1)
         }
     }
 
