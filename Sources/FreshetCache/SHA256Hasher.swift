@@ -46,7 +46,7 @@ struct SHA256Hasher: ~Copyable, @unchecked Sendable {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         guard isGood, EVP_DigestFinal_ex(context, &bytes, &count) == 1,
-            let digest = ContentDigest(bytes: bytes.prefix(Int(count)))
+            let digest = ContentDigest(bytes: Array(bytes.prefix(Int(count))))
         else { throw .digestUnavailable }
         return digest
     }

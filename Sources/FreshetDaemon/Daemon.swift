@@ -38,6 +38,7 @@ final class Daemon {
         let administrator: CacheAdministrator
         let reloader: ConfigurationReloader
         let restorer: PublishedFileRestorer
+        let overview: PipelineOverview
         let services: ControlServices
     }
 
@@ -120,13 +121,15 @@ final class Daemon {
         let removed = RemovedContentLog(context.limiter)
         let fileEvents = FileEventPublisher(log: context.flapLog, recorder: recorder)
         let commits = CommitSignals()
-        let parts = try await DaemonParts(context, configuration, removed, fileEvents, commits, status)
+        let overview = PipelineOverview()
+        let parts = try await DaemonParts(context, configuration, removed, fileEvents, commits, status, overview)
         let networks = NetworkSources(parts.network, context, recorder)
         let signals = SignalRegistry(context, recorder)
         let host = PipelineHost(
             context, parts.engine, parts.store,
             HookAssigner(parts.hooks, parts.store, isStateLost: parts.isIndexNew), signals, networks, commits,
-            recorder, status, ReloadLock())
+            recorder, status, overview, ReloadLock())
+        overview.begin { [weak host] in host?[$0].map(PipelineOverview.Entry.init) }
         host.use(configuration.daemon)
         let administrator = CacheAdministrator(
             context, parts.cache, parts.store, host, reader, commits, status)
@@ -141,11 +144,12 @@ final class Daemon {
             configuration, since: since, context, reader, parts, host, administrator, status,
             reloadSignal: standard.reload)
         signals.addSources(
-            context, recorder, parts, networks, commits, fileEvents, standard, status, host)
+            context, recorder, parts, networks, commits, fileEvents, standard, status, host, overview)
         let daemon = DaemonAdministrator(
-            context, parts, host, networks, reloader, slowJobs, threshold, started: started)
+            context, parts, overview, networks, reloader, slowJobs, threshold, started: started)
         return Collaborators(
             parts: parts, host: host, administrator: administrator, reloader: reloader, restorer: restorer,
+            overview: overview,
             services: ControlServices(
                 pipelines: host, generations: administrator, cache: administrator, signals: signals, daemon: daemon))
     }
@@ -166,7 +170,8 @@ final class Daemon {
         await host.start(configuration.pipelines)
         host.hide(parameters: [])
         let composer = StatusComposer(
-            context: context, parts: made.parts, host: host, networks: host.networks, reloader: made.reloader)
+            context: context, parts: made.parts, overview: made.overview, networks: host.networks,
+            reloader: made.reloader)
         status.begin { await composer.line() }
         await status.ready()
         watchdog = WatchdogReporter(context, status)

@@ -30,7 +30,8 @@ struct DaemonParts: Sendable {
     @DaemonActor
     init(
         _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog,
-        _ fileEvents: FileEventPublisher, _ commits: CommitSignals, _ status: StatusReporter
+        _ fileEvents: FileEventPublisher, _ commits: CommitSignals, _ status: StatusReporter,
+        _ overview: PipelineOverview
     ) async throws {
         let (loop, pools, directories) = (context.loop, context.pools, context.directories)
         let opening = try await CacheOpening(context, configuration, removed, commits)
@@ -58,7 +59,11 @@ struct DaemonParts: Sendable {
                 log.log(.sandboxIncomplete, [.error: .string("no \(gaps)")])
             }, store: store, clock: context.clock, requestLimiter: requestLimiter, memory: memory, prober: http,
             helpers: try await CheckHelpers(context), redact: { [redactor = context.redactor] in redactor.text($0) })
-        let engine = PipelineEngine(dependencies) { [flapLog = context.flapLog] in flapLog.log($0) }
+        let engine = PipelineEngine(dependencies) { [flapLog = context.flapLog] in
+            flapLog.log($0)
+        } onStep: {
+            overview.mayHaveChanged($0)
+        }
         self.engine = engine
         let bus = BusConnection(loop, .system)
         hooks = try await HookScheduler(context, store, bus, status)

@@ -11,15 +11,13 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
     private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
     /// From 32 bytes; nil for any other number of them.
-    package init?(bytes: some Collection<UInt8>) {
+    ///
+    /// The parameter has one type: other modules call it for each row of the index, and a generic function is not
+    /// specialized for them.
+    package init?(bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
-        var parsed: [UInt64] = []
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            parsed.append(rest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
-            rest = rest.dropFirst(8)
-        }
-        words = (parsed[0], parsed[1], parsed[2], parsed[3])
+        func word(_ index: Int) -> UInt64 { (8 * index..<8 * index + 8).reduce(0) { $0 << 8 | UInt64(bytes[$1]) } }
+        words = (word(0), word(1), word(2), word(3))
     }
 
     /// From 64 hexadecimal digits in lower case; nil for anything else.
@@ -27,7 +25,7 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.byteCount)
         var high: UInt8?
-        for character in hexadecimal.utf8 {
+        for character in String(hexadecimal).utf8 {
             let digit: UInt8
             switch character {
             case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = character - UInt8(ascii: "0")

@@ -11,7 +11,7 @@ import Logging
 final class DaemonAdministrator: DaemonControl {
     nonisolated let events: ControlEvents
     private let parts: DaemonParts
-    private let host: PipelineHost
+    private let overview: PipelineOverview
     private let networks: NetworkSources
     private let reloader: ConfigurationReloader
     private let slowJobs: SlowJobLog
@@ -22,13 +22,13 @@ final class DaemonAdministrator: DaemonControl {
     private let started: Int64
 
     init(
-        _ context: DaemonContext, _ parts: DaemonParts, _ host: PipelineHost, _ networks: NetworkSources,
+        _ context: DaemonContext, _ parts: DaemonParts, _ overview: PipelineOverview, _ networks: NetworkSources,
         _ reloader: ConfigurationReloader, _ slowJobs: SlowJobLog, _ threshold: LogThreshold, started: Int64
     ) {
         events = context.events
         log = context.log
         self.parts = parts
-        self.host = host
+        self.overview = overview
         self.networks = networks
         self.reloader = reloader
         self.slowJobs = slowJobs
@@ -37,6 +37,7 @@ final class DaemonAdministrator: DaemonControl {
     }
 
     func daemon() async -> DaemonStatus {
+        await overview.update()
         let fact = networks.elsewhere.watch.fact
         let usage = parts.cache.space.usage
         let slow = slowJobs.status
@@ -44,7 +45,7 @@ final class DaemonAdministrator: DaemonControl {
         return DaemonStatus(
             version: Version.current, pid: Int64(getpid()), since: started,
             network: fact.description, networkReachable: fact.isReachable,
-            pipelines: await host.counts(),
+            pipelines: overview.counts,
             failingHooks: parts.hooks.failing > 0 ? Int64(parts.hooks.failing) : nil,
             cacheBytes: usage.bytes, cacheLimit: usage.limit,
             memoryBytes: Int64(clamping: memory.counts.taken), memoryLimit: Int64(clamping: memory.limit),

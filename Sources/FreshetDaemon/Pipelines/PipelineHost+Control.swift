@@ -99,22 +99,6 @@ extension PipelineHost: PipelineControl {
         return definition.cache.files.map { "\(current)\(definition.cache.file)/\($0.name)" }
     }
 
-    /// The number of pipelines in each state.
-    func counts() async -> PipelineCounts {
-        var states: [PipelineState] = []
-        await forEachSnapshot("counts of pipelines") { states.append(PipelineState($1.activity)) }
-        return PipelineCounts(states + Array(repeating: .failed, count: invalid.count))
-    }
-
-    /// The next run that a timer starts.
-    var nextTimer: (pipeline: String, at: ContinuousClock.Instant)? {
-        running.compactMap { pipeline in
-            pipeline.runner.status.next.flatMap { next in
-                next.reason == .timer ? (pipeline: pipeline.runner.name, at: next.at) : nil
-            }
-        }.min { $0.at < $1.at }
-    }
-
     /// What ``CommitSource`` shows of a pipeline that others run after.
     func copyStatus(of name: String) -> (fact: String, unavailable: String?) {
         let status = pipeline(name)

@@ -17,6 +17,7 @@ final class PipelineHost {
     let networks: NetworkSources
     let recorder: SignalRecorder
     let status: StatusReporter
+    private let overview: PipelineOverview
     /// Taken while pipelines are added and removed.
     let lock: ReloadLock
     /// Watches the published files; a commit may make their directory again.
@@ -36,7 +37,7 @@ final class PipelineHost {
     init(
         _ context: DaemonContext, _ engine: PipelineEngine, _ store: CacheStore, _ hooks: HookAssigner,
         _ signals: SignalRegistry, _ networks: NetworkSources, _ commits: CommitSignals, _ recorder: SignalRecorder,
-        _ status: StatusReporter, _ lock: ReloadLock
+        _ status: StatusReporter, _ overview: PipelineOverview, _ lock: ReloadLock
     ) {
         self.context = context
         self.engine = engine
@@ -47,6 +48,7 @@ final class PipelineHost {
         self.commits = commits
         self.recorder = recorder
         self.status = status
+        self.overview = overview
         self.lock = lock
         memoryRelease = MemoryRelease(context.loop)
         networks.onChange = { [weak self] in self?.networkChanged($0, $1) }
@@ -74,18 +76,13 @@ final class PipelineHost {
             becomingInvalid[name] = invalid
         } else if var invalid = invalid(name) {
             change(&invalid.remembered)
-            hosted[name] = .invalid(invalid)
+            put(.invalid(invalid), as: name)
         }
     }
 
-    /// Calls a closure with a snapshot of each running pipeline, and lets other work run in between.
-    ///
-    /// - Parameter job: the name of the work in the log.
-    func forEachSnapshot(_ job: String, _ body: (String, PipelineSnapshot) -> Void) async {
-        for (index, pipeline) in running.enumerated() {
-            await context.giveWay(before: index, job)
-            body(pipeline.runner.name, pipeline.runner.snapshot)
-        }
+    private func put(_ pipeline: HostedPipeline?, as name: String) {
+        hosted[name] = pipeline
+        overview.mayHaveChanged(name)
     }
 
     // MARK: Start and stop
@@ -154,7 +151,7 @@ final class PipelineHost {
     }
 
     private func add(_ pipeline: RunningPipeline) {
-        hosted[pipeline.runner.name] = .running(pipeline)
+        put(.running(pipeline), as: pipeline.runner.name)
         updateDirectNetworks(pipeline)
     }
 
@@ -184,7 +181,7 @@ final class PipelineHost {
     /// Stops a pipeline; its copy stays.
     func dismiss(_ name: String) async {
         guard let pipeline = running(name) else { return }
-        hosted[name] = becomingInvalid.removeValue(forKey: name).map(HostedPipeline.invalid)
+        put(becomingInvalid.removeValue(forKey: name).map(HostedPipeline.invalid), as: name)
         context.readers.remove(name)
         await engine.remove(pipeline.runner)
         pipeline.lease.end()
@@ -226,14 +223,14 @@ final class PipelineHost {
     /// Replaces the invalid pipelines, logs them, and reads their stored states, which contain the published copies. A
     /// running pipeline becomes invalid when it is dismissed.
     func replaceInvalid(_ all: [String: [Diagnostic]]) async {
-        hosted = hosted.filter { $0.value.running != nil }
+        for name in invalid.keys { put(nil, as: name) }
         becomingInvalid = [:]
         for (name, diagnostics) in all.sorted(by: { $0.key < $1.key }) {
             let message =
                 diagnostics.first { $0.severity == .error }?.forEverybody.sentence ?? "its configuration has errors"
             let invalid = InvalidPipeline(
                 message: message, remembered: await store.remembered(name), since: WallClock.now)
-            if running(name) == nil { hosted[name] = .invalid(invalid) } else { becomingInvalid[name] = invalid }
+            if running(name) == nil { put(.invalid(invalid), as: name) } else { becomingInvalid[name] = invalid }
             for diagnostic in diagnostics where diagnostic.severity == .error {
                 context.limiter.log(
                     .invalidPipeline, diagnostic.fields.merging([.pipeline: .string(name)]) { $1 })

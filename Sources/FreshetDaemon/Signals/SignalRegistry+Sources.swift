@@ -6,7 +6,7 @@ extension SignalRegistry {
     func addSources(
         _ context: DaemonContext, _ recorder: SignalRecorder, _ parts: DaemonParts, _ networks: NetworkSources,
         _ commits: CommitSignals, _ fileEvents: FileEventPublisher, _ standard: StandardSignals,
-        _ status: StatusReporter, _ host: PipelineHost
+        _ status: StatusReporter, _ host: PipelineHost, _ overview: PipelineOverview
     ) {
         add(OperatorSource(SignalName.start, fact: "the daemon has started", standard.start)) {
             $0.refresh.on.contains(.start)
@@ -17,7 +17,12 @@ extension SignalRegistry {
         add(OperatorSource(SignalName.operation, fact: "waits for freshetctl refresh"))
         add(OperatorSource.requests())
         add(OperatorSource(SignalName.parameter, fact: "waits for freshetctl set")) { !$0.parameters.isEmpty }
-        add(TimerSource { [weak host] in host?.nextTimer }) { $0.refresh.every != nil }
+        add(
+            TimerSource {
+                overview.updateAtOnce()
+                return overview.next(for: .timer)
+            }
+        ) { $0.refresh.every != nil }
         add(SleepSource(parts.sleep, parts.engine, recorder, context, status)) { $0.refresh.on.contains(.resume) }
         add(SessionSource(parts.sessions, recorder)) { $0.refresh.on.contains(.foreground) }
         add(networks.elsewhere)

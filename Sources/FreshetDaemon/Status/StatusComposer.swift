@@ -11,36 +11,22 @@ struct StatusComposer {
 
     let context: DaemonContext
     let parts: DaemonParts
-    let host: PipelineHost
+    let overview: PipelineOverview
     let networks: NetworkSources
     let reloader: ConfigurationReloader
 
     /// The status line with the current values.
     func line() async -> String {
         var line = StatusLine()
-        var states: [PipelineState] = []
-        for (name, error) in host.invalid { line.add(name) { (error.message, error.since) } }
-        var next: (pipeline: String, at: ContinuousClock.Instant)?
-        await host.forEachSnapshot("status line") { name, snapshot in
-            states.append(PipelineState(snapshot.activity))
-            if case .failed(let reason, let since, _) = snapshot.activity {
-                line.add(name) {
-                    (
-                        context.readers.isPublic(name) ? reason.message : reason.publicMessage,
-                        WallClock.microseconds(at: since)
-                    )
-                }
-            }
-            if snapshot.isWithdrawn {
-                line.withdrawn.append(name)
-            } else if snapshot.isExpired {
-                line.expired.append(name)
-            }
-            if let planned = snapshot.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }
+        await overview.update()
+        for (name, failure) in overview.failures {
+            line.add(name) { (context.readers.isPublic(name) ? failure.reason : failure.publicReason, failure.since) }
         }
         let now = WallClock.now
-        line.counts = PipelineCounts(states + Array(repeating: .failed, count: host.invalid.count))
-        line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
+        line.counts = overview.counts
+        line.expired = overview.expired
+        line.withdrawn = overview.withdrawn
+        line.next = overview.next().map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
         line.failingHooks = parts.hooks.failing
         line.refusedReload = reloader.refused
         line.network = networks.elsewhere.watch.fact.description

@@ -26,9 +26,9 @@ struct StatusLine: Sendable {
     /// The first failed pipelines by name, at most ``namedFailures``.
     private(set) var failures: [Failure] = []
     /// The names of the pipelines whose copies are older than `max-age`.
-    var expired: [String] = []
+    var expired: Set<String> = []
     /// The names of the pipelines whose copies are withdrawn.
-    var withdrawn: [String] = []
+    var withdrawn: Set<String> = []
     /// The number of hooks that have failed and are pending.
     var failingHooks = 0
     var network = "not known"

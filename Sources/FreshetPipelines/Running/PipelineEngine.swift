@@ -10,6 +10,7 @@ package final class PipelineEngine: Sendable {
     private let inbox = CauseInbox()
     let state = Lock(State())
     private let probes: ProbeCoordinator
+    private let stepped: @Sendable (_ pipeline: String) -> Void
 
     struct State {
         var runners: [CauseInbox.Key: PipelineRunner] = [:]
@@ -24,11 +25,17 @@ package final class PipelineEngine: Sendable {
     /// The key of the probe coordinator in the inbox.
     private static let probesKey: CauseInbox.Key = 0
 
-    /// - Parameter notify: gets the events of probes for the journal, from the service's task; it must not block.
+    /// Both closures are called from the service's task and must not block.
+    ///
+    /// - Parameters:
+    ///   - notify: gets the events of probes for the journal.
+    ///   - stepped: called after each step of a pipeline, which may have changed its status.
     package init(
-        _ world: EngineDependencies, onProbeEvent notify: @escaping @Sendable (ProbeEvent) -> Void = { _ in }
+        _ world: EngineDependencies, onProbeEvent notify: @escaping @Sendable (ProbeEvent) -> Void = { _ in },
+        onStep stepped: @escaping @Sendable (_ pipeline: String) -> Void = { _ in }
     ) {
         self.world = world
+        self.stepped = stepped
         probes = ProbeCoordinator(world, Mailbox(inbox: inbox, key: Self.probesKey), notify: notify)
     }
 
@@ -164,6 +171,7 @@ package final class PipelineEngine: Sendable {
         // An unknown pipeline was removed, or is about to be added; its first step then takes what has come.
         guard let runner = state.withLock({ $0.runners[key] }) else { return }
         runner.step(in: &group)
+        stepped(runner.name)
         if runner.isOver {
             state.withLock { $0.runners[key] = nil }
             runner.close()

@@ -10,8 +10,8 @@ package struct PipelineSnapshot: Hashable, Sendable {
     package var isExpired: Bool
     /// Whether the copy is withdrawn.
     package var isWithdrawn: Bool
-    /// When the next run is planned; nil: none is planned, or a run is in progress.
-    package var next: ContinuousClock.Instant?
+    /// The next planned run; nil: none is planned, or a run is in progress.
+    package var next: PlannedRun?
 }
 
 extension PipelineRunner {
@@ -23,7 +23,7 @@ extension PipelineRunner {
             PipelineSnapshot(
                 activity: state.machine.activity(at: now), isExpired: state.machine.freshness(at: now) == .expired,
                 isWithdrawn: state.generation?.withdrawnSince != nil,
-                next: state.machine.nextRun(at: now)?.at)
+                next: state.machine.nextRun(at: now))
         }
     }
 }

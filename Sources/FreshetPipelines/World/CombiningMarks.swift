@@ -12,6 +12,11 @@ package enum CombiningMarks {
     ///
     /// - Parameter bytes: UTF-8, or any bytes; invalid UTF-8 counts as U+FFFD.
     package static func areFew(in bytes: some Collection<UInt8>) -> Bool {
+        // Not generic, because a generic function is not specialized for other modules.
+        bytes.withContiguousStorageIfAvailable(areFew) ?? Array(bytes).withUnsafeBufferPointer(areFew)
+    }
+
+    private static func areFew(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.contains(where: { $0 >= 0x80 }) else { return true }
         var marks = 0
         for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {

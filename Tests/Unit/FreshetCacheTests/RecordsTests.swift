@@ -253,7 +253,7 @@ struct PartsTests {
         ] {
             #expect(ContentDigest(hexadecimal: wrong) == nil)
         }
-        #expect(ContentDigest(bytes: bytes.dropLast()) == nil)
+        #expect(ContentDigest(bytes: Array(bytes.dropLast())) == nil)
     }
 
     @Test("a hash over pieces is the hash of the whole")
