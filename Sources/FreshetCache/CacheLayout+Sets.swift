@@ -30,6 +30,11 @@ extension CacheLayout {
     }
     static func targetPrefix(of pipeline: String) -> String { "../sets/" + pipeline + "/" }
 
+    /// The names below `current/` that a file uses.
+    static func names(of file: String, isSet: Bool) -> [String] {
+        [file] + (isSet ? linkName(ofStamp: file).map { [$0] } ?? [] : [])
+    }
+
     /// The name of the link beside a stamp.
     static func linkName(ofStamp file: String) -> String? {
         file.hasSuffix(stampSuffix) ? String(file.dropLast(stampSuffix.utf8.count)) : nil

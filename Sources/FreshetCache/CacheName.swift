@@ -50,7 +50,7 @@ package enum CacheName {
         var owners: [String: String] = [:]
         for (pipeline, file) in files {
             try check(pipeline)
-            for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline)) {
+            for name in CacheLayout.names(of: file, isSet: sets.contains(pipeline)) {
                 try check(name)
                 if let owner = owners.updateValue(pipeline, forKey: name), owner != pipeline {
                     throw .fileOwned(file: name, owner: owner, claimant: pipeline)

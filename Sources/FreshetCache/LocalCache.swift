@@ -116,7 +116,7 @@ package final class LocalCache: Sendable {
     package func validators(_ pipeline: String, boundTo binding: String) throws(CacheError) -> Validators? {
         guard let publication = try verifier.keptPublication(of: pipeline) else { return nil }
         return try context.withIndex { (index) throws(SQLiteError) in
-            try index.validators(boundTo: binding, for: publication.checkedDigest, of: publication.pipeline.id)
+            try index.validators.row(boundTo: binding, for: publication.checkedDigest, of: publication.pipeline.id)
         }
     }
 

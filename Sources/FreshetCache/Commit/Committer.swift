@@ -65,10 +65,12 @@ struct Committer: Sendable {
         let (row, known) = (shown.generation, shown.pipeline)
         try context.transaction { (index) throws(SQLiteError) in
             if row != publication.generation { try index.update(row, of: known.id) }
-            if known.originDigest != publication.pipeline.originDigest { try index.setOriginDigest(nil, of: known.id) }
-            try index.put(check.validators, for: row.content.digest, of: known.id)
+            if known.originDigest != publication.pipeline.originDigest {
+                try index.pipelines.setOriginDigest(nil, of: known.id)
+            }
+            try index.validators.put(check.validators, for: row.content.digest, of: known.id)
             if candidate.isCheck {
-                try index.recordSuccess(of: known.id, candidate.digest, at: check.at, expires: check.expires)
+                try index.pipelines.recordSuccess(of: known.id, candidate.digest, at: check.at, expires: check.expires)
             }
         }
         return shown.generation(path: context.layout.reader(publication.file), revision: state.nextRevision())
@@ -86,10 +88,10 @@ struct Committer: Sendable {
         let (row, id) = (shown.generation, publication.pipeline.id)
         try context.transaction { (index) throws(SQLiteError) in
             if row != publication.generation { try index.update(row, of: id) }
-            try index.setOriginDigest(candidate.digest, of: id)
-            try index.dropValidators(of: id)
-            try index.put(check.validators, for: candidate.digest, of: id)
-            try index.recordSuccess(of: id, candidate.digest, at: check.at, expires: check.expires)
+            try index.pipelines.setOriginDigest(candidate.digest, of: id)
+            try index.validators.forgetOthersThanCurrent(of: id)
+            try index.validators.put(check.validators, for: candidate.digest, of: id)
+            try index.pipelines.recordSuccess(of: id, candidate.digest, at: check.at, expires: check.expires)
         }
         return .declined(
             shown.generation(path: context.layout.reader(publication.file), revision: state.nextRevision()),
@@ -113,9 +115,9 @@ struct Committer: Sendable {
     ) throws(CacheError) -> IndexedPublication? {
         let (row, known) = try context.withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedGeneration?) in
-            guard let row = try index.pipeline(destination.pipeline) else { return (nil, nil) }
+            guard let row = try index.pipelines.row(destination.pipeline) else { return (nil, nil) }
             guard let number = row.pin?.content.number ?? row.current else { return (row, nil) }
-            return (row, try index.generation(number, of: row.id))
+            return (row, try index.generations.row(number, of: row.id))
         }
         guard let row, let number = row.pin?.content.number ?? row.current,
             row.holdsBack(candidate, over: known?.content.digest)
@@ -140,12 +142,12 @@ struct Committer: Sendable {
         let request = SpaceRequest(destination, holdsLock: true)
         let result = try publisher.publish(candidate, to: destination, request, &state) { () throws(CacheError) in
             let (pipeline, previous) = try context.transaction { (index) throws(SQLiteError) in
-                let pipeline = try index.ensurePipeline(destination.pipeline)
-                try index.put(check.validators, for: candidate.digest, of: pipeline.id)
+                let pipeline = try index.pipelines.ensure(destination.pipeline)
+                try index.validators.put(check.validators, for: candidate.digest, of: pipeline.id)
                 // If a generation is pinned, the pinned content is published, and only a check shows what the origin
                 // has.
                 if pipeline.originDigest != nil, candidate.isCheck || pipeline.pin == nil {
-                    try index.setOriginDigest(nil, of: pipeline.id)
+                    try index.pipelines.setOriginDigest(nil, of: pipeline.id)
                 }
                 return (pipeline, try index.publication(of: destination.pipeline)?.generation)
             }
@@ -164,7 +166,7 @@ struct Committer: Sendable {
                 pipeline: pipeline, generation: generation, copy: publication?.status)
         } update: { (index, pipeline) throws(SQLiteError) in
             if candidate.isCheck {
-                try index.recordSuccess(of: pipeline, candidate.digest, at: check.at, expires: check.expires)
+                try index.pipelines.recordSuccess(of: pipeline, candidate.digest, at: check.at, expires: check.expires)
             }
         }
         return isKnown ? .restored(result) : .changed(result)

@@ -24,20 +24,20 @@ package struct FileOwnership: Sendable {
             (index) throws(SQLiteError) -> (Set<String>, [OrphanedContent]) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []
             var forgotten: [OrphanedContent] = []
-            let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
+            let known = Dictionary(try index.pipelines.all().map { ($0.name, $0) }) { first, _ in first }
             for (name, file) in files {
-                let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
+                let pipeline = if let row = known[name] { row } else { try index.pipelines.ensure(name) }
                 if pipeline.file != file || pipeline.isSet != sets.contains(name) { changed.append((pipeline, file)) }
             }
             var moved = Set(changed.map(\.pipeline.name))
             // All files are released before any is assigned, so that two pipelines can exchange their files.
-            for (pipeline, _) in changed { try index.setFile(nil, of: pipeline.id) }
+            for (pipeline, _) in changed { try index.pipelines.setFile(nil, of: pipeline.id) }
             for (pipeline, file) in changed {
-                for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline.name)) {
-                    if let owner = try index.owner(of: name), let other = try index.pipeline(owner) {
+                for name in CacheLayout.names(of: file, isSet: sets.contains(pipeline.name)) {
+                    if let owner = try index.pipelines.owner(of: name), let other = try index.pipelines.row(owner) {
                         moved.insert(owner)
-                        if let link = other.link { try index.addFormerSet(link, of: other) }
-                        try index.setFile(nil, of: other.id)
+                        if let link = other.link { try index.pipelines.addFormerSet(link, of: other) }
+                        try index.pipelines.setFile(nil, of: other.id)
                         try index.setCurrent(nil, of: other.id)
                     }
                 }
@@ -60,15 +60,19 @@ package struct FileOwnership: Sendable {
 
     /// Makes the pipeline the owner of the destination's file; throws if another pipeline owns it.
     func claim(_ destination: CacheDestination) throws(CacheError) {
-        let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
+        let known = try context.withIndex { (index) throws(SQLiteError) in
+            try index.pipelines.row(destination.pipeline)
+        }
         if let known, known.file == destination.file, known.isSet == destination.isSet { return }
-        let names = CacheIndex.names(of: destination.file, isSet: destination.isSet)
+        let names = CacheLayout.names(of: destination.file, isSet: destination.isSet)
         let (taken, forgotten) = try context.contentTransaction {
             (index) throws(SQLiteError) -> ((name: String, owner: String)?, OrphanedContent?) in
             for name in names {
-                if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), nil) }
+                if let owner = try index.pipelines.owner(of: name), owner != destination.pipeline {
+                    return ((name, owner), nil)
+                }
             }
-            let pipeline = try index.ensurePipeline(destination.pipeline)
+            let pipeline = try index.pipelines.ensure(destination.pipeline)
             return (nil, try index.assign(destination.file, isSet: destination.isSet, to: pipeline))
         }
         if let taken {
@@ -88,12 +92,5 @@ package struct FileOwnership: Sendable {
                 try? context.fileSystem.unlink(context.layout.rejected(rejected, of: content.pipeline))
             }
         }
-    }
-}
-
-extension CacheIndex {
-    /// Whether the pipeline still has this file, and still keeps one file or several files as the destination says.
-    mutating func isAssigned(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
-        try pipeline(destination.pipeline).map { $0.file == destination.file && $0.isSet == destination.isSet } ?? false
     }
 }

@@ -45,7 +45,7 @@ struct GenerationPublisher: Sendable {
         _ candidate: Candidate, to destination: CacheDestination, _ spaceRequest: SpaceRequest,
         _ state: inout PipelineEntry.State, isDurable: Bool = false,
         prepare: () throws(CacheError) -> Preparation,
-        update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         // After step 2: if space is missing, old content is removed.
         try space.free(for: candidate.size, spaceRequest)
@@ -143,17 +143,17 @@ struct GenerationPublisher: Sendable {
     /// - Returns: the content beyond `keep`, which the index has forgotten; and the publication.
     private func record(
         _ row: IndexedGeneration, of pipeline: IndexedPipeline, at destination: CacheDestination, isDurable: Bool,
-        token: UInt64, _ update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        token: UInt64, _ update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
     ) throws(CacheError) -> (surplus: [StoredContent], publication: IndexedPublication?) {
         let committed = try context.contentTransaction(isDurable: isDurable, of: token) {
             (index) throws(SQLiteError) -> (surplus: [StoredContent], publication: IndexedPublication?)? in
             // A reload may have assigned another file, or changed the pipeline from one file to several files or
             // the reverse.
-            guard try index.isAssigned(destination) else { return nil }
+            guard try index.pipelines.isAssigned(destination) else { return nil }
             try index.put(row, of: pipeline.id)
             try index.setCurrent(row.content, of: pipeline.id)
-            try update(&index, pipeline.id)
-            let surplus = try index.forgetGenerations(
+            try update(index, pipeline.id)
+            let surplus = try index.generations.forgetSurplus(
                 of: pipeline.id, keep: destination.keep, current: row.content.number)
             return (surplus, try index.publication(of: destination.pipeline))
         }
@@ -167,7 +167,7 @@ struct GenerationPublisher: Sendable {
     func putBack(
         _ target: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State,
-        _ update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        _ update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         var new = target
         new.identity = .none
@@ -187,7 +187,7 @@ struct GenerationPublisher: Sendable {
     func publish(
         copyOf path: String, as new: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State,
-        _ update: (_ index: inout CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        _ update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         var whole = destination
         // Content that was accepted once is not checked against the size limits again.
@@ -207,7 +207,7 @@ struct GenerationPublisher: Sendable {
                 Preparation(
                     pipeline: row, generation: new, copy: try context.status(context.layout.reader(destination.file)))
             } update: { (index, pipeline) throws(SQLiteError) in
-                try update(&index, pipeline)
+                try update(index, pipeline)
             }
         }
     }
@@ -244,16 +244,4 @@ package struct RollbackOutcome: Hashable, Sendable {
     package var replaced: Int64?
     /// Why the change may not survive a power cut, although readers see it.
     package var failure: CacheError?
-}
-
-extension CacheIndex {
-    /// Forgets the oldest generations beyond `keep`. Returns their content, which the caller removes.
-    fileprivate mutating func forgetGenerations(
-        of pipeline: Int64, keep: Int, current: Int64
-    ) throws(SQLiteError) -> [StoredContent] {
-        let old = try generations(of: pipeline).map(\.content).filter { $0.number != current }
-        let surplus = Array(old.dropLast(max(0, keep - 1)))
-        for content in surplus { try forget(generation: content.number, of: pipeline) }
-        return surplus
-    }
 }

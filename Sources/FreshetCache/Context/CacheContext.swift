@@ -61,13 +61,13 @@ final class CacheContext: Sendable {
     // MARK: Index
 
     func withIndex<Value: Sendable>(
-        _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         try index.access(body)
     }
 
     func transaction<Value: Sendable>(
-        isDurable: Bool = false, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+        isDurable: Bool = false, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         try withIndex { (index) throws(SQLiteError) in try index.transaction(isDurable: isDurable, body) }
     }
@@ -76,13 +76,13 @@ final class CacheContext: Sendable {
     ///
     /// - Parameter token: the token of a candidate whose bytes the index counts from then on.
     func contentTransaction<Value: Sendable>(
-        isDurable: Bool = false, of token: UInt64? = nil, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+        isDurable: Bool = false, of token: UInt64? = nil, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         try withIndex { (index) throws(SQLiteError) in
             let value = try index.transaction(isDurable: isDurable, body)
             if let token { names.setSize(token, 0) }
             // The transaction is committed even if this fails; the next one updates the size too.
-            try? self.index.measure(&index)
+            try? self.index.measure(index)
             return value
         }
     }
@@ -91,7 +91,7 @@ final class CacheContext: Sendable {
     /// that only read the index do not wait for it. If the flush fails, the transaction is committed, but a power cut
     /// may still undo it.
     func sharedDurableTransaction<Value: Sendable>(
-        _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         let failures = index.flush.failures
         let value = try transaction(body)
@@ -101,7 +101,7 @@ final class CacheContext: Sendable {
 
     /// Updates the size of all content from the index.
     func measure() throws(CacheError) {
-        try withIndex { (index) throws(SQLiteError) in try self.index.measure(&index) }
+        try withIndex { (index) throws(SQLiteError) in try self.index.measure(index) }
     }
 
     // MARK: Files

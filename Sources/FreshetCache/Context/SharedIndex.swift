@@ -32,19 +32,19 @@ final class SharedIndex: Sendable {
     var contentBytes: Int64 { contentSize.load(ordering: .relaxed) }
 
     /// Updates ``contentBytes``.
-    func measure(_ index: inout CacheIndex) throws(SQLiteError) {
-        contentSize.store(try index.usage(), ordering: .relaxed)
+    func measure(_ index: borrowing CacheIndex) throws(SQLiteError) {
+        contentSize.store(try index.usage.bytes(), ordering: .relaxed)
     }
 
     func access<Value: Sendable>(
-        _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         var replaced: RecoveryReport.Index?
         defer { if let replaced { onRebuild(replaced, layout.index) } }
         do throws(SQLiteError) {
             return try connection.withLock { (index) throws(SQLiteError) in
                 do throws(SQLiteError) {
-                    return try body(&index)
+                    return try body(index)
                 } catch {
                     // The lock is still held: if two callers find damage, the second one uses the new index.
                     if error.isDamage { replaced = replace(&index, because: error) }
@@ -83,7 +83,7 @@ final class SharedIndex: Sendable {
     /// Writes the log to the index's file. A failure only costs the time that the end of the process takes then.
     func checkpoint() {
         connection.withLock { index in
-            try? index.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            try? index.checkpoint()
         }
     }
 

@@ -13,8 +13,9 @@ package struct CacheChecker: Sendable {
 
     /// The names of all pipelines in the index or on the disk.
     package func examinable() throws(CacheError) -> [String] {
-        let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines().map(\.name) }
-        let found = try context.onFiles { (files) throws(SystemCallError) in try files.list(context.layout.generations)
+        let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all().map(\.name) }
+        let found = try context.onFiles { (files) throws(SystemCallError) in
+            try files.list(context.layout.generations)
         }
         return Set(known + found.map(\.name).filter { CacheName.error(in: $0) == nil }).sorted()
     }
@@ -33,7 +34,7 @@ package struct CacheChecker: Sendable {
     static func error(ofIndex path: String) throws(CacheError) -> String? {
         if let kind = try StateStray.kind(of: path, unless: .file) { return "it is \(kind)" }
         do throws(SQLiteError) {
-            var database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
+            let database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
             if try database.row("PRAGMA application_id", read: { $0.integer(0) }) != CacheIndex.applicationID {
                 return "it is another program's database"
             }
@@ -142,16 +143,16 @@ package struct CacheChecker: Sendable {
             return status.isDirectory ? nil : .stray
         }
         if directory == context.layout.sets {
-            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(name) }
+            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(name) }
             guard let row, row.isSet || !row.formerSets.isEmpty else { return .stray }
             guard let status = try context.status(directory + "/" + name) else { return nil }
             return status.isDirectory ? nil : .stray
         }
         if CacheLayout.isTemporary(name) { return context.names.isInUse(name) ? nil : .unfinished }
         return try context.withIndex { (index) throws(SQLiteError) in
-            if try index.owner(of: name) != nil { return nil }
+            if try index.pipelines.owner(of: name) != nil { return nil }
             // Readers see these files until the next commit.
-            let former = try index.pipelines().contains { row in
+            let former = try index.pipelines.all().contains { row in
                 row.formerSets.contains { name == $0 || name == $0 + CacheLayout.stampSuffix }
             }
             return former ? nil : .stray
@@ -164,8 +165,8 @@ package struct CacheChecker: Sendable {
     ) throws(CacheError) -> (row: IndexedPipeline?, kept: [IndexedGeneration], rejected: ContentDigest?) {
         try context.withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration], ContentDigest?) in
-            guard let row = try index.pipeline(pipeline) else { return (nil, [], nil) }
-            return (row, try index.generations(of: row.id), try index.rejected(of: row.id)?.digest)
+            guard let row = try index.pipelines.row(pipeline) else { return (nil, [], nil) }
+            return (row, try index.generations.all(of: row.id), try index.rejected.row(of: row.id)?.digest)
         }
     }
 

@@ -28,12 +28,12 @@ package struct CachePruner: Sendable {
             guard let holding = try holding(of: pipeline) else { return nil }
             // Until the removal is complete, or for the next pipeline of this name.
             state.isSuspect = true
-            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
             if let row { try sets.removeLink(of: row) }
             if let row, !row.formerSets.isEmpty { try sets.removeFormer(of: row) }
             if let file = holding.file { try removeCopy(context.layout.reader(file), of: pipeline) }
             try context.contentTransaction(isDurable: true) { (index) throws(SQLiteError) in
-                try index.forget(pipeline: pipeline)
+                try index.pipelines.forget(pipeline)
             }
             // The directories are removed last, because a pipeline without a row is found by them.
             try sets.removeAll(of: pipeline)
@@ -48,9 +48,9 @@ package struct CachePruner: Sendable {
 
     private func holding(of pipeline: String) throws(CacheError) -> CacheUsage? {
         let known = try context.withIndex { (index) throws(SQLiteError) -> CacheUsage? in
-            guard let row = try index.pipeline(pipeline) else { return nil }
-            let generations = try index.generations(of: row.id)
-            let rejected = try index.rejected(of: row.id)?.size ?? 0
+            guard let row = try index.pipelines.row(pipeline) else { return nil }
+            let generations = try index.generations.all(of: row.id)
+            let rejected = try index.rejected.row(of: row.id)?.size ?? 0
             return CacheUsage(
                 pipeline: pipeline, file: row.file, generations: generations.count,
                 bytes: generations.reduce(rejected) { $0.addingClamped($1.identity.size) },
@@ -109,11 +109,4 @@ package struct CacheUsage: Hashable, Sendable {
     package var bytes: Int64
     /// When the newest generation was committed; nil if there is none.
     package var committedAt: WallTime?
-}
-
-extension CacheIndex {
-    /// Deletes the row of a pipeline with all rows that belong to it.
-    fileprivate mutating func forget(pipeline: String) throws(SQLiteError) {
-        try database.run("DELETE FROM pipelines WHERE name = ?", .text(pipeline))
-    }
 }

@@ -14,7 +14,7 @@ struct CacheRepairer: Sendable {
     func repair(
         _ pipeline: String, _ examination: inout CacheExamination, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CurrentGeneration? {
-        let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+        let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
         let isCopyWhole = !examination.findings.contains { [.copyMissing, .copyDamaged].contains($0.kind) }
         let directory = context.layout.generations(of: pipeline)
         if try !context.isDirectory(directory) { try context.moveToStrays(directory) }
@@ -38,7 +38,7 @@ struct CacheRepairer: Sendable {
             case .rejectedDamaged:
                 try context.remove(finding.path)
                 if let row {
-                    try context.withIndex { (index) throws(SQLiteError) in try index.setRejected(nil, of: row.id) }
+                    try context.withIndex { (index) throws(SQLiteError) in try index.rejected.set(nil, of: row.id) }
                 }
             case .stray: try context.moveToStrays(finding.path)
             case .setDamaged: if let row { try clearLink(of: row) }
@@ -65,7 +65,7 @@ struct CacheRepairer: Sendable {
     /// Whether the file is a hard link to a generation.
     private func isKept(_ path: String) throws(CacheError) -> Bool {
         guard let status = try context.status(path), status.isRegularFile, status.links > 1 else { return false }
-        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
         for row in rows {
             let directory = context.layout.generations(of: row.name)
             let names = try context.onFiles { (files) throws(SystemCallError) in try files.list(directory) }
@@ -83,7 +83,7 @@ struct CacheRepairer: Sendable {
         if finding.kind == .contentDamaged { try context.remove(finding.path) }
         guard let file else {
             return try context.withIndex { (index) throws(SQLiteError) in
-                try index.forget(generation: number, of: row.id)
+                try index.generations.forget(number, of: row.id)
             }
         }
         let reader = context.layout.reader(file)
@@ -99,7 +99,9 @@ struct CacheRepairer: Sendable {
     /// Makes the published file a hard link to the file of its generation again.
     private func joinCopy(of row: IndexedPipeline?, at path: String) throws(CacheError) {
         guard let row, let number = row.current else { return }
-        let found = try context.withIndex { (index) throws(SQLiteError) in try index.generation(number, of: row.id) }
+        let found = try context.withIndex { (index) throws(SQLiteError) in
+            try index.generations.row(number, of: row.id)
+        }
         guard let known = found else { return }
         let token = context.names.make()
         defer { context.names.release(token) }
@@ -116,7 +118,7 @@ struct CacheRepairer: Sendable {
     private func record(_ identity: FileIdentity?, of number: Int64, _ row: IndexedPipeline) throws(CacheError) {
         guard let identity else { return }
         try context.withIndex { (index) throws(SQLiteError) in
-            guard var generation = try index.generation(number, of: row.id) else { return }
+            guard var generation = try index.generations.row(number, of: row.id) else { return }
             generation.identity = identity
             try index.put(generation, of: row.id)
         }

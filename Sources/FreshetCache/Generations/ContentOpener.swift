@@ -52,7 +52,9 @@ struct ContentOpener: Sendable {
     private func withdrawnCopy(at file: String) -> String? {
         // Without the index this is not known, so no user gets additional access.
         let known = try? context.withIndex { (index) throws(SQLiteError) in
-            try index.owner(of: file).flatMap { (owner) throws(SQLiteError) in try index.publication(of: owner) }
+            try index.pipelines.owner(of: file).flatMap { (owner) throws(SQLiteError) in
+                try index.publication(of: owner)
+            }
         }
         return known.flatMap { $0.isWithdrawn ? published.path(of: $0) : nil }
     }

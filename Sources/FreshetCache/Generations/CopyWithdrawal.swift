@@ -25,13 +25,13 @@ package struct CopyWithdrawal: Sendable {
         return try context.entry(pipeline).state.withLock { (state) throws(CacheError) -> WithdrawalOutcome in
             // This makes index and files agree first. A damaged copy must not be published again either.
             let whole = try verifier.keptPublication(of: pipeline, &state)
-            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
             guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return .left }
             // If this fails from here on, the next access retries it.
             state.isSuspect = true
             let publication = try context.sharedDurableTransaction { (index) throws(SQLiteError) in
                 // Written again even if an earlier attempt wrote it: that transaction may not have been flushed.
-                try index.setWithdrawn(row.withdrawnAt ?? now, of: row.id)
+                try index.pipelines.setWithdrawn(row.withdrawnAt ?? now, of: row.id)
                 return try index.publication(of: pipeline)
             }
             // As in a commit, the link changes before the stamp.
@@ -132,7 +132,7 @@ package struct CopyWithdrawal: Sendable {
         state.isSuspect = true
         do throws(CacheError) {
             try context.sharedDurableTransaction { (index) throws(SQLiteError) in
-                try index.setWithdrawn(nil, of: known.pipeline.id)
+                try index.pipelines.setWithdrawn(nil, of: known.pipeline.id)
             }
             let token = context.names.make()
             defer { context.names.release(token) }

@@ -12,8 +12,8 @@ package struct GenerationStore: Sendable {
     /// ``CacheLimits/historyPerPipeline``.
     package func history(_ pipeline: String, limit: Int = .max) throws(CacheError) -> [PastGeneration] {
         try context.withIndex { (index) throws(SQLiteError) in
-            guard let row = try index.pipeline(pipeline) else { return [] }
-            return try index.history(of: row.id, limit: max(0, limit))
+            guard let row = try index.pipelines.row(pipeline) else { return [] }
+            return try index.history.newest(max(0, limit), of: row.id)
         }
     }
 
@@ -44,8 +44,8 @@ package struct GenerationStore: Sendable {
     ) throws(CacheError) -> (row: IndexedPipeline, content: StoredContent) {
         let (row, kept) = try context.withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration]) in
-            guard let row = try index.pipeline(pipeline) else { return (nil, []) }
-            return (row, try index.generations(of: row.id))
+            guard let row = try index.pipelines.row(pipeline) else { return (nil, []) }
+            return (row, try index.generations.all(of: row.id))
         }
         guard let row, let generation = kept.first(where: { $0.content.number == number }) else {
             throw .notKept(number, kept: kept.map(\.content.number))
@@ -97,8 +97,8 @@ package struct GenerationStore: Sendable {
         return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
             let publication = try publisher.publication(for: destination, &state)
             let (row, kept) = try context.withIndex { (index) throws(SQLiteError) in
-                let row = try index.ensurePipeline(destination.pipeline)
-                return (row, try index.generations(of: row.id))
+                let row = try index.pipelines.ensure(destination.pipeline)
+                return (row, try index.generations.all(of: row.id))
             }
             if let pin = row.pin { throw .pinned(pin.content.number) }
             let current = publication?.generation.content.number
@@ -116,12 +116,12 @@ package struct GenerationStore: Sendable {
             let origin =
                 row.originDigest ?? row.checkDigest ?? kept.first { $0.content.number == row.current }?.content.digest
             try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
-                try index.setOriginDigest(origin, of: row.id)
+                try index.pipelines.setOriginDigest(origin, of: row.id)
             }
             return try publisher.outcome(of: target.content, replacing: current, in: destination, &state) {
                 (state) throws(CacheError) in
                 try publisher.putBack(target, of: row, destination, &state) { (index, _) throws(SQLiteError) in
-                    try index.setOriginDigest(origin == target.content.digest ? nil : origin, of: row.id)
+                    try index.pipelines.setOriginDigest(origin == target.content.digest ? nil : origin, of: row.id)
                 }
             }
         }
@@ -145,8 +145,8 @@ package struct GenerationStore: Sendable {
             let isKept = try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
                 // A reload that changed the pipeline from one file to several files or the reverse has deleted this
                 // generation and its pin.
-                guard try index.generation(content.number, of: row.id)?.content == content else { return false }
-                try index.setPin(row.pin, of: row.id)
+                guard try index.generations.row(content.number, of: row.id)?.content == content else { return false }
+                try index.pipelines.setPin(row.pin, of: row.id)
                 return true
             }
             guard isKept else { throw .nothingPublished }
@@ -161,15 +161,15 @@ package struct GenerationStore: Sendable {
     package func unpin(_ pipeline: String) throws(CacheError) -> (generation: CurrentGeneration?, wasPinned: Bool) {
         try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
             var publication = try verifier.verifiedPublication(of: pipeline, &state)
-            let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
             guard let known, known.pin != nil else {
                 return (publication.map { $0.generation(path: context.layout.reader($0.file)) }, false)
             }
             try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
-                try index.setPin(nil, of: known.id)
-                try index.setOriginDigest(nil, of: known.id)
+                try index.pipelines.setPin(nil, of: known.id)
+                try index.pipelines.setOriginDigest(nil, of: known.id)
                 // With the validators of its newest content, the origin would answer that nothing changed.
-                try index.dropValidators(of: known.id)
+                try index.validators.forgetOthersThanCurrent(of: known.id)
             }
             publication?.pipeline.pin = nil
             publication?.pipeline.originDigest = nil

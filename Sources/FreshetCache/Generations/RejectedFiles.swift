@@ -27,9 +27,10 @@ struct RejectedFiles: Sendable {
         of pipeline: String, if isOver: (IndexedRejection) -> Bool
     ) throws(CacheError) {
         let over = try context.withIndex { (index) throws(SQLiteError) -> ContentDigest? in
-            guard let row = try index.pipeline(pipeline), let known = try index.rejected(of: row.id), isOver(known)
+            guard let row = try index.pipelines.row(pipeline), let known = try index.rejected.row(of: row.id),
+                isOver(known)
             else { return nil }
-            try index.setRejected(nil, of: row.id)
+            try index.rejected.set(nil, of: row.id)
             return known.digest
         }
         if let over { remove(over, of: pipeline) }

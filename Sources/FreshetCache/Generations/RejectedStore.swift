@@ -14,8 +14,8 @@ package struct RejectedStore: Sendable {
     package func candidate(_ pipeline: String, at now: WallTime) throws(CacheError) -> RejectedCandidate? {
         try CacheName.check(pipeline)
         let known = try context.withIndex { (index) throws(SQLiteError) -> IndexedRejection? in
-            guard let row = try index.pipeline(pipeline) else { return nil }
-            return try index.rejected(of: row.id)
+            guard let row = try index.pipelines.row(pipeline) else { return nil }
+            return try index.rejected.row(of: row.id)
         }
         guard let known, known.isKept(at: now) else { return nil }
         return known.candidate
@@ -40,8 +40,8 @@ package struct RejectedStore: Sendable {
         try CacheName.check(pipeline)
         let (row, known) = try context.withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedRejection?) in
-            guard let row = try index.pipeline(pipeline) else { return (nil, nil) }
-            return (row, try index.rejected(of: row.id))
+            guard let row = try index.pipelines.row(pipeline) else { return (nil, nil) }
+            return (row, try index.rejected.row(of: row.id))
         }
         guard let row, let known, known.isKept(at: now) else { throw .noCandidate }
         do throws(CacheError) {
@@ -67,8 +67,8 @@ package struct RejectedStore: Sendable {
         return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
             let publication = try publisher.publication(for: destination, &state)
             let (row, known) = try context.withIndex { (index) throws(SQLiteError) in
-                let row = try index.ensurePipeline(destination.pipeline)
-                return (row, try index.rejected(of: row.id))
+                let row = try index.pipelines.ensure(destination.pipeline)
+                return (row, try index.rejected.row(of: row.id))
             }
             guard let known, known.isKept(at: now) else { throw .noCandidate }
             if let expected, !known.digest.description.hasPrefix(expected.lowercased()) {
@@ -90,8 +90,8 @@ package struct RejectedStore: Sendable {
 
     private func isAccepted(_ digest: ContentDigest, of pipeline: String) throws(CacheError) -> Bool {
         try context.withIndex { (index) throws(SQLiteError) in
-            guard let row = try index.pipeline(pipeline) else { return false }
-            return try index.isAccepted(digest, of: row.id)
+            guard let row = try index.pipelines.row(pipeline) else { return false }
+            return try index.accepted.contains(digest, of: row.id)
         }
     }
 
@@ -128,10 +128,10 @@ package struct RejectedStore: Sendable {
                 (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
                 // A reload may have assigned another file, or changed the pipeline from one file to several files or
                 // the reverse.
-                guard try index.isAssigned(destination) else { return (false, nil) }
-                let row = try index.ensurePipeline(destination.pipeline)
-                let before = try index.rejected(of: row.id)
-                try index.setRejected(rejection, of: row.id)
+                guard try index.pipelines.isAssigned(destination) else { return (false, nil) }
+                let row = try index.pipelines.ensure(destination.pipeline)
+                let before = try index.rejected.row(of: row.id)
+                try index.rejected.set(rejection, of: row.id)
                 return (true, before)
             }
             guard isStored else {
@@ -146,8 +146,8 @@ package struct RejectedStore: Sendable {
     /// Records that the content was accepted, and removes it from the rejected content.
     private func settle(_ known: IndexedRejection, of row: IndexedPipeline) throws(CacheError) {
         try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
-            try index.accept(known.digest, of: row.id)
-            try index.setRejected(nil, of: row.id)
+            try index.accepted.add(known.digest, of: row.id)
+            try index.rejected.set(nil, of: row.id)
         }
         files.remove(known.digest, of: row.name)
     }
@@ -157,7 +157,7 @@ package struct RejectedStore: Sendable {
         _ state: inout PipelineEntry.State, replacing current: Int64?, at now: WallTime
     ) throws(CacheError) -> RollbackOutcome {
         let success = try context.withIndex { (index) throws(SQLiteError) in
-            try index.refreshState(of: destination.pipeline)?.lastSuccess
+            try index.pipelines.refreshState(of: destination.pipeline)?.lastSuccess
         }
         // If there was no success since, this is a check that succeeds late. Otherwise the origin has other content,
         // which is held back as after a rollback.
@@ -166,9 +166,9 @@ package struct RejectedStore: Sendable {
         // This is recorded before readers see it, so that after a crash the next check does not undo it; the validators
         // do not count yet.
         try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
-            try index.setOriginDigest(origin, of: row.id)
-            try index.put([known.validators].compactMap(\.self), for: known.digest, of: row.id)
-            try index.accept(known.digest, of: row.id)
+            try index.pipelines.setOriginDigest(origin, of: row.id)
+            try index.validators.put([known.validators].compactMap(\.self), for: known.digest, of: row.id)
+            try index.accepted.add(known.digest, of: row.id)
         }
         let generation = IndexedGeneration(
             content: StoredContent(number: IndexBounds.next(after: row.lastNumber), digest: known.digest),
@@ -181,10 +181,11 @@ package struct RejectedStore: Sendable {
                 (state) throws(CacheError) in
                 try publisher.publish(copyOf: path, as: generation, of: row, destination, &state) {
                     (index, _) throws(SQLiteError) in
-                    try index.setRejected(nil, of: row.id)
+                    try index.rejected.set(nil, of: row.id)
                     // When the content was rejected, all of the source had been requested.
                     if isNewest {
-                        try index.recordSuccess(of: row.id, known.digest, at: known.rejectedAt, expires: known.expires)
+                        try index.pipelines.recordSuccess(
+                            of: row.id, known.digest, at: known.rejectedAt, expires: known.expires)
                     }
                 }
             }

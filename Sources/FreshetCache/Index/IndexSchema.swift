@@ -4,7 +4,7 @@
 struct IndexSchema: Hashable, Sendable {
     private let lines: Set<String>
 
-    init(of database: inout SQLiteDatabase) throws(SQLiteError) {
+    init(of database: SQLiteDatabase) throws(SQLiteError) {
         var lines: Set<String> = []
         for query in Self.queries {
             // The tables that an administrator's ANALYZE has made are not part of the format.
@@ -15,9 +15,9 @@ struct IndexSchema: Hashable, Sendable {
 
     /// The schema of an index of this format.
     init(ofFormat format: Int) throws(SQLiteError) {
-        var database = try SQLiteDatabase(path: ":memory:", busyTimeout: 0)
+        let database = try SQLiteDatabase(path: ":memory:", busyTimeout: 0)
         for step in CacheIndex.migrations.prefix(format) { try database.execute(step) }
-        try self.init(of: &database)
+        try self.init(of: database)
     }
 
     private static let queries = [

@@ -101,12 +101,12 @@ enum IndexValidation {
     }
 
     /// Checks all tables, in one transaction.
-    static func perform(on database: inout SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
+    static func perform(on database: SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
         try database.begin()
         do throws(SQLiteError) {
             var repairs: [IndexRepair] = []
-            for (table, rules) in tables { repairs += try audit(table, rules, in: &database) }
-            repairs += try dropForeignNames(in: &database)
+            for (table, rules) in tables { repairs += try audit(table, rules, in: database) }
+            repairs += try dropForeignNames(in: database)
             if repairs.contains(where: { $0.place == "generations.content_expires" }) {
                 // The expiry time is only read from a complete response.
                 try database.execute("DELETE FROM validators")
@@ -125,7 +125,7 @@ enum IndexValidation {
     }
 
     private static func audit(
-        _ table: String, _ rules: [Rule], in database: inout SQLiteDatabase
+        _ table: String, _ rules: [Rule], in database: SQLiteDatabase
     ) throws(SQLiteError) -> [IndexRepair] {
         // A table without errors is read once.
         let sums = rules.map { "total(\($0.isViolated))" }.joined(separator: ", ")
@@ -150,7 +150,7 @@ enum IndexValidation {
     }
 
     /// Drops invalid names, because names become parts of paths.
-    private static func dropForeignNames(in database: inout SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
+    private static func dropForeignNames(in database: SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
         let rows = try database.rows("SELECT id, name, file, former_set FROM pipelines") { row in
             (id: row.integer(0), name: row.text(1), file: row.optionalText(2), former: row.optionalText(3))
         }
@@ -165,7 +165,7 @@ enum IndexValidation {
                 try database.run("UPDATE pipelines SET file = NULL WHERE id = ?", .integer(row.id))
                 repairs.append(IndexRepair("pipelines.file", isDropped: false))
             }
-            let former = CacheIndex.formerSets(row.former)
+            let former = PipelineTable.formerSets(row.former)
             if former.count > CacheLimits.formerLinks || former.contains(where: { CacheName.error(in: $0) != nil }) {
                 try database.run("UPDATE pipelines SET former_set = NULL WHERE id = ?", .integer(row.id))
                 repairs.append(IndexRepair("pipelines.former_set", isDropped: false))

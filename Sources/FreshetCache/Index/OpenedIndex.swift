@@ -41,7 +41,7 @@ struct OpenedIndex: ~Copyable {
         let reason: String
         do throws(CacheIndex.OpenFailure) {
             let checksPages = size <= CacheLimits.indexCheckBytes
-            var index = try CacheIndex(path: layout.index, checksPages: checksPages)
+            let index = try CacheIndex(path: layout.index, checksPages: checksPages)
             // Otherwise at least the rows that the start needs must be readable.
             if !checksPages, let damage = index.firstDamage() { throw .sqlite(damage) }
             // SQLite takes an incomplete first page for an empty database. An interrupted start leaves a complete first
@@ -118,9 +118,9 @@ extension SQLiteError {
 
 extension CacheIndex {
     /// Reads the rows that the start needs. Returns the error if the index is damaged.
-    fileprivate mutating func firstDamage() -> SQLiteError? {
+    fileprivate func firstDamage() -> SQLiteError? {
         do throws(SQLiteError) {
-            for pipeline in try pipelines() { _ = try generations(of: pipeline.id) }
+            for pipeline in try pipelines.all() { _ = try generations.all(of: pipeline.id) }
             return nil
         } catch {
             return error.isDamage ? error : nil

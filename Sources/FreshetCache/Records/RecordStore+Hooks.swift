@@ -20,7 +20,7 @@ extension RecordStore {
     /// of other hooks of these pipelines are deleted. A new hook is recorded durably, because its record has the
     /// content for which the hook need not run.
     package func assignHooks(_ all: [PipelineHooks]) throws(CacheError) -> [String: [String: StoredHookState]] {
-        let found = try context.withIndex { (index) throws(SQLiteError) in try index.hooks() }
+        let found = try context.withIndex { (index) throws(SQLiteError) in try index.hooks.all() }
         var known: [String: [String: StoredHookState]] = [:]
         for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
         var result: [String: [String: StoredHookState]] = [:]
@@ -37,9 +37,9 @@ extension RecordStore {
         }
         guard !added.isEmpty || !removed.isEmpty else { return result }
         try context.transaction(isDurable: !added.isEmpty) { [added, removed] (index) throws(SQLiteError) in
-            for (pipeline, hook) in removed { try index.forgetHook(hook, of: pipeline) }
+            for (pipeline, hook) in removed { try index.hooks.forget(hook, of: pipeline) }
             for (pipeline, hook, notified) in added {
-                try index.addHook(hook, notified: notified, of: try index.ensurePipeline(pipeline).id)
+                try index.hooks.add(hook, notified: notified, of: try index.pipelines.ensure(pipeline).id)
             }
         }
         return result
@@ -49,7 +49,7 @@ extension RecordStore {
     package func record(_ record: StoredHookState, of hook: String, of pipeline: String) throws(CacheError) {
         try CacheName.check(pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            try index.update(hook, to: record, of: try index.ensurePipeline(pipeline).id)
+            try index.hooks.update(hook, to: record, of: try index.pipelines.ensure(pipeline).id)
         }
     }
 }

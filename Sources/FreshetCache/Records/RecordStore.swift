@@ -27,12 +27,13 @@ package struct RecordStore: Sendable {
             guard let publication = try index.publication(of: pipeline) else { return nil }
             let id = publication.pipeline.id
             if let asked,
-                try index.validators(boundTo: asked.binding, for: publication.checkedDigest, of: id) != asked.validators
+                try index.validators.row(boundTo: asked.binding, for: publication.checkedDigest, of: id)
+                    != asked.validators
             {
                 return nil
             }
-            try index.put(validators, for: publication.checkedDigest, of: id)
-            try index.recordSuccess(of: id, publication.checkedDigest, at: now, expires: expires)
+            try index.validators.put(validators, for: publication.checkedDigest, of: id)
+            try index.pipelines.recordSuccess(of: id, publication.checkedDigest, at: now, expires: expires)
             return publication.generation(path: context.layout.reader(publication.file))
         }
     }
@@ -46,8 +47,8 @@ package struct RecordStore: Sendable {
     ) throws(CacheError) {
         try CacheName.check(pipeline)
         try context.transaction(isDurable: retryAfter != nil) { (index) throws(SQLiteError) in
-            let id = try index.ensurePipeline(pipeline).id
-            try index.recordFailure(of: id, at: now, retryAfter: retryAfter)
+            let id = try index.pipelines.ensure(pipeline).id
+            try index.pipelines.recordFailure(of: id, at: now, retryAfter: retryAfter)
         }
     }
 
@@ -55,13 +56,15 @@ package struct RecordStore: Sendable {
     package func forgetRetryAfter(_ pipeline: String) throws(CacheError) {
         try CacheName.check(pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            try index.forgetRetryAfter(of: try index.ensurePipeline(pipeline).id)
+            try index.pipelines.forgetRetryAfter(of: try index.pipelines.ensure(pipeline).id)
         }
     }
 
     /// The state of attempts. The last success counts only while its content exists.
     package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
-        var state = try context.withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
+        var state = try context.withIndex { (index) throws(SQLiteError) in
+            try index.pipelines.refreshState(of: pipeline)
+        }
         if state?.lastSuccess != nil, try verifier.keptPublication(of: pipeline) == nil { state?.forgetSuccess() }
         return state ?? RefreshState()
     }
@@ -70,17 +73,21 @@ package struct RecordStore: Sendable {
     ///
     /// - Parameter key: the key of the small value that is the binding of the copy.
     package func memory(_ pipeline: String, key: String) throws(CacheError) -> PersistentState? {
-        let found = try context.withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
+        let found = try context.withIndex { (index) throws(SQLiteError) in
+            try index.pipelineStates.row(of: pipeline, key: key)
+        }
         guard let found else { return nil }
         var memory = try memory(found)
         memory.requests =
-            try context.withIndex { (index) throws(SQLiteError) in try index.requests(of: pipeline) }[pipeline] ?? []
+            try context.withIndex { (index) throws(SQLiteError) in try index.requests.all(of: pipeline) }[pipeline]
+            ?? []
         memory.parameters =
-            try context.withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
+            try context.withIndex { (index) throws(SQLiteError) in try index.parameters.all(of: pipeline) }[pipeline]
+            ?? [:]
         memory.pages =
-            try context.withIndex { (index) throws(SQLiteError) in try index.pages(of: pipeline) }[pipeline] ?? []
+            try context.withIndex { (index) throws(SQLiteError) in try index.parts.pages(of: pipeline) }[pipeline] ?? []
         memory.rejected =
-            try context.withIndex { (index) throws(SQLiteError) in try index.rejected(of: found.pipeline.id) }?
+            try context.withIndex { (index) throws(SQLiteError) in try index.rejected.row(of: found.pipeline.id) }?
             .candidate
         return memory
     }
@@ -90,8 +97,9 @@ package struct RecordStore: Sendable {
     package func memories(key: String) throws(CacheError) -> [String: PersistentState] {
         let (found, requests, parameters, pages, rejected) = try context.withIndex { (index) throws(SQLiteError) in
             (
-                try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages(),
-                Dictionary(try index.rejected().map { ($0.pipeline, $0.rejection.candidate) }) { first, _ in first }
+                try index.pipelineStates.all(key: key), try index.requests.all(), try index.parameters.all(),
+                try index.parts.pages(),
+                Dictionary(try index.rejected.all().map { ($0.pipeline, $0.rejection.candidate) }) { first, _ in first }
             )
         }
         var result: [String: PersistentState] = [:]
@@ -133,8 +141,8 @@ package struct RecordStore: Sendable {
     package func recordRequests(_ pipeline: String, _ requests: [RequestBurst]) throws(CacheError) {
         try CacheName.check(pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            try index.setRequests(
-                requests.suffix(CacheLimits.spentPerPipeline), of: try index.ensurePipeline(pipeline).id)
+            try index.requests.set(
+                requests.suffix(CacheLimits.spentPerPipeline), of: try index.pipelines.ensure(pipeline).id)
         }
     }
 
@@ -146,7 +154,7 @@ package struct RecordStore: Sendable {
     package func recordParameters(_ pipeline: String, _ settings: () -> [String: String]) throws(CacheError) {
         try CacheName.check(pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            try index.setParameters(settings(), of: try index.ensurePipeline(pipeline).id)
+            try index.parameters.set(settings(), of: try index.pipelines.ensure(pipeline).id)
         }
     }
 
@@ -154,9 +162,9 @@ package struct RecordStore: Sendable {
     package func record(_ run: RunRecord) throws(CacheError) {
         try CacheName.check(run.pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            let id = try index.ensurePipeline(run.pipeline).id
-            try index.put(run, of: id)
-            try index.rememberCauses(of: run, of: id)
+            let id = try index.pipelines.ensure(run.pipeline).id
+            try index.runs.put(run, of: id)
+            try index.history.setCauses(of: run, of: id)
         }
         try rejected.dropOld(of: run.pipeline, at: run.ended)
     }
@@ -165,17 +173,17 @@ package struct RecordStore: Sendable {
     package func runs(
         _ pipeline: String, limit: Int = CacheLimits.runsPerPipeline
     ) throws(CacheError) -> [RunRecord] {
-        try context.withIndex { (index) throws(SQLiteError) in try index.runs(of: pipeline, limit: max(0, limit)) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.runs.newest(max(0, limit), of: pipeline) }
     }
 
     /// A small value that is kept across restarts; nil if the pipeline has no value of this key.
     package func state(_ pipeline: String, key: String) throws(CacheError) -> [UInt8]? {
-        try context.withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.state.value(key, of: pipeline) }
     }
 
     /// The small values of this key, of all pipelines that have such a value.
     package func states(key: String) throws(CacheError) -> [String: [UInt8]] {
-        try context.withIndex { (index) throws(SQLiteError) in try index.states(key) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.state.all(key) }
     }
 
     /// Sets a small value, or removes it with nil.
@@ -190,7 +198,7 @@ package struct RecordStore: Sendable {
             value?.count ?? 0 <= CacheLimits.stateValueBytes
         else { throw .stateLimit(key: key) }
         let isStored = try context.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
-            try index.setState(value, for: key, of: try index.ensurePipeline(pipeline).id)
+            try index.state.set(value, for: key, of: try index.pipelines.ensure(pipeline).id)
         }
         if !isStored { throw .stateLimit(key: key) }
     }
@@ -199,7 +207,7 @@ package struct RecordStore: Sendable {
 
     /// A part of a pipeline's last snapshot; nil if there is no part of this name.
     package func part(_ name: String, of pipeline: String) throws(CacheError) -> StoredPart? {
-        try context.withIndex { (index) throws(SQLiteError) in try index.part(name, of: pipeline) }
+        try context.withIndex { (index) throws(SQLiteError) in try index.parts.row(name, of: pipeline) }
     }
 
     /// Stores new parts, and deletes all other parts for which `isKept` is false.
@@ -208,11 +216,11 @@ package struct RecordStore: Sendable {
     ) throws(CacheError) {
         try CacheName.check(pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            let row = try index.ensurePipeline(pipeline).id
-            for name in try index.partNames(of: row) where new[name] == nil && !isKept(name) {
-                try index.forgetPart(name, of: row)
+            let row = try index.pipelines.ensure(pipeline).id
+            for name in try index.parts.names(of: row) where new[name] == nil && !isKept(name) {
+                try index.parts.forget(name, of: row)
             }
-            for (name, part) in new { try index.put(part, as: name, of: row) }
+            for (name, part) in new { try index.parts.put(part, as: name, of: row) }
         }
     }
 }

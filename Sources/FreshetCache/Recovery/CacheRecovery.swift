@@ -46,7 +46,7 @@ struct CacheRecovery: Sendable {
         if let start, start.hasNoContent(pipeline) { return nil }
         let row =
             if let start { start.row(pipeline) } else {
-                try context.withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+                try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
             }
         var indexed = PipelineInIndex(
             current: row?.current, lastNumber: row?.lastNumber ?? 0, pin: row?.pin?.content,
@@ -54,7 +54,7 @@ struct CacheRecovery: Sendable {
         if let row {
             indexed.generations =
                 if let start { start.generations(of: row.id) } else {
-                    try context.withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
+                    try context.withIndex { (index) throws(SQLiteError) in try index.generations.all(of: row.id) }
                 }
         }
         var disk = try contents(of: pipeline, start)
@@ -83,7 +83,8 @@ struct CacheRecovery: Sendable {
                 else { return false }
                 let readers =
                     if let start { start.readers } else {
-                        try context.onFiles { (files) throws(SystemCallError) in try files.list(context.layout.current)
+                        try context.onFiles { (files) throws(SystemCallError) in
+                            try files.list(context.layout.current)
                         }
                     }
                 return readers.contains {
@@ -119,7 +120,9 @@ struct CacheRecovery: Sendable {
             }
         let inodes = Set(disk.generations.map(\.inode) + disk.temporaries.map(\.inode))
         for entry in names where inodes.contains(entry.inode) && CacheName.error(in: entry.name) == nil {
-            let owner = try context.withIndex { (index) throws(SQLiteError) in try index.owner(of: entry.name) }
+            let owner = try context.withIndex { (index) throws(SQLiteError) in
+                try index.pipelines.owner(of: entry.name)
+            }
             if owner == nil { return entry.name }
         }
         return nil
@@ -166,16 +169,16 @@ struct CacheRecovery: Sendable {
         let (rows, shown) = (adopted, current)
         let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
         let isDone = try context.contentTransaction { (index) throws(SQLiteError) in
-            let row = try index.ensurePipeline(pipeline)
+            let row = try index.pipelines.ensure(pipeline)
             // A reload has assigned another file since; this plan is for the previous file.
             guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return false }
             if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }
-            for number in plan.forgotten { try index.forget(generation: number, of: row.id) }
+            for number in plan.forgotten { try index.generations.forget(number, of: row.id) }
             for generation in rows { try index.put(generation, of: row.id) }
             if let shown {
                 try index.put(shown, of: row.id)
                 // This must be before validators of other content are deleted.
-                if plan.isNew(to: indexed) { try index.forgetOrigin(of: row.id) }
+                if plan.isNew(to: indexed) { try index.pipelines.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)

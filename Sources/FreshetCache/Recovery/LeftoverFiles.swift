@@ -52,7 +52,9 @@ package final class LeftoverFiles: Sendable {
         // The same content may have been rejected and kept since.
         try context.entry(pipeline).state.withLock { _ throws(CacheError) in
             let kept = try context.withIndex { (index) throws(SQLiteError) in
-                try index.pipeline(pipeline).flatMap { (row) throws(SQLiteError) in try index.rejected(of: row.id) }
+                try index.pipelines.row(pipeline).flatMap { (row) throws(SQLiteError) in
+                    try index.rejected.row(of: row.id)
+                }
             }
             guard kept?.digest != digest else { return }
             try context.onFiles { (files) throws(SystemCallError) in try files.unlink(path) }

@@ -23,10 +23,11 @@ struct StartRecovery: Sendable {
         sets.removeUnfinished()
         report.indexRepairs += try StartRepair(context: context, recovery: recovery, space: space).perform(
             after: repairs)
-        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
         let start = StartSnapshot(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.error(in: $0) == nil }),
-            rows: rows, generations: try context.withIndex { (index) throws(SQLiteError) in try index.generations() },
+            rows: rows,
+            generations: try context.withIndex { (index) throws(SQLiteError) in try index.generations.all() },
             rejected: try rejections(of: rows))
         let names = start.directories.union(rows.map(\.name)).filter { !start.hasNoContent($0) }
         for name in names.sorted() {
@@ -47,7 +48,7 @@ struct StartRecovery: Sendable {
     private func rejections(
         of rows: [IndexedPipeline]
     ) throws(CacheError) -> [(pipeline: Int64, rejection: IndexedRejection)] {
-        var rejections = try context.withIndex { (index) throws(SQLiteError) in try index.rejected() }
+        var rejections = try context.withIndex { (index) throws(SQLiteError) in try index.rejected.all() }
         guard !rejections.isEmpty else { return [] }
         let names = Dictionary(rows.map { ($0.id, $0.name) }) { first, _ in first }
         let gone = try context.onFiles { (files) throws(SystemCallError) -> Set<Int64> in
@@ -62,7 +63,7 @@ struct StartRecovery: Sendable {
         }
         if gone.isEmpty { return rejections }
         try context.transaction { (index) throws(SQLiteError) in
-            for id in gone { try index.setRejected(nil, of: id) }
+            for id in gone { try index.rejected.set(nil, of: id) }
         }
         rejections.removeAll { gone.contains($0.pipeline) }
         return rejections

@@ -15,7 +15,7 @@ struct StartRepair {
         let isDoubtful = !repairs.isEmpty || space.isOverLimit
         let sizes = isDoubtful ? try repairSizes() : 0
         if !repairs.isEmpty {
-            try context.withIndex { (index) throws(SQLiteError) in try index.rememberKept() }
+            try context.withIndex { (index) throws(SQLiteError) in try index.history.putKept() }
         }
         if sizes > 0 { found.append(IndexRepair("the size of content", rows: sizes, isDropped: false)) }
         // Each repair is reported once.
@@ -27,7 +27,7 @@ struct StartRepair {
     /// Repairs whether a pipeline keeps one file or several files: with the wrong value, all its content would be
     /// deleted.
     private func repairKinds() throws(CacheError) -> Int64 {
-        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
         var count: Int64 = 0
         for row in rows {
             guard let file = row.file else { continue }
@@ -42,7 +42,9 @@ struct StartRepair {
             guard isSet != row.isSet else { continue }
             count += 1
             let (id, isSeveral) = (row.id, isSet)
-            try context.withIndex { (index) throws(SQLiteError) in try index.setKind(isSet: isSeveral, of: id) }
+            try context.withIndex { (index) throws(SQLiteError) in
+                try index.pipelines.setKind(isSet: isSeveral, of: id)
+            }
         }
         return count
     }
@@ -51,7 +53,7 @@ struct StartRepair {
     /// removed.
     private func repairSizes() throws(CacheError) -> Int64 {
         let (rows, generations, rejected) = try context.withIndex { (index) throws(SQLiteError) in
-            (try index.pipelines(), try index.generations(), try index.rejected())
+            (try index.pipelines.all(), try index.generations.all(), try index.rejected.all())
         }
         var wrong: [(pipeline: Int64, generation: IndexedGeneration)] = []
         var wrongRejections: [(pipeline: Int64, rejection: IndexedRejection)] = []
@@ -75,7 +77,7 @@ struct StartRepair {
         guard !wrong.isEmpty || !wrongRejections.isEmpty else { return 0 }
         try context.contentTransaction { [wrong, wrongRejections] (index) throws(SQLiteError) in
             for (pipeline, generation) in wrong { try index.put(generation, of: pipeline) }
-            for (pipeline, rejection) in wrongRejections { try index.setRejected(rejection, of: pipeline) }
+            for (pipeline, rejection) in wrongRejections { try index.rejected.set(rejection, of: pipeline) }
         }
         return Int64(wrong.count + wrongRejections.count)
     }
@@ -83,11 +85,5 @@ struct StartRepair {
     private func size(of path: String) throws(CacheError) -> Int64? {
         let status = try context.onFiles { (files) throws(SystemCallError) in try files.status(path) }
         return status.flatMap { $0.isRegularFile ? min($0.identity.size, IndexBounds.sizes.upperBound) : nil }
-    }
-}
-
-extension CacheIndex {
-    fileprivate mutating func setKind(isSet: Bool, of pipeline: Int64) throws(SQLiteError) {
-        try database.run("UPDATE pipelines SET is_set = ? WHERE id = ?", .integer(isSet ? 1 : 0), .integer(pipeline))
     }
 }

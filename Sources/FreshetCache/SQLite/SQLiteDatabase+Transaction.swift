@@ -3,13 +3,13 @@ import CSQLite
 extension SQLiteDatabase {
     /// Begins a transaction with IMMEDIATE: a deferred transaction that reads first and writes later could fail at its
     /// first write with `SQLITE_BUSY`, regardless of the busy timeout.
-    mutating func begin() throws(SQLiteError) { try run("BEGIN IMMEDIATE") }
+    func begin() throws(SQLiteError) { try run("BEGIN IMMEDIATE") }
 
-    mutating func commit() throws(SQLiteError) { try run("COMMIT") }
+    func commit() throws(SQLiteError) { try run("COMMIT") }
 
     /// Rolls the open transaction back. After a full disk or an I/O error SQLite may have rolled back already; then
     /// there is nothing to undo. If the rollback fails, the next `begin` of the connection fails too.
-    mutating func rollBack() {
+    func rollBack() {
         if isInTransaction { try? run("ROLLBACK") }
     }
 }

@@ -13,13 +13,12 @@ enum SQLiteValue: Sendable {
 
 /// One connection to one database file, with its prepared statements.
 ///
-/// The type is not copyable and all its methods are `mutating`, so a caller has exclusive access. Each SQL text is
-/// prepared once and kept, so SQL texts must be constants; values are always bound.
+/// Each SQL text is prepared once and kept, so SQL texts must be constants; values are always bound. A closure that
+/// reads rows must not use the database.
 ///
-/// `@unchecked Sendable` is safe: the handles below are reachable only through this one value, which cannot be copied,
-/// and SQLite lets a connection move between threads as long as one thread at a time uses it (it is opened with
-/// `SQLITE_OPEN_NOMUTEX`, that is in its "multi-thread" mode).
-struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
+/// Not `Sendable`: one caller at a time uses a connection, which is opened with `SQLITE_OPEN_NOMUTEX`, that is in
+/// SQLite's "multi-thread" mode. ``CacheIndex`` confines its connection, and may move it between threads.
+final class SQLiteDatabase {
     private let connection: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
 
@@ -47,13 +46,13 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     }
 
     /// Runs a script without values: schema and pragmas.
-    mutating func execute(_ script: String) throws(SQLiteError) {
+    func execute(_ script: String) throws(SQLiteError) {
         let code = sqlite3_exec(connection, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw Self.error(code, of: connection, during: script) }
     }
 
     /// Runs one statement that returns no rows.
-    mutating func run(_ sql: String, _ values: SQLiteValue...) throws(SQLiteError) {
+    func run(_ sql: String, _ values: SQLiteValue...) throws(SQLiteError) {
         let statement = try prepared(sql, values)
         defer { sqlite3_reset(statement) }
         var code = sqlite3_step(statement)
@@ -62,7 +61,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     }
 
     /// Runs one statement and makes a value of each of its rows.
-    mutating func rows<Value>(
+    func rows<Value>(
         _ sql: String, _ values: SQLiteValue..., read: (borrowing SQLiteRow) -> Value
     ) throws(SQLiteError) -> [Value] {
         let statement = try prepared(sql, values)
@@ -78,7 +77,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     }
 
     /// Runs one statement and passes its rows to `each`, one by one, until `each` returns false.
-    mutating func walk(
+    func walk(
         _ sql: String, _ values: SQLiteValue..., each: (borrowing SQLiteRow) -> Bool
     ) throws(SQLiteError) {
         let statement = try prepared(sql, values)
@@ -93,7 +92,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     }
 
     /// Runs one statement that returns at most one row.
-    mutating func row<Value>(
+    func row<Value>(
         _ sql: String, _ values: SQLiteValue..., read: (borrowing SQLiteRow) -> Value
     ) throws(SQLiteError) -> Value? {
         let statement = try prepared(sql, values)
@@ -114,7 +113,7 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     /// Whether a transaction is open.
     var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 
-    private mutating func prepared(
+    private func prepared(
         _ sql: String, _ values: [SQLiteValue]
     ) throws(SQLiteError) -> OpaquePointer {
         let statement: OpaquePointer

@@ -96,7 +96,7 @@ struct FileSetStore: Sendable {
     /// - Returns: the generation whose directory or link was repaired, if any.
     func reconcile(of pipeline: String, verifiesAll: Bool) throws(CacheError) -> Int64? {
         let (row, publication) = try context.withIndex { (index) throws(SQLiteError) in
-            (try index.pipeline(pipeline), try index.publication(of: pipeline))
+            (try index.pipelines.row(pipeline), try index.publication(of: pipeline))
         }
         guard let row, let link = row.link, let file = row.file else { return nil }
         if row.withdrawnAt != nil {
@@ -136,7 +136,8 @@ struct FileSetStore: Sendable {
     /// - Parameter previous: the name of the directory that readers saw before: readers may still use it.
     func sweep(of row: IndexedPipeline, previous: String?) {
         // Directories that stay now are removed after a later commit.
-        guard let kept = try? context.withIndex({ (index) throws(SQLiteError) in try index.generations(of: row.id) }),
+        guard
+            let kept = try? context.withIndex({ (index) throws(SQLiteError) in try index.generations.all(of: row.id) }),
             let entries = try? context.fileSystem.list(context.layout.sets(of: row.name)),
             let sets = try? kept.map({ (generation) throws(CacheError) in
                 try name(of: generation.content, in: row.name).name
@@ -190,7 +191,7 @@ struct FileSetStore: Sendable {
         for link in row.formerSets where link != row.link {
             let stamp = link + CacheLayout.stampSuffix
             let (ofLink, ofStamp) = try context.withIndex { (index) throws(SQLiteError) in
-                (try index.owner(of: link), try index.owner(of: stamp))
+                (try index.pipelines.owner(of: link), try index.pipelines.owner(of: stamp))
             }
             // The pipeline may use the name for a file now.
             if ofLink == nil || ofLink == row.name { try hide(of: row.name, at: link) }
@@ -201,7 +202,8 @@ struct FileSetStore: Sendable {
             }
         }
         if !row.isSet { try removeAll(of: row.name) }
-        try context.withIndex { (index) throws(SQLiteError) in try index.forgetFormerSets(row.formerSets, of: row.name)
+        try context.withIndex { (index) throws(SQLiteError) in
+            try index.pipelines.forgetFormerSets(row.formerSets, of: row.name)
         }
     }
 
@@ -224,13 +226,13 @@ struct FileSetStore: Sendable {
 
     private func secret(of pipeline: String) throws(CacheError) -> [UInt8] {
         let known = try context.withIndex { (index) throws(SQLiteError) in
-            try index.state(Self.setSecretKey, of: pipeline)
+            try index.state.value(Self.setSecretKey, of: pipeline)
         }
         if let known, known.count == Self.setSecretBytes { return known }
         var generator = SystemRandomNumberGenerator()
         let made = (0..<Self.setSecretBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }
         let isStored = try context.transaction { (index) throws(SQLiteError) in
-            try index.setState(made, for: Self.setSecretKey, of: try index.ensurePipeline(pipeline).id)
+            try index.state.set(made, for: Self.setSecretKey, of: try index.pipelines.ensure(pipeline).id)
         }
         guard isStored else { throw .stateLimit(key: Self.setSecretKey) }
         return made

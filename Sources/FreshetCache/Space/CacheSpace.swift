@@ -119,7 +119,7 @@ package final class CacheSpace: Sendable {
             while let shortage = limitShortage(0) {
                 let skipped = busy
                 let content = try context.withIndex { (index) throws(SQLiteError) in
-                    try index.expendable(shortage.bytes, for: nil, skipping: skipped)
+                    try index.removal.content(shortage.bytes, for: nil, skipping: skipped)
                 }
                 if content.isEmpty { return }
                 try remove(content, for: nil, &removed, &busy)
@@ -182,7 +182,9 @@ package final class CacheSpace: Sendable {
         let spared = spaceRequest.source
         let paths = context.layout
         let content = try context.withIndex { (index) throws(SQLiteError) in
-            try index.expendable(shortage.bytes, for: spaceRequest, skipping: busy) { paths.path(of: $0) == spared }
+            try index.removal.content(shortage.bytes, for: spaceRequest, skipping: busy) {
+                paths.path(of: $0) == spared
+            }
         }
         let bytes = content.reduce(Int64(0)) { $0.addingClamped($1.size) }
         guard bytes >= shortage.bytes else { throw shortage.error(bytes) }

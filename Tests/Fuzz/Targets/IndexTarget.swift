@@ -54,7 +54,7 @@ extension FuzzTarget {
             try local.records.setState("a", key: "k", to: [1, 2, 3])
         }
         do {
-            var index = try SQLiteDatabase(path: "\(state)/index.sqlite", busyTimeout: 1_000)
+            let index = try SQLiteDatabase(path: "\(state)/index.sqlite", busyTimeout: 1_000)
             for line in input.split(separator: UInt8(ascii: "\n")).prefix(16) {
                 guard let statement = statement(line) else { continue }
                 try? index.execute(statement)

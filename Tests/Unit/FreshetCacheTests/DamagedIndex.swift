@@ -38,8 +38,8 @@ struct DamagedIndex {
             StoredHookState(notified: notified, tried: notified, attempts: 2, failingSince: now, error: "e"), of: "a",
             of: "jwks")
         try cache.context.transaction { (index) throws(SQLiteError) in
-            let id = try index.ensurePipeline("jwks").id
-            try index.accept(notified.digest, of: id)
+            let id = try index.pipelines.ensure("jwks").id
+            try index.accepted.add(notified.digest, of: id)
         }
         return DamagedIndex(directory: fixture.directory)
     }
@@ -48,7 +48,7 @@ struct DamagedIndex {
 
     /// Columns of all tables, with their types.
     func columns() throws -> [(table: String, column: String, type: String)] {
-        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
         return try database.rows(
             """
             SELECT m.name, c.name, c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'
@@ -59,7 +59,7 @@ struct DamagedIndex {
 
     /// Sets a column of all rows to an SQL expression. If the rows would then be equal, only one row gets it.
     func set(_ column: String, of table: String, to expression: String) throws {
-        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
         try database.run("UPDATE OR IGNORE \(table) SET \(column) = \(expression)")
     }
 
@@ -67,21 +67,21 @@ struct DamagedIndex {
     func force(_ column: String, of table: String, to expression: String) throws {
         let texts: [(row: Int64, text: String)]
         do {
-            var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
             texts = try database.rows("SELECT rowid, sql FROM sqlite_schema WHERE sql IS NOT NULL") {
                 ($0.integer(0), $0.text(1))
             }
-            try rewrite(texts.map { ($0.row, Self.loosened($0.text)) }, &database)
+            try rewrite(texts.map { ($0.row, Self.loosened($0.text)) }, database)
         }
         do {
-            var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
             // A rowid is always an integer.
             try? database.run("UPDATE OR IGNORE \(table) SET \(column) = \(expression)")
-            try rewrite(texts, &database)
+            try rewrite(texts, database)
         }
     }
 
-    private func rewrite(_ texts: [(row: Int64, text: String)], _ database: inout SQLiteDatabase) throws {
+    private func rewrite(_ texts: [(row: Int64, text: String)], _ database: SQLiteDatabase) throws {
         try database.execute("PRAGMA writable_schema = ON")
         for (row, text) in texts {
             try database.run("UPDATE sqlite_schema SET sql = ? WHERE rowid = ?", .text(text), .integer(row))

@@ -114,7 +114,7 @@ struct DamagedIndexTests {
         ] {
             let damaged = try pristine.copied()
             do {
-                var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+                let database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
                 try database.execute(statement)
             }
             let report = try damaged.check("\(statement)")
@@ -123,7 +123,7 @@ struct DamagedIndexTests {
         // The tables of ANALYZE are not part of the format.
         let analyzed = try pristine.copied()
         do {
-            var database = try SQLiteDatabase(path: analyzed.path, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: analyzed.path, busyTimeout: 1000)
             try database.execute("ANALYZE")
         }
         #expect(try analyzed.check("ANALYZE").index == .opened)
@@ -134,7 +134,7 @@ struct DamagedIndexTests {
         for number in [0, 1, CacheIndex.knownVersion - 1, CacheIndex.knownVersion + 1, 1 << 30, -5] {
             let damaged = try DamagedIndex.pristine()
             do {
-                var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+                let database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
                 try database.execute("PRAGMA user_version = \(number)")
             }
             let report = try damaged.check("format \(number)")
@@ -149,7 +149,7 @@ struct DamagedIndexTests {
         for (stated, repairs) in [(14, []), (3, ["the number of the format"])] {
             let damaged = try DamagedIndex.pristine()
             do {
-                var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+                let database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
                 try database.execute(
                     """
                     ALTER TABLE generations DROP COLUMN content_expires;
@@ -165,7 +165,7 @@ struct DamagedIndexTests {
             let index = try CacheIndex(path: damaged.path, checksPages: true)
             #expect(index.opened == .migrated(from: 14))
             #expect(index.repairs.map(\.place) == repairs)
-            var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
             #expect(try database.row("SELECT count(*) FROM validators", read: { $0.integer(0) }) == 0)
         }
     }
@@ -201,7 +201,7 @@ struct DamagedIndexTests {
         #expect(Set(ruled) == columns && ruled.count == columns.count)
         #expect(columns.count > 80)
         // The table also has a row; otherwise the tests above did not damage it.
-        var database = try SQLiteDatabase(path: pristine.path, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: pristine.path, busyTimeout: 1000)
         for (table, _) in IndexValidation.tables {
             #expect(try database.row("SELECT count(*) FROM \(table)", read: { $0.integer(0) }) ?? 0 > 0, "\(table)")
         }

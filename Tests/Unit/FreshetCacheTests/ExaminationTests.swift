@@ -414,7 +414,7 @@ struct IndexExaminationTests {
                 pipeline: "jwks", number: 1, causes: "timer", started: WallTime(seconds: 1),
                 ended: WallTime(seconds: 2), outcome: .changed))
         do {
-            var database = try SQLiteDatabase(path: scene.fixture.directory.state + "/index.sqlite", busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: scene.fixture.directory.state + "/index.sqlite", busyTimeout: 1000)
             try database.execute("INSERT INTO requests VALUES (77, 1, 1, 1)")
         }
         let findings = try scene.cache.checker.examineIndex().findings
@@ -430,7 +430,7 @@ struct IndexExaminationTests {
         #expect(try LinuxFileSystem().list(directory.path).isEmpty)
         try #require(mkdir(directory.state, 0o700) == 0)
         do {
-            var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
             try database.execute("CREATE TABLE theirs (x)")
         }
         #expect(try open(directory).examination.findings.first?.detail == "it is another program's database")

@@ -245,9 +245,9 @@ struct OriginTests {
             }
             try database.run("INSERT INTO pipelines (name) VALUES (?)", .text("new"))
         }
-        var index = try CacheIndex(path: path.path + "/index.sqlite", checksPages: true)
-        #expect(try index.pipeline("current")?.checkDigest == digests[0])
-        #expect(try index.pipeline("behind")?.checkDigest == digests[1])
-        #expect(try index.pipeline("new")?.checkDigest == nil)
+        let index = try CacheIndex(path: path.path + "/index.sqlite", checksPages: true)
+        #expect(try index.pipelines.row("current")?.checkDigest == digests[0])
+        #expect(try index.pipelines.row("behind")?.checkDigest == digests[1])
+        #expect(try index.pipelines.row("new")?.checkDigest == nil)
     }
 }

@@ -63,9 +63,9 @@ struct HistoryTests {
                     .integer(number))
             }
         }
-        var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
-        let row = try #require(try index.pipeline("jwks")).id
-        let history = try index.history(of: row, limit: 9)
+        let index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
+        let row = try #require(try index.pipelines.row("jwks")).id
+        let history = try index.history.newest(9, of: row)
         #expect(history.map(\.number) == [1])
         #expect(history.first?.isKept == true && history.first?.causes == "timer")
     }

@@ -60,7 +60,8 @@ struct LeftoverTests {
         for number in 0...CacheLimits.formerLinks {
             try fixture.cache.ownership.assign([("shop", "name-\(number).stamp")], sets: ["shop"])
         }
-        let row = try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.ensurePipeline("shop")
+        let row = try fixture.cache.context.withIndex { (index) throws(SQLiteError) in
+            try index.pipelines.ensure("shop")
         }
         #expect(row.formerSets.count == CacheLimits.formerLinks && row.formerSets.first == "catalogue")
         try fixture.commit(SeenSet.bundle("two"), to: destination("name-\(CacheLimits.formerLinks)"), at: 2)

@@ -224,7 +224,7 @@ struct RecordsTests {
         let fixture = try CacheFixture()
         let error = #expect(throws: CacheError.self) {
             try fixture.cache.context.transaction { (index) throws(SQLiteError) in
-                _ = try index.ensurePipeline("half")
+                _ = try index.pipelines.ensure("half")
                 try index.database.run("INSERT INTO nowhere VALUES (1)")
             }
         }
@@ -234,7 +234,8 @@ struct RecordsTests {
         }
         #expect(reason.message.contains("nowhere"))
         #expect(
-            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.pipeline("half") } == nil)
+            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row("half") }
+                == nil)
         try fixture.commit("one")
     }
 }

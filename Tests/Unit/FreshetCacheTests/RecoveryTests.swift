@@ -168,7 +168,7 @@ struct RecoveryTests {
         try TemporaryDirectory.write(Array("CURRENT".utf8), to: path)
         let identity = try #require(try LinuxFileSystem().status(path)).identity
         do {
-            var database = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 1000)
             try database.run(
                 "UPDATE generations SET modified = ?, changed = ? WHERE number = 2", .integer(identity.modified),
                 .integer(identity.changed))
@@ -261,7 +261,7 @@ struct RecoveryTests {
         let index = directory.state + "/index.sqlite"
         try #require(unlink(index) == 0)
         do {
-            var database = try SQLiteDatabase(path: index, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: index, busyTimeout: 1000)
             try database.execute("CREATE TABLE theirs (x)")
         }
         let fixture = try CacheFixture(directory)
@@ -270,7 +270,7 @@ struct RecoveryTests {
             return
         }
         #expect(reason == "it is another program's database")
-        var database = try SQLiteDatabase(path: aside, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: aside, busyTimeout: 1000)
         #expect(try database.row("SELECT count(*) FROM theirs") { $0.integer(0) } == 0)
     }
 
@@ -280,13 +280,13 @@ struct RecoveryTests {
         let directory = try closed()
         let index = directory.state + "/index.sqlite"
         do {
-            var database = try SQLiteDatabase(path: index, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: index, busyTimeout: 1000)
             try database.execute("PRAGMA user_version = \(newer); CREATE TABLE later (x ANY) STRICT")
         }
         let error = #expect(throws: CacheError.self) { try CacheFixture(directory) }
         #expect(error == .indexNewer(path: index, found: newer, known: CacheIndex.knownVersion))
         #expect(error?.description.contains("install the newer version again") == true)
-        var database = try SQLiteDatabase(path: index, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: index, busyTimeout: 1000)
         #expect(try database.row("PRAGMA user_version") { $0.integer(0) } == newer)
     }
 
@@ -296,10 +296,11 @@ struct RecoveryTests {
             let directory = try TemporaryDirectory.index(ofVersion: version) { database throws(SQLiteError) in
                 try database.execute("INSERT INTO pipelines (name, last_attempt, last_success) VALUES ('jwks', 7, 7)")
             }
-            var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
+            let index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
             #expect(index.opened == .migrated(from: Int64(version)))
             let seven = WallTime(nanoseconds: 7)
-            #expect(try index.refreshState(of: "jwks") == RefreshState(lastAttempt: seven, lastSuccess: seven))
+            #expect(
+                try index.pipelines.refreshState(of: "jwks") == RefreshState(lastAttempt: seven, lastSuccess: seven))
         }
     }
 
@@ -318,7 +319,7 @@ struct RecoveryTests {
         }
         let path = directory.path + "/index.sqlite"
         _ = try CacheIndex(path: path, checksPages: true)
-        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
         #expect(try database.rows("SELECT url FROM validators") { $0.text(0) } == ["a"])
         let tags = try database.rows("SELECT entity_tag FROM parts ORDER BY name") { $0.optionalText(0) }
         #expect(tags == ["\"v1\"", nil])
@@ -330,11 +331,11 @@ struct RecoveryTests {
         let path = directory.path + "/index.sqlite"
         do {
             // One table of the first step exists already, so the step fails half-way.
-            var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
             try database.execute("PRAGMA application_id = \(CacheIndex.applicationID); CREATE TABLE runs (x)")
         }
         #expect(throws: CacheIndex.OpenFailure.self) { _ = try CacheIndex(path: path, checksPages: true) }
-        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: path, busyTimeout: 1000)
         #expect(try database.rows("SELECT name FROM sqlite_schema") { $0.text(0) } == ["runs"])
         #expect(try database.row("PRAGMA user_version") { $0.integer(0) } == 0)
     }

@@ -83,8 +83,8 @@ struct SetSwitchTests {
     private func check(_ fixture: CacheFixture, _ change: Switch, _ situation: Comment) throws {
         #expect(fixture.report.pipelines.allSatisfy { !$0.hasFailed }, "\(fixture.report), \(situation)")
         let (row, kept, rejected) = try fixture.cache.context.withIndex { (index) throws(SQLiteError) in
-            let row = try index.ensurePipeline("shop")
-            return (row, try index.generations(of: row.id), try index.rejected(of: row.id))
+            let row = try index.pipelines.ensure("shop")
+            return (row, try index.generations.all(of: row.id), try index.rejected.row(of: row.id))
         }
         let layout = fixture.cache.context.layout
         let paths =
@@ -117,7 +117,7 @@ struct SetSwitchTests {
             try fixture.commit("one", to: CacheDestination(pipeline: "shop", file: "catalogue.stamp"), at: 1)
         }
         do {
-            var database = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 1000)
+            let database = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 1000)
             try database.run("UPDATE pipelines SET is_set = 1")
         }
         let fixture = try CacheFixture(directory)

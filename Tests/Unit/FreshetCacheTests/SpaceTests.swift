@@ -284,7 +284,7 @@ struct SpaceTests {
     @Test("the sum does not include content that was not committed")
     func failedCommit() throws {
         try commit("a1", "a", at: 1)
-        let isBroken = { (index: inout CacheIndex) throws(SQLiteError) in
+        let isBroken = { (index: borrowing CacheIndex) throws(SQLiteError) in
             // COMMIT finds a row that belongs to no pipeline.
             try index.database.execute(
                 """

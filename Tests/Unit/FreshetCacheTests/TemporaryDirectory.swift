@@ -49,14 +49,14 @@ extension TemporaryDirectory {
 
     /// A directory with an `index.sqlite` of an earlier format.
     static func index(
-        ofVersion version: Int, _ fill: (inout SQLiteDatabase) throws(SQLiteError) -> Void
+        ofVersion version: Int, _ fill: (SQLiteDatabase) throws(SQLiteError) -> Void
     ) throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory.forCache()
-        var database = try SQLiteDatabase(path: directory.path + "/index.sqlite", busyTimeout: 1000)
+        let database = try SQLiteDatabase(path: directory.path + "/index.sqlite", busyTimeout: 1000)
         for step in CacheIndex.migrations.prefix(version) { try database.execute(step) }
         try database.execute(
             "PRAGMA application_id = \(CacheIndex.applicationID); PRAGMA user_version = \(version)")
-        try fill(&database)
+        try fill(database)
         return directory
     }
 

@@ -105,7 +105,7 @@ struct WithdrawalTests {
             }
             #expect(eventually { cache.context.index.flush.waiting == count })
             // Recorded in the index; the file is removed only after the flush.
-            let rows = try cache.context.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+            let rows = try cache.context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
             #expect(rows.count { ($0.withdrawnAt == nil) == isBack } == count)
             #expect(try fixture.names("current").count == (isBack ? 0 : count))
             end.open()
@@ -349,8 +349,8 @@ struct WithdrawalTests {
             try database.execute("INSERT INTO pipelines (name, file) VALUES ('jwks', 'jwks.json')")
             try database.execute("INSERT INTO hooks (pipeline, hook) VALUES (1, 'a')")
         }
-        var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
-        #expect(try index.pipeline("jwks")?.withdrawnAt == nil)
-        #expect(try index.hooks().map(\.record) == [StoredHookState()])
+        let index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
+        #expect(try index.pipelines.row("jwks")?.withdrawnAt == nil)
+        #expect(try index.hooks.all().map(\.record) == [StoredHookState()])
     }
 }

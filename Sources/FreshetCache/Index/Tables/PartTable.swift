@@ -1,7 +1,10 @@
 import FreshetModel
 
-extension CacheIndex {
-    mutating func part(_ part: String, of name: String) throws(SQLiteError) -> StoredPart? {
+/// The parts of snapshots that are composed of many responses, with the pages of each that can be continued.
+struct PartTable {
+    let database: SQLiteDatabase
+
+    func row(_ part: String, of name: String) throws(SQLiteError) -> StoredPart? {
         try database.row(
             """
             SELECT t.binding, t.entity_tag, t.last_modified, t.value, g.count, g.next, g.items, g.token
@@ -24,17 +27,17 @@ extension CacheIndex {
         }
     }
 
-    mutating func partNames(of pipeline: Int64) throws(SQLiteError) -> [String] {
+    func names(of pipeline: Int64) throws(SQLiteError) -> [String] {
         try database.rows("SELECT name FROM parts WHERE pipeline = ?", .integer(pipeline)) { $0.text(0) }
     }
 
     /// Deletes a part and its pages.
-    mutating func forgetPart(_ name: String, of pipeline: Int64) throws(SQLiteError) {
+    func forget(_ name: String, of pipeline: Int64) throws(SQLiteError) {
         try database.run("DELETE FROM parts WHERE pipeline = ? AND name = ?", .integer(pipeline), .text(name))
     }
 
-    mutating func put(_ part: StoredPart, as name: String, of pipeline: Int64) throws(SQLiteError) {
-        try forgetPart(name, of: pipeline)
+    func put(_ part: StoredPart, as name: String, of pipeline: Int64) throws(SQLiteError) {
+        try forget(name, of: pipeline)
         try database.run(
             "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name),
             .text(part.binding), SQLiteValue(part.validators.entityTag),
@@ -47,7 +50,7 @@ extension CacheIndex {
     }
 
     /// The parts whose pages can be continued, by the names of the pipelines; of one pipeline, or of all.
-    mutating func pages(of name: String? = nil) throws(SQLiteError) -> [String: [StoredPagesState]] {
+    func pages(of name: String? = nil) throws(SQLiteError) -> [String: [StoredPagesState]] {
         let rows = try database.rows(
             """
             SELECT p.name, g.name, g.count, g.next IS NOT NULL FROM pages g JOIN pipelines p ON p.id = g.pipeline

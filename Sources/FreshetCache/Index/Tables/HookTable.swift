@@ -1,8 +1,10 @@
 import FreshetModel
 
-/// State of hooks: for each hook, the content of its last success, and the result of the attempts since then.
-extension CacheIndex {
-    mutating func hooks() throws(SQLiteError) -> [(pipeline: String, hook: String, record: StoredHookState)] {
+/// The state of hooks: for each hook, the content of its last success, and the result of the attempts since then.
+struct HookTable {
+    let database: SQLiteDatabase
+
+    func all() throws(SQLiteError) -> [(pipeline: String, hook: String, record: StoredHookState)] {
         try database.rows(
             """
             SELECT p.name, h.hook, h.succeeded_number, h.succeeded_digest, h.tried_number, h.tried_digest, h.attempts,
@@ -20,7 +22,7 @@ extension CacheIndex {
         }
     }
 
-    mutating func addHook(_ hook: String, notified: GenerationIdentity?, of pipeline: Int64) throws(SQLiteError) {
+    func add(_ hook: String, notified: GenerationIdentity?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             INSERT OR REPLACE INTO hooks (pipeline, hook, succeeded_number, succeeded_digest, succeeded_withdrawn) VALUES (?, ?, ?, ?, ?)
@@ -29,7 +31,7 @@ extension CacheIndex {
     }
 
     /// Updates the record of a hook. For a hook that is no longer configured, nothing is stored.
-    mutating func update(_ hook: String, to record: StoredHookState, of pipeline: Int64) throws(SQLiteError) {
+    func update(_ hook: String, to record: StoredHookState, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             UPDATE hooks SET succeeded_number = ?, succeeded_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
@@ -43,7 +45,7 @@ extension CacheIndex {
             Self.isWithdrawn(record.tried), .integer(pipeline), .text(hook))
     }
 
-    mutating func forgetHook(_ hook: String, of pipeline: String) throws(SQLiteError) {
+    func forget(_ hook: String, of pipeline: String) throws(SQLiteError) {
         try database.run(
             "DELETE FROM hooks WHERE hook = ? AND pipeline = (SELECT id FROM pipelines WHERE name = ?)", .text(hook),
             .text(pipeline))

@@ -1,21 +1,23 @@
 import FreshetModel
 
-/// Rejected content, and the digests of rejected content that a user accepted.
-extension CacheIndex {
-    mutating func rejected(of pipeline: Int64) throws(SQLiteError) -> IndexedRejection? {
-        try database.row(Self.rejectionQuery + " WHERE pipeline = ?", .integer(pipeline), read: Self.rejection) ?? nil
+/// The content of each pipeline that was rejected last.
+struct RejectedTable {
+    let database: SQLiteDatabase
+
+    func row(of pipeline: Int64) throws(SQLiteError) -> IndexedRejection? {
+        try database.row(Self.query + " WHERE pipeline = ?", .integer(pipeline), read: Self.rejection) ?? nil
     }
 
     /// The rejected content of all pipelines.
-    mutating func rejected() throws(SQLiteError) -> [(pipeline: Int64, rejection: IndexedRejection)] {
-        try database.rows(Self.rejectionQuery) { (pipeline: $0.integer(9), rejection: Self.rejection($0)) }.compactMap {
+    func all() throws(SQLiteError) -> [(pipeline: Int64, rejection: IndexedRejection)] {
+        try database.rows(Self.query) { (pipeline: $0.integer(9), rejection: Self.rejection($0)) }.compactMap {
             row in
             row.rejection.map { (row.pipeline, $0) }
         }
     }
 
     /// Stores the rejected content of a pipeline, in the place of the previous one.
-    mutating func setRejected(_ rejection: IndexedRejection?, of pipeline: Int64) throws(SQLiteError) {
+    func set(_ rejection: IndexedRejection?, of pipeline: Int64) throws(SQLiteError) {
         guard let rejection else {
             return try database.run("DELETE FROM rejected WHERE pipeline = ?", .integer(pipeline))
         }
@@ -32,28 +34,7 @@ extension CacheIndex {
             SQLiteValue(rejection.validators?.validators.lastModified))
     }
 
-    /// Whether a user accepted this content, and a generation with it is kept.
-    mutating func isAccepted(_ digest: ContentDigest, of pipeline: Int64) throws(SQLiteError) -> Bool {
-        try database.row(
-            """
-            SELECT 1 FROM accepted a JOIN generations g ON g.pipeline = a.pipeline AND g.digest = a.digest
-            WHERE a.pipeline = ? AND a.digest = ?
-            """, .integer(pipeline), .blob(digest.bytes)
-        ) { _ in true } ?? false
-    }
-
-    /// Records that a user accepted this content. The record is kept as long as a generation with this content is kept.
-    mutating func accept(_ digest: ContentDigest, of pipeline: Int64) throws(SQLiteError) {
-        try database.run(
-            """
-            DELETE FROM accepted WHERE pipeline = ?1
-                AND digest NOT IN (SELECT digest FROM generations WHERE pipeline = ?1)
-            """, .integer(pipeline))
-        try database.run(
-            "INSERT OR IGNORE INTO accepted (pipeline, digest) VALUES (?, ?)", .integer(pipeline), .blob(digest.bytes))
-    }
-
-    private static let rejectionQuery = """
+    private static let query = """
         SELECT digest, size, rejected_at, reason, truncated, expires, url, entity_tag, last_modified, pipeline FROM rejected
         """
 

@@ -1,0 +1,51 @@
+import FreshetModel
+
+/// The newest runs of each pipeline.
+struct RunTable {
+    let database: SQLiteDatabase
+
+    /// Stores a run, and deletes the oldest one beyond ``CacheLimits/runsPerPipeline``.
+    func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            """
+            INSERT OR REPLACE INTO runs (number, pipeline, causes, started, finished, outcome, error, generation)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """, .integer(Int64(clamping: run.number)), .integer(pipeline),
+            .text(run.causes.cut(to: CacheLimits.runTextBytes)),
+            .time(run.started), .time(run.ended), .text(run.outcome.rawValue),
+            SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)),
+            SQLiteValue(run.generation.map(Int64.init(clamping:))))
+        try database.run(
+            """
+            DELETE FROM runs WHERE pipeline = ?1 AND number <= (
+                SELECT number FROM runs WHERE pipeline = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
+            """, .integer(pipeline), .integer(Int64(CacheLimits.runsPerPipeline)))
+    }
+
+    /// The newest runs of a pipeline, newest first.
+    func newest(_ limit: Int, of name: String) throws(SQLiteError) -> [RunRecord] {
+        try database.rows(
+            """
+            SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation
+            FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.number DESC LIMIT ?
+            """, .text(name), .integer(Int64(limit))
+        ) { row in
+            RunOutcome(rawValue: row.text(4)).map {
+                RunRecord(
+                    pipeline: name, number: UInt64(clamping: row.number(0)), causes: row.text(1),
+                    started: row.time(2), ended: row.time(3), outcome: $0, error: row.optionalText(5),
+                    generation: row.optionalNumber(6).map(UInt64.init(clamping:)))
+            }
+        }.compactMap { $0 }
+    }
+}
+
+extension String {
+    /// The longest prefix that has at most `limit` bytes of UTF-8 and does not cut a character.
+    func cut(to limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(startIndex, offsetBy: limit)
+        while end > startIndex, end.samePosition(in: self) == nil { utf8.formIndex(before: &end) }
+        return String(self[..<end])
+    }
+}
