@@ -29,56 +29,33 @@ package final class ControlClient {
         case other(String)
     }
 
-    private(set) var client: VarlinkClient
-    private let connect: () throws(VarlinkClientError) -> VarlinkClient
-    /// How long the client waits for each reply; nil: without a limit.
-    package var replyTimeout: Duration?
+    let connection: ControlConnection
 
-    /// How long the daemon may send nothing before the client checks, on a second connection, whether the daemon
-    /// answers.
-    package static let silence: Duration = .seconds(15)
-    /// How long the answer to this check may take. Both times together are the default timeout of D-Bus clients.
-    private static let probeTimeout: Duration = .seconds(10)
+    /// How long the client waits for each reply; nil: without a limit.
+    package var replyTimeout: Duration? {
+        get { connection.replyTimeout }
+        set { connection.replyTimeout = newValue }
+    }
 
     /// Connects. The client waits without a limit for a daemon that is working; it gives up a daemon that answers no
     /// client.
     ///
     /// - Parameters:
     ///   - path: the daemon's socket.
-    ///   - silence: as ``silence``.
-    ///   - probeTimeout: how long the check whether the daemon answers may take.
+    ///   - silence: how long the daemon may send nothing before the client checks, on a second connection, whether the
+    ///     daemon answers.
+    ///   - probeTimeout: how long this check may take.
     package init(
-        path: String, silence: Duration = ControlClient.silence, probeTimeout: Duration = ControlClient.probeTimeout
+        path: String, silence: Duration = ControlConnection.silence,
+        probeTimeout: Duration = ControlConnection.probeTimeout
     ) throws(Failure) {
-        connect = { () throws(VarlinkClientError) in
-            let client = try VarlinkClient(path: path, timeout: silence + probeTimeout)
-            client.silence = VarlinkClient.Silence(length: silence) { rest in
-                Self.answers(at: path, within: rest.map { min($0, probeTimeout) } ?? probeTimeout)
-            }
-            return client
-        }
-        do {
-            client = try connect()
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    private static func answers(at path: String, within limit: Duration) -> Bool {
-        do {
-            try VarlinkClient(path: path, timeout: limit).call("org.varlink.service.GetInfo", timeout: limit)
-            return true
-        } catch .timedOut {
-            return false
-        } catch {
-            // A daemon that closes the connection because all connections are in use answers too. If the daemon has
-            // ended, the connection that waits ends by itself.
-            return true
-        }
+        connection = try ControlConnection(path: path, silence: silence, probeTimeout: probeTimeout)
     }
 
     package func daemon() throws(Failure) -> DaemonStatus {
-        try reading { () throws(Failure) in try call("GetDaemon", as: ControlMessage.Daemon.self).daemon }
+        try connection.reading { () throws(Failure) in
+            try connection.call("GetDaemon", as: ControlMessage.Daemon.self).daemon
+        }
     }
 
     /// The status of the pipelines with these names, or of all, sorted by name.
@@ -88,7 +65,7 @@ package final class ControlClient {
 
     /// The status of the pipelines that a request selects, sorted by name.
     package func pipelines(_ request: ControlMessage.List) throws(Failure) -> [PipelineStatus] {
-        try list("List", request) { (reply: ControlMessage.Pipelines) in reply.pipelines }
+        try connection.list("List", request) { (reply: ControlMessage.Pipelines) in reply.pipelines }
     }
 
     /// The status of the pipelines with these names or patterns, in the order of the names.
@@ -98,18 +75,18 @@ package final class ControlClient {
 
     /// Summaries of the pipelines that a request selects, sorted by name.
     package func summaries(_ request: ControlMessage.List) throws(Failure) -> [PipelineSummary] {
-        try list("Summarize", request) { (reply: ControlMessage.Summaries) in reply.summaries }
+        try connection.list("Summarize", request) { (reply: ControlMessage.Summaries) in reply.summaries }
     }
 
     /// The status of the daemon and summaries of all pipelines. Both calls are sent together, so the client waits only
     /// once.
     package func overview() throws(Failure) -> (daemon: DaemonStatus, summaries: [PipelineSummary]) {
-        try reading { () throws(Failure) in
+        try connection.reading { () throws(Failure) in
             var summaries: [PipelineSummary] = []
-            try begin("GetDaemon", more: false)
-            try begin("Summarize")
-            let daemon = try takeDaemon()
-            try take(ControlMessage.Summaries.self) { summaries += $0.summaries }
+            try connection.begin("GetDaemon", more: false)
+            try connection.begin("Summarize")
+            let daemon = try connection.takeOnly(ControlMessage.Daemon.self).daemon
+            try connection.take(ControlMessage.Summaries.self) { summaries += $0.summaries }
             return (daemon, summaries)
         }
     }
@@ -118,7 +95,7 @@ package final class ControlClient {
     ///
     /// - Parameter names: may be patterns; nil: all.
     package func descriptions(_ names: [String]? = nil) throws(Failure) -> [PipelineDescription] {
-        try list("Describe", ControlMessage.Names(names: names)) { (reply: ControlMessage.Descriptions) in
+        try connection.list("Describe", ControlMessage.Names(names: names)) { (reply: ControlMessage.Descriptions) in
             reply.pipelines
         }
     }
@@ -127,7 +104,9 @@ package final class ControlClient {
     ///
     /// - Parameter names: may be patterns; nil: all.
     package func counters(_ names: [String]? = nil) throws(Failure) -> [PipelineCounters] {
-        try list("Metrics", ControlMessage.Names(names: names)) { (reply: ControlMessage.Metrics) in reply.pipelines }
+        try connection.list("Metrics", ControlMessage.Names(names: names)) { (reply: ControlMessage.Metrics) in
+            reply.pipelines
+        }
     }
 
     /// The recent events that the daemon keeps, oldest first; no event after `completeSince` is missing.
@@ -136,10 +115,10 @@ package final class ControlClient {
     package func recentEvents(
         _ names: [String]? = nil, since: Int64? = nil
     ) throws(Failure) -> (events: [ControlEvent], completeSince: Int64) {
-        try reading { () throws(Failure) in
+        try connection.reading { () throws(Failure) in
             var events: [ControlEvent] = []
             var complete: Int64 = 0
-            try stream(
+            try connection.stream(
                 "RecentEvents", ControlMessage.Recent(names: names, since: since), as: ControlMessage.RecentEvents.self
             ) { reply in
                 events += reply.events
@@ -152,12 +131,12 @@ package final class ControlClient {
 
     /// Holds a pipeline; the reply says whether this changed anything.
     package func hold(_ name: String) throws(Failure) -> ControlMessage.Held {
-        try call("Hold", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
+        try connection.call("Hold", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
     }
 
     /// Releases a pipeline; the reply says whether this changed anything.
     package func release(_ name: String) throws(Failure) -> ControlMessage.Held {
-        try call("Release", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
+        try connection.call("Release", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
     }
 
     /// Requests runs.
@@ -172,7 +151,7 @@ package final class ControlClient {
         waiting: (WaitingHint) -> Void = { _ in }, every interval: Duration? = nil,
         meanwhile: @escaping () -> Void = {}
     ) throws(Failure) {
-        try stream(
+        try connection.stream(
             "Refresh", request, as: ControlMessage.Results.self, every: interval, meanwhile: meanwhile
         ) { reply in
             reply.waiting?.forEach(waiting)
@@ -187,26 +166,28 @@ package final class ControlClient {
     package func loadMore(
         _ request: ControlMessage.LoadMore, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
     ) throws(Failure) -> LoadMoreResult {
-        try call("LoadMore", request, as: ControlMessage.LoadedMore.self, every: interval, meanwhile: meanwhile).result
+        try connection.call(
+            "LoadMore", request, as: ControlMessage.LoadedMore.self, every: interval, meanwhile: meanwhile
+        ).result
     }
 
     /// Sets several parameters of a pipeline together: all of them, or none.
     package func setParameters(
         _ request: ControlMessage.SetParameters
     ) throws(Failure) -> ControlMessage.ParametersSet {
-        try call("SetParameters", request, as: ControlMessage.ParametersSet.self)
+        try connection.call("SetParameters", request, as: ControlMessage.ParametersSet.self)
     }
 
     package func generation(of name: String) throws(Failure) -> GenerationStatus {
-        try reading { () throws(Failure) in
-            try call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
+        try connection.reading { () throws(Failure) in
+            try connection.call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
         }
     }
 
     /// The newest generations of a pipeline, newest first.
     package func history(of name: String, limit: Int64? = nil) throws(Failure) -> ControlMessage.PastGenerations {
-        try reading { () throws(Failure) in
-            try call(
+        try connection.reading { () throws(Failure) in
+            try connection.call(
                 "History", ControlMessage.History(name: name, limit: limit), as: ControlMessage.PastGenerations.self)
         }
     }
@@ -231,7 +212,7 @@ package final class ControlClient {
         _ method: String, _ parameters: some Encodable, _ each: ([UInt8]) -> Bool
     ) throws(Failure) {
         var isValid = true
-        try stream(method, parameters, as: ControlMessage.Content.self) { reply in
+        try connection.stream(method, parameters, as: ControlMessage.Content.self) { reply in
             guard let bytes = Base64.bytes(of: reply.data) else {
                 isValid = false
                 return false
@@ -243,7 +224,7 @@ package final class ControlClient {
 
     /// Makes a generation the current one; nil: the generation before the current one.
     package func rollBack(_ name: String, to number: Int64? = nil) throws(Failure) -> ControlMessage.RolledBack {
-        try call(
+        try connection.call(
             "Rollback", ControlMessage.Numbered(name: name, number: number), as: ControlMessage.RolledBack.self)
     }
 
@@ -251,16 +232,16 @@ package final class ControlClient {
     ///
     /// - Parameter digest: the beginning of the candidate's digest; nil: any candidate.
     package func accept(_ name: String, _ digest: String? = nil) throws(Failure) -> ControlMessage.RolledBack {
-        try call(
+        try connection.call(
             "Accept", ControlMessage.Candidate(name: name, digest: digest), as: ControlMessage.RolledBack.self)
     }
 
     package func pin(_ name: String) throws(Failure) -> ControlMessage.Pinned {
-        try call("Pin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
+        try connection.call("Pin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
     }
 
     package func unpin(_ name: String) throws(Failure) -> ControlMessage.Pinned {
-        try call("Unpin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
+        try connection.call("Unpin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
     }
 
     /// Examines the cache.
@@ -269,7 +250,7 @@ package final class ControlClient {
     package func examine(
         _ request: ControlMessage.Examine, each: (ControlMessage.Examined) -> Void
     ) throws(Failure) {
-        try stream("Examine", request, as: ControlMessage.Examined.self) { reply in
+        try connection.stream("Examine", request, as: ControlMessage.Examined.self) { reply in
             each(reply)
             return true
         }
@@ -277,7 +258,7 @@ package final class ControlClient {
 
     /// The files in the cache of pipelines that are not configured.
     package func unowned(each: ([UnownedPipeline]) -> Void) throws(Failure) {
-        try stream("ListUnowned", ControlMessage.Nothing(), as: ControlMessage.Unowned.self) { reply in
+        try connection.stream("ListUnowned", ControlMessage.Nothing(), as: ControlMessage.Unowned.self) { reply in
             each(reply.pipelines)
             return true
         }
@@ -285,7 +266,7 @@ package final class ControlClient {
 
     /// Removes all files of these pipelines. Configured pipelines are skipped.
     package func prune(_ names: [String]) throws(Failure) -> ControlMessage.Pruned {
-        try call("Prune", ControlMessage.Prune(names: names), as: ControlMessage.Pruned.self)
+        try connection.call("Prune", ControlMessage.Prune(names: names), as: ControlMessage.Pruned.self)
     }
 
     /// Follows events until `each` returns false. Throws if the daemon ends.
@@ -299,14 +280,16 @@ package final class ControlClient {
         _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, until end: ContinuousClock.Instant? = nil,
         every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}, each: (ControlEvent?) -> Bool
     ) throws(Failure) {
-        try stream(
+        try connection.stream(
             "Monitor", ControlMessage.Names(names: names), as: ControlMessage.Event.self, endingWithReaderOf: output,
             until: end, every: interval, meanwhile: meanwhile
         ) { reply in each(reply.event) }
     }
 
     package func signals() throws(Failure) -> [SignalStatus] {
-        try reading { () throws(Failure) in try call("Signals", as: ControlMessage.Signals.self).signals }
+        try connection.reading { () throws(Failure) in
+            try connection.call("Signals", as: ControlMessage.Signals.self).signals
+        }
     }
 
     /// Follows firings of signals and changes of their facts until `each` returns false. Throws if the daemon ends.
@@ -318,7 +301,7 @@ package final class ControlClient {
     package func followSignals(
         _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, each: (ControlEvent?) -> Bool
     ) throws(Failure) {
-        try stream(
+        try connection.stream(
             "FollowSignals", ControlMessage.Names(names: names), as: ControlMessage.Event.self,
             endingWithReaderOf: output
         ) { reply in each(reply.event) }
@@ -326,123 +309,22 @@ package final class ControlClient {
 
     /// Fires a signal by hand; the reply has the number of pipelines that received it.
     package func fireSignal(_ name: String) throws(Failure) -> ControlMessage.Fired {
-        try call("FireSignal", ControlMessage.Name(name: name), as: ControlMessage.Fired.self)
+        try connection.call("FireSignal", ControlMessage.Name(name: name), as: ControlMessage.Fired.self)
     }
 
     package func reload(configurationOnly: Bool = false) throws(Failure) -> ControlMessage.Reloaded {
-        try call(
+        try connection.call(
             "Reload", ControlMessage.Reload(configurationOnly: configurationOnly), as: ControlMessage.Reloaded.self)
     }
 
     package func logLevel() throws(Failure) -> LogLevel {
-        try reading { () throws(Failure) in try call("GetLogLevel", as: ControlMessage.Level.self).level }
+        try connection.reading { () throws(Failure) in
+            try connection.call("GetLogLevel", as: ControlMessage.Level.self).level
+        }
     }
 
     /// Sets the log level until the daemon ends.
     package func setLogLevel(_ level: LogLevel) throws(Failure) {
-        _ = try call("SetLogLevel", ControlMessage.Level(level: level), as: ControlMessage.Nothing.self)
-    }
-
-    // MARK: Calls
-
-    /// Makes calls that change nothing. If the daemon closes the connection, it is repeated once on a new connection: a
-    /// daemon that stops closes the connections it has accepted, and the next daemon may answer.
-    private func reading<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-        do {
-            return try body()
-        } catch .closed {
-            guard let next = try? connect() else { throw .closed }
-            client = next
-            return try body()
-        }
-    }
-
-    private func call<Reply: Decodable>(
-        _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type,
-        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
-    ) throws(Failure) -> Reply {
-        let encoded = try encode(parameters)
-        do {
-            return try Self.decode(
-                try client.call(
-                    ControlInterface.name + "." + method, encoded, timeout: replyTimeout, every: interval,
-                    meanwhile: meanwhile))
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    private func stream<Reply: Decodable>(
-        _ method: String, _ parameters: some Encodable, as type: Reply.Type, endingWithReaderOf output: Int32? = nil,
-        until end: ContinuousClock.Instant? = nil, every interval: Duration? = nil,
-        meanwhile: @escaping () -> Void = {}, each: (Reply) -> Bool
-    ) throws(Failure) {
-        let encoded = try encode(parameters)
-        do {
-            try client.callMore(
-                ControlInterface.name + "." + method, encoded, timeout: replyTimeout, until: end,
-                endingWithReaderOf: output,
-                every: interval, meanwhile: meanwhile
-            ) {
-                (reply: VarlinkParameters) throws(VarlinkClientError) -> Bool in
-                each(try Self.decode(reply))
-            }
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    /// The elements of all replies.
-    private func list<Reply: Decodable, Element>(
-        _ method: String, _ parameters: some Encodable, _ elements: (Reply) -> [Element]
-    ) throws(Failure) -> [Element] {
-        try reading { () throws(Failure) in
-            var list: [Element] = []
-            try stream(method, parameters, as: Reply.self) { reply in
-                list += elements(reply)
-                return true
-            }
-            return list
-        }
-    }
-
-    func encode(_ parameters: some Encodable) throws(Failure) -> VarlinkParameters {
-        do {
-            return try VarlinkParameters(encoding: parameters)
-        } catch {
-            throw .mismatch("the parameters cannot be encoded as JSON")
-        }
-    }
-
-    static func decode<Reply: Decodable>(_ reply: VarlinkParameters) throws(VarlinkClientError) -> Reply {
-        do {
-            return try reply.decode()
-        } catch {
-            throw .violation("a reply does not have the type that the interface describes")
-        }
-    }
-
-    /// The failure for an error reply that the control interface does not define.
-    private static func failure(_ reply: VarlinkErrorReply, _ description: String) -> Failure {
-        switch reply.name {
-        case VarlinkErrorReply.Name.interfaceNotFound: .notFreshet
-        case VarlinkErrorReply.Name.methodNotFound, VarlinkErrorReply.Name.methodNotImplemented:
-            .noSuchMethod((try? reply.parameters.decode(as: [String: String].self))?["method"] ?? "")
-        default: .mismatch(description)
-        }
-    }
-
-    static func failure(_ error: VarlinkClientError) -> Failure {
-        switch error {
-        case .refused(let reply): ControlError(reply).map(Failure.refused) ?? failure(reply, error.description)
-        case .unreachable:
-            error.isPermissionDenied
-                ? .noAccess(error.description)
-                : .notRunning(error.description, isSocketThere: error.isDeserted)
-        case .closed: .closed
-        case .violation: .mismatch(error.description)
-        case .timedOut: .notAnswering
-        case .interrupted, .system: .other(error.description)
-        }
+        _ = try connection.call("SetLogLevel", ControlMessage.Level(level: level), as: ControlMessage.Nothing.self)
     }
 }
