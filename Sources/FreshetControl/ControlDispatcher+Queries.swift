@@ -10,31 +10,6 @@ extension ControlDispatcher {
     /// read. A reply with a single pipeline or event may have more.
     package static let replyBytes = 65_536
 
-    /// The selected pipelines; throws if a name is not the name of a pipeline.
-    func selection(_ names: [String]?) async throws(ControlError) -> PipelineSelection {
-        let selection: PipelineSelection
-        do throws(PipelineSelection.TooManyPatterns) {
-            selection = try PipelineSelection(names)
-        } catch {
-            throw .invalidParameter("names")
-        }
-        if let exact = selection.exact { _ = try await existing(exact.sorted()) }
-        return selection
-    }
-
-    /// The names of the selected pipelines, each once and sorted.
-    func fitting(_ names: [String]?, _ call: VarlinkCall) async throws(ControlError) -> [String] {
-        let selection = try await selection(names)
-        // Without a pattern, the other pipelines cost nothing.
-        if let names, !names.contains(where: GlobPattern.isPattern) { return Set(names).sorted() }
-        var fitting: [String] = []
-        for (index, name) in await services.pipelines.pipelineNames().enumerated() {
-            if index.isMultiple(of: Self.pipelinesPerReply) { await call.yield() }
-            if selection.contains(name) { fitting.append(name) }
-        }
-        return fitting
-    }
-
     func describe(_ call: VarlinkCall) async throws -> VarlinkParameters {
         try await stream(call, { await services.pipelines.descriptions(of: $0) }, ControlMessage.Descriptions.init)
     }
@@ -67,7 +42,8 @@ extension ControlDispatcher {
         _ call: VarlinkCall, _ some: (ArraySlice<String>) async -> [Item], _ reply: ([Item]) -> Reply
     ) async throws -> VarlinkParameters {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
-        let names = try await fitting(try call.parameters.decode(as: ControlMessage.Names.self).names, call)
+        let names = try await pipelineNames.fitting(
+            try call.parameters.decode(as: ControlMessage.Names.self).names, call)
         var items: [Item] = []
         var rest = names[...]
         while !rest.isEmpty {
@@ -89,7 +65,7 @@ extension ControlDispatcher {
     func recentEvents(_ call: VarlinkCall) async throws -> VarlinkParameters {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let request = try call.parameters.decode(as: ControlMessage.Recent.self)
-        let selection = try await selection(request.names)
+        let selection = try await pipelineNames.selection(request.names)
         let remembered = services.daemon.events.remembered
         // If no event has been dropped, the events are complete since the daemon started.
         let began = await services.daemon.daemon().since
@@ -138,8 +114,8 @@ extension ControlDispatcher {
 
     private func hold(_ call: VarlinkCall, _ isHeld: Bool) async throws -> ControlMessage.Held {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await existing([name])
+        _ = try await pipelineNames.existing([name])
         return ControlMessage.Held(
-            name: name, changed: try await services.pipelines.hold(name, isHeld, caller: Self.caller(of: call)))
+            name: name, changed: try await services.pipelines.hold(name, isHeld, caller: call.caller))
     }
 }

@@ -33,7 +33,7 @@ extension ControlDispatcher {
                     return ControlMessage.Nothing()
                 },
                 "SetLogLevel": method { call in
-                    await services.daemon.setLogLevel(try level(of: call), caller: Self.caller(of: call))
+                    await services.daemon.setLogLevel(try level(of: call), caller: call.caller)
                     return ControlMessage.Nothing()
                 },
             ])

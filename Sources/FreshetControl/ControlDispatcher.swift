@@ -10,10 +10,12 @@ package struct ControlDispatcher: Sendable {
     static let pipelinesPerQuery = 8
 
     let services: ControlServices
+    let pipelineNames: PipelineNames
     private let rights: ControlRights
 
     package init(_ services: ControlServices, rights: ControlRights) {
         self.services = services
+        pipelineNames = PipelineNames(services: services)
         self.rights = rights
     }
 
@@ -23,7 +25,9 @@ package struct ControlDispatcher: Sendable {
     }
 
     private func controlInterface() throws(VarlinkInterface.ValidationError) -> VarlinkInterface {
-        try VarlinkInterface(
+        let generations = GenerationMethods(services: services, pipelineNames: pipelineNames)
+        let cache = CacheMethods(services: services)
+        return try VarlinkInterface(
             description: ControlInterface.description,
             methods: [
                 "GetDaemon": method(getDaemon),
@@ -38,16 +42,16 @@ package struct ControlDispatcher: Sendable {
                 "LoadMore": method(loadMore),
                 "SetParameters": method(setParameters),
                 "Get": method(get),
-                "History": method(history),
-                "ReadGeneration": method(readGeneration),
-                "ReadCandidate": method(readCandidate),
-                "Accept": method(accept),
-                "Rollback": method(rollback),
-                "Pin": method(pin),
-                "Unpin": method(unpin),
-                "Examine": method(examine),
-                "ListUnowned": method(listUnowned),
-                "Prune": method(prune),
+                "History": method(generations.history),
+                "ReadGeneration": method(generations.readGeneration),
+                "ReadCandidate": method(generations.readCandidate),
+                "Accept": method(generations.accept),
+                "Rollback": method(generations.rollback),
+                "Pin": method(generations.pin),
+                "Unpin": method(generations.unpin),
+                "Examine": method(cache.examine),
+                "ListUnowned": method(cache.listUnowned),
+                "Prune": method(cache.prune),
                 "Monitor": method(monitor),
                 "Signals": method(signals),
                 "FollowSignals": method(followSignals),
@@ -106,7 +110,7 @@ package struct ControlDispatcher: Sendable {
     ) async throws -> VarlinkParameters {
         let request = try call.parameters.decode(as: ControlMessage.List.self)
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
-        let names = try await fitting(request.names, call)
+        let names = try await pipelineNames.fitting(request.names, call)
         var items: [Item] = []
         var left = request.limit ?? .max
         var rest = request.after.map { after in names.filter { after < $0 } }?[...] ?? names[...]
@@ -135,7 +139,7 @@ package struct ControlDispatcher: Sendable {
         let all = request.all ?? false
         // Either all or some names: both, or neither, is an invalid request.
         guard all == (request.names ?? []).isEmpty else { throw ControlError.invalidParameter("names") }
-        let names = try await existing(all ? nil : request.names)
+        let names = try await pipelineNames.existing(all ? nil : request.names)
         let wait = request.wait ?? false
         let (force, unconditional) = (request.force ?? false, request.unconditional ?? false)
         // Without wait, one reply has all results.
@@ -216,7 +220,7 @@ package struct ControlDispatcher: Sendable {
 
     private func loadMore(_ call: VarlinkCall) async throws -> ControlMessage.LoadedMore {
         let request = try call.parameters.decode(as: ControlMessage.LoadMore.self)
-        _ = try await existing([request.name])
+        _ = try await pipelineNames.existing([request.name])
         let result = try await services.pipelines.loadMore(
             request.name, at: request.path ?? [], wait: request.wait ?? false)
         return ControlMessage.LoadedMore(
@@ -225,22 +229,18 @@ package struct ControlDispatcher: Sendable {
 
     private func setParameters(_ call: VarlinkCall) async throws -> ControlMessage.ParametersSet {
         let request = try call.parameters.decode(as: ControlMessage.SetParameters.self)
-        _ = try await existing([request.name])
+        _ = try await pipelineNames.existing([request.name])
         guard Set(request.settings.map(\.parameter)).count == request.settings.count else {
             throw ControlError.invalidParameter("settings")
         }
         return try await services.pipelines.setParameters(
             of: request.name, to: request.settings, othersToDefault: request.othersToDefault ?? false,
-            caller: Self.caller(of: call))
-    }
-
-    static func caller(of call: VarlinkCall) -> String {
-        "user \(call.peer.user), process \(call.peer.processIdentifier)"
+            caller: call.caller)
     }
 
     private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await existing([name])
+        _ = try await pipelineNames.existing([name])
         let pipeline = await services.pipelines.pipelines([name], for: call.peer).first
         if let copy = pipeline?.withdrawn {
             throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
@@ -259,7 +259,8 @@ package struct ControlDispatcher: Sendable {
 
     private func monitor(_ call: VarlinkCall) async throws -> ControlMessage.Event {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
-        let selection = try await selection(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        let selection = try await pipelineNames.selection(
+            try call.parameters.decode(as: ControlMessage.Names.self).names)
         try await follow(call) { $0.kind != .fact && selection.contains($0.pipeline) }
     }
 
@@ -291,7 +292,7 @@ package struct ControlDispatcher: Sendable {
     private func fireSignal(_ call: VarlinkCall) async throws -> ControlMessage.Fired {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         return ControlMessage.Fired(
-            pipelines: Int64(try await services.signals.fireSignal(name, caller: Self.caller(of: call))))
+            pipelines: Int64(try await services.signals.fireSignal(name, caller: call.caller)))
     }
 
     private func signals(_ call: VarlinkCall) async throws -> ControlMessage.Signals {
@@ -311,17 +312,7 @@ package struct ControlDispatcher: Sendable {
 
     private func setLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Nothing {
         await services.daemon.setLogLevel(
-            try call.parameters.decode(as: ControlMessage.Level.self).level, caller: Self.caller(of: call))
+            try call.parameters.decode(as: ControlMessage.Level.self).level, caller: call.caller)
         return ControlMessage.Nothing()
-    }
-
-    /// These names, each once and sorted, or the names of all pipelines; throws if a name does not exist.
-    func existing(_ names: [String]?) async throws(ControlError) -> [String] {
-        guard let names else { return await services.pipelines.pipelineNames() }
-        for name in names where !(await services.pipelines.hasPipeline(name)) {
-            let suggestion = NameSuggestion.closest(to: name, among: await services.pipelines.pipelineNames())
-            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await services.daemon.inactiveFile(name))
-        }
-        return Set(names).sorted()
     }
 }

@@ -1,14 +1,19 @@
 import FreshetModel
 import FreshetVarlink
 
-/// The methods on generations.
 extension ControlDispatcher {
     /// The most bytes of content in one reply of `ReadGeneration`: 64 KiB as Base64.
     package static let contentPerReply = 49_152
+}
+
+/// The methods on generations.
+struct GenerationMethods: Sendable {
+    let services: ControlServices
+    let pipelineNames: PipelineNames
 
     func history(_ call: VarlinkCall) async throws -> ControlMessage.PastGenerations {
         let request = try call.parameters.decode(as: ControlMessage.History.self)
-        _ = try await existing([request.name])
+        _ = try await pipelineNames.existing([request.name])
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
         var past = try await services.generations.history(
             of: request.name, limit: request.limit.map(Int.init(clamping:)))
@@ -22,7 +27,7 @@ extension ControlDispatcher {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         guard let number = request.number else { throw ControlError.invalidParameter("number") }
-        _ = try await existing([request.name])
+        _ = try await pipelineNames.existing([request.name])
         return try await send(
             try await services.generations.content(of: request.name, generation: number, for: call.peer), to: call)
     }
@@ -30,26 +35,26 @@ extension ControlDispatcher {
     func readCandidate(_ call: VarlinkCall) async throws -> VarlinkParameters {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await existing([name])
+        _ = try await pipelineNames.existing([name])
         return try await send(try await services.generations.candidate(of: name, for: call.peer), to: call)
     }
 
     func accept(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
         let request = try call.parameters.decode(as: ControlMessage.Candidate.self)
-        _ = try await existing([request.name])
+        _ = try await pipelineNames.existing([request.name])
         if let digest = request.digest, digest.isEmpty || !digest.utf8.allSatisfy(\.isHexadecimalDigit) {
             throw ControlError.invalidParameter("digest")
         }
-        return try await services.generations.accept(request.name, request.digest, caller: Self.caller(of: call))
+        return try await services.generations.accept(request.name, request.digest, caller: call.caller)
     }
 
     /// Sends a content in pieces and returns the last piece as the final reply.
     private func send(_ content: any ControlContent, to call: VarlinkCall) async throws -> VarlinkParameters {
-        var bytes = try await content.next(Self.contentPerReply)
+        var bytes = try await content.next(ControlDispatcher.contentPerReply)
         while true {
             let reply = try VarlinkParameters(encoding: ControlMessage.Content(data: Base64.text(of: bytes)))
             // The last reply ends the call: to know whether a piece is the last one, the next piece is read first.
-            bytes = bytes.isEmpty ? [] : try await content.next(Self.contentPerReply)
+            bytes = bytes.isEmpty ? [] : try await content.next(ControlDispatcher.contentPerReply)
             guard !bytes.isEmpty else { return reply }
             try await call.send(consume reply)
         }
@@ -57,20 +62,20 @@ extension ControlDispatcher {
 
     func rollback(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
-        _ = try await existing([request.name])
-        return try await services.generations.rollBack(request.name, to: request.number, caller: Self.caller(of: call))
+        _ = try await pipelineNames.existing([request.name])
+        return try await services.generations.rollBack(request.name, to: request.number, caller: call.caller)
     }
 
     func pin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await existing([name])
-        return try await services.generations.pin(name, caller: Self.caller(of: call))
+        _ = try await pipelineNames.existing([name])
+        return try await services.generations.pin(name, caller: call.caller)
     }
 
     func unpin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await existing([name])
-        return try await services.generations.unpin(name, caller: Self.caller(of: call))
+        _ = try await pipelineNames.existing([name])
+        return try await services.generations.unpin(name, caller: call.caller)
     }
 }
 
