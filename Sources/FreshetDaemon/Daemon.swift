@@ -35,6 +35,7 @@ final class Daemon {
     struct Collaborators {
         let parts: DaemonParts
         let host: PipelineHost
+        let pipelines: PipelineAdministrator
         let administrator: CacheAdministrator
         let reloader: ConfigurationReloader
         let restorer: PublishedFileRestorer
@@ -145,13 +146,15 @@ final class Daemon {
             reloadSignal: standard.reload)
         signals.addSources(
             context, recorder, parts, networks, commits, fileEvents, standard, status, host, overview)
+        let pipelines = PipelineAdministrator(context, host)
         let daemon = DaemonAdministrator(
             context, parts, overview, networks, reloader, slowJobs, threshold, started: started)
         return Collaborators(
-            parts: parts, host: host, administrator: administrator, reloader: reloader, restorer: restorer,
-            overview: overview,
+            parts: parts, host: host, pipelines: pipelines, administrator: administrator, reloader: reloader,
+            restorer: restorer, overview: overview,
             services: ControlServices(
-                pipelines: host, generations: administrator, cache: administrator, signals: signals, daemon: daemon))
+                pipelines: pipelines, generations: administrator, cache: administrator, signals: signals, daemon: daemon
+            ))
     }
 
     /// Starts all parts. Sources are armed and the socket listens before READY; READY does not wait for the first
@@ -180,7 +183,7 @@ final class Daemon {
             .ready, [.pipelines: .stringConvertible(host.running.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
         tasks.add { await made.administrator.removeLeftovers() }
-        if context.options.once { tasks.add { tasks.end(await OnceRun(host).run()) } }
+        if context.options.once { tasks.add { tasks.end(await OnceRun(host, made.pipelines).run()) } }
         tasks.add { await host.followDirectNetworks() }
     }
 

@@ -49,9 +49,9 @@ extension CacheAdministrator: CacheControl {
             host.running(name)?.runner.keepsNothingRejected()
             host.changeInvalid(name) { $0.rejected = nil }
         }
-        let before = published(name)?.number
+        let before = host.published(name)?.number
         if let revision = examination.lostRevision {
-            let isKeptLost = withdrawn(name).map { kept in
+            let isKeptLost = host.withdrawn(name).map { kept in
                 repaired.contains { $0.isOfContent(of: Int64(clamping: kept.number)) }
             }
             guard isKeptLost ?? (before != nil) else { return }

@@ -35,16 +35,6 @@ final class CacheAdministrator {
 
     // MARK: Copies
 
-    /// The withdrawn copy of a pipeline, as far as the daemon knows it without reading the disk.
-    func withdrawn(_ name: String) -> CurrentGeneration? {
-        host.running(name)?.runner.status.withdrawn ?? host.invalid(name)?.remembered.withdrawn
-    }
-
-    /// The current generation of a pipeline, as far as the daemon knows it without reading the disk.
-    func published(_ name: String) -> CurrentGeneration? {
-        host.running(name)?.runner.status.generation ?? host.invalid(name)?.remembered.published
-    }
-
     /// Stores and publishes a change of the copy by the operator.
     func changed(_ name: String, _ generation: CurrentGeneration?, detail: String) {
         if let generation {
@@ -86,7 +76,7 @@ extension CacheAdministrator: GenerationControl {
         } catch {
             throw ControlError(error, of: name)
         }
-        let (current, withdrawn) = (published(name)?.number, withdrawn(name)?.number)
+        let (current, withdrawn) = (host.published(name)?.number, host.withdrawn(name)?.number)
         return ControlMessage.PastGenerations(
             generations: generations.map { FreshetControl.PastGeneration($0, current: current, withdrawn: withdrawn) },
             key: host.running(name)?.definition.cache.key)
@@ -194,7 +184,7 @@ extension CacheAdministrator: GenerationControl {
             if !wasPinned { log(.pinned, name, generation, caller: caller) }
             return ControlMessage.Pinned(generation: GenerationStatus(generation), changed: !wasPinned)
         } catch {
-            if error == .nothingPublished, let copy = withdrawn(name).flatMap(WithdrawnCopy.init) {
+            if error == .nothingPublished, let copy = host.withdrawn(name).flatMap(WithdrawnCopy.init) {
                 throw .withdrawn(name: name, number: copy.number, since: copy.since)
             }
             throw ControlError(error, of: name)

@@ -7,10 +7,12 @@ import Logging
 @DaemonActor
 struct OnceRun {
     private let host: PipelineHost
+    private let pipelines: PipelineAdministrator
     private let limiter: LogLimiter
 
-    init(_ host: PipelineHost) {
+    init(_ host: PipelineHost, _ pipelines: PipelineAdministrator) {
         self.host = host
+        self.pipelines = pipelines
         limiter = host.context.limiter
     }
 
@@ -35,7 +37,7 @@ struct OnceRun {
     }
 
     private func run(_ name: String) async -> DaemonExit {
-        guard await canBeReached(name), let result = try? await host.refresh(name, wait: true, force: false) else {
+        guard await canBeReached(name), let result = try? await pipelines.refresh(name, wait: true, force: false) else {
             return .failure
         }
         return result.failure != nil ? .failure : result.tryLater != nil ? .tryLater : .success

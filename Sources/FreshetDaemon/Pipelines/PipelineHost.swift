@@ -1,4 +1,5 @@
 import FreshetConfiguration
+import FreshetControl
 import FreshetModel
 import FreshetPipelines
 import FreshetSignals
@@ -69,6 +70,13 @@ final class PipelineHost {
 
     func invalid(_ name: String) -> InvalidPipeline? { hosted[name]?.invalid }
 
+    /// The running pipeline of this name.
+    func hosted(_ name: String) throws(ControlError) -> RunningPipeline {
+        if let pipeline = running(name) { return pipeline }
+        // A reload may have removed it since it was looked up.
+        throw self[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .invalidPipeline(name: name)
+    }
+
     /// Changes the stored state of a pipeline that does not run.
     func changeInvalid(_ name: String, _ change: (inout PersistentState) -> Void) {
         if var invalid = becomingInvalid[name] {
@@ -83,6 +91,29 @@ final class PipelineHost {
     private func put(_ pipeline: HostedPipeline?, as name: String) {
         hosted[name] = pipeline
         overview.mayHaveChanged(name)
+    }
+
+    // MARK: Copies
+
+    /// The current generation of a pipeline, as far as the daemon knows it without reading the disk.
+    func published(_ name: String) -> CurrentGeneration? {
+        running(name)?.runner.status.generation ?? invalid(name)?.remembered.published
+    }
+
+    /// The withdrawn copy of a pipeline, as far as the daemon knows it without reading the disk.
+    func withdrawn(_ name: String) -> CurrentGeneration? {
+        running(name)?.runner.status.withdrawn ?? invalid(name)?.remembered.withdrawn
+    }
+
+    /// What ``CommitSource`` shows of a pipeline that others run after.
+    func copyStatus(of name: String) -> (fact: String, unavailable: String?) {
+        let fact = published(name).map(GenerationStatus.init).map {
+            "generation \($0.number), \($0.size) bytes, since \($0.age.rounded)"
+        }
+        return (
+            fact ?? (withdrawn(name) == nil ? "no copy yet" : "its copy is withdrawn"),
+            invalid(name).map { "it does not run: \($0.message)" }
+        )
     }
 
     // MARK: Start and stop
@@ -280,4 +311,9 @@ final class PipelineHost {
         pipeline.runner.directNetworksChanged(
             pipeline.mayBeOnDirectNetwork ? networks.directNetworks.value : nil)
     }
+}
+
+extension GenerationStatus {
+    /// How long ago it was committed, by the wall clock.
+    fileprivate var age: Duration { .microseconds(max(0, WallClock.now - committedAt)) }
 }

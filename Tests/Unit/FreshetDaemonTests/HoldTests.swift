@@ -131,7 +131,7 @@ struct HoldTests {
             for isRemoved in [true, false] {
                 await host.lock.acquire()
                 let hold = Task(executorPreference: try DaemonLoop.shared.get()) { await host.failureOfHold("a") }
-                #expect(await eventually { await host.pipeline("a")?.heldSince != nil })
+                #expect(await eventually { await host.heldSince("a") != nil })
                 #expect(await host.store.remembered("a").heldSince == nil)
                 await host.dismiss("a")
                 if !isRemoved { await host.bringBack(definitions) }
@@ -139,7 +139,7 @@ struct HoldTests {
                 #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
                 #expect(await (host.store.remembered("a").heldSince == nil) == isRemoved)
                 // The pipeline that was added again has the state too.
-                #expect(await (host.pipeline("a")?.heldSince == nil) == isRemoved)
+                #expect(await (host.heldSince("a") == nil) == isRemoved)
                 if isRemoved { await host.bringBack(definitions) }
             }
         }
@@ -152,16 +152,16 @@ struct HoldTests {
             let hold = Task(executorPreference: try DaemonLoop.shared.get()) {
                 try await host.hold("a", true, caller: "test")
             }
-            #expect(await eventually { await host.pipeline("a")?.heldSince != nil })
+            #expect(await eventually { await host.heldSince("a") != nil })
             let release = Task(executorPreference: try DaemonLoop.shared.get()) {
                 try await host.hold("a", false, caller: "test")
             }
-            #expect(await eventually { await host.pipeline("a")?.heldSince == nil })
+            #expect(await eventually { await host.heldSince("a") == nil })
             await host.lock.releaseAndReacquire()
             await host.lock.release()
             let answers = [try await hold.value, try await release.value]
             #expect(answers == [true, true])
-            #expect(await host.pipeline("a")?.heldSince == nil)
+            #expect(await host.heldSince("a") == nil)
             #expect(await host.store.remembered("a").heldSince == nil)
         }
     }
@@ -173,7 +173,7 @@ struct HoldTests {
             let first = Task(executorPreference: try DaemonLoop.shared.get()) {
                 try await host.hold("a", true, caller: "test")
             }
-            #expect(await eventually { await host.pipeline("a")?.heldSince != nil })
+            #expect(await eventually { await host.heldSince("a") != nil })
             let second = Task(executorPreference: try DaemonLoop.shared.get()) { () -> (isNew: Bool, isKept: Bool) in
                 let isNew = try await host.hold("a", true, caller: "test")
                 return (isNew, await host.store.remembered("a").heldSince != nil)

@@ -9,10 +9,10 @@ import Logging
 
 /// The status of pipelines for clients. All methods on several pipelines are one job of the loop: with one job per
 /// pipeline, a client that requests all pipelines would wait for other jobs before each of them.
-extension PipelineHost: PipelineControl {
-    func pipelineNames() -> [String] { names }
+extension PipelineAdministrator {
+    func pipelineNames() -> [String] { host.names }
 
-    func hasPipeline(_ name: String) -> Bool { self[name] != nil }
+    func hasPipeline(_ name: String) -> Bool { host[name] != nil }
 
     func mayRead(_ name: String, _ peer: VarlinkPeer) -> Bool { context.readers.mayRead(name, peer) }
 
@@ -33,18 +33,18 @@ extension PipelineHost: PipelineControl {
     /// The status of a pipeline; nil if there is none of this name.
     func pipeline(_ name: String) -> FreshetControl.PipelineStatus? {
         context.loop.nameJob("status of a pipeline")
-        if let hosted = running(name) {
+        if let hosted = host.running(name) {
             let status = hosted.runner.status
-            let path = hosted.definition.needsNetwork ? networks.path(to: hosted.target) : nil
+            let path = hosted.definition.needsNetwork ? host.networks.path(to: hosted.target) : nil
             // If the network probe failed, its result replaces the path.
             let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
             var shown = FreshetControl.PipelineStatus(
                 status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
-            let pendingHooks = hooks.scheduler.pendingHooks(of: name)
+            let pendingHooks = host.hooks.scheduler.pendingHooks(of: name)
             if !pendingHooks.isEmpty { shown.hooks = pendingHooks.map(PendingHook.init) }
             return shown
         }
-        guard let error = invalid(name) else { return nil }
+        guard let error = host.invalid(name) else { return nil }
         return FreshetControl.PipelineStatus(
             name: name, source: "its configuration has errors", state: .failed,
             generation: error.remembered.published.map(GenerationStatus.init),
@@ -57,14 +57,14 @@ extension PipelineHost: PipelineControl {
 
     private func summary(of name: String) -> PipelineSummary? {
         // There are few invalid pipelines, so their summaries may cost more.
-        guard let hosted = running(name) else { return pipeline(name).map { PipelineSummary($0) } }
+        guard let hosted = host.running(name) else { return pipeline(name).map { PipelineSummary($0) } }
         return PipelineSummary(
-            hosted.runner.status, hookFails: hooks.scheduler.pendingHooks(of: name).contains(where: \.isFailing))
+            hosted.runner.status, hookFails: host.hooks.scheduler.pendingHooks(of: name).contains(where: \.isFailing))
     }
 
     private func description(of name: String) -> PipelineDescription? {
-        guard let hosted = running(name) else {
-            return invalid(name).map { _ in
+        guard let hosted = host.running(name) else {
+            return host.invalid(name).map { _ in
                 PipelineDescription(name: name, source: "its configuration has errors", invalid: true)
             }
         }
@@ -72,7 +72,7 @@ extension PipelineHost: PipelineControl {
         let policy = definition.refresh
         return PipelineDescription(
             name: name, description: definition.description, source: definition.source.text,
-            inputs: definition.stage.upstreams, signals: self.signals.names(for: definition),
+            inputs: definition.stage.upstreams, signals: host.signals.names(for: definition),
             files: readers(of: definition),
             hooks: definition.hooks.map(\.text), everyUSec: policy.every?.microseconds,
             quietUSec: policy.quiet.microseconds, atMostUSec: policy.atMost.microseconds,
@@ -83,7 +83,9 @@ extension PipelineHost: PipelineControl {
     }
 
     private func counters(of name: String) -> PipelineCounters? {
-        guard let hosted = running(name) else { return invalid(name).map { _ in PipelineCounters(name: name) } }
+        guard let hosted = host.running(name) else {
+            return host.invalid(name).map { _ in PipelineCounters(name: name) }
+        }
         let counters = hosted.runner.counters
         func runs(_ outcome: FreshetModel.RunOutcome) -> Int64 { Int64(counters.outcomes[outcome] ?? 0) }
         return PipelineCounters(
@@ -98,21 +100,6 @@ extension PipelineHost: PipelineControl {
         guard !definition.cache.files.isEmpty else { return [current + definition.cache.file] }
         return definition.cache.files.map { "\(current)\(definition.cache.file)/\($0.name)" }
     }
-
-    /// What ``CommitSource`` shows of a pipeline that others run after.
-    func copyStatus(of name: String) -> (fact: String, unavailable: String?) {
-        let status = pipeline(name)
-        let fact = status?.generation.map { "generation \($0.number), \($0.size) bytes, since \($0.age.rounded)" }
-        return (
-            fact ?? (status?.withdrawn == nil ? "no copy yet" : "its copy is withdrawn"),
-            invalid(name).map { "it does not run: \($0.message)" }
-        )
-    }
-}
-
-extension GenerationStatus {
-    /// How long ago it was committed, by the wall clock.
-    fileprivate var age: Duration { .microseconds(max(0, WallClock.now - committedAt)) }
 }
 
 extension FreshetControl.PendingHook {

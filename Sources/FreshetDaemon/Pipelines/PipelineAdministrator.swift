@@ -5,13 +5,16 @@ import FreshetPipelines
 import FreshetSystemd
 import Logging
 
-/// Requests of operators and other clients: runs, further pages, parameters and holds.
-extension PipelineHost {
-    /// The running pipeline of this name.
-    func hosted(_ name: String) throws(ControlError) -> RunningPipeline {
-        if let pipeline = running(name) { return pipeline }
-        // A reload may have removed it since it was looked up.
-        throw self[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .invalidPipeline(name: name)
+/// The status of pipelines, and requests to them, for operators and other clients: runs, further pages, parameters and
+/// holds.
+@DaemonActor
+final class PipelineAdministrator: PipelineControl {
+    let context: DaemonContext
+    let host: PipelineHost
+
+    init(_ context: DaemonContext, _ host: PipelineHost) {
+        self.context = context
+        self.host = host
     }
 
     // MARK: Runs
@@ -19,15 +22,15 @@ extension PipelineHost {
     func refresh(
         _ name: String, wait: Bool, force: Bool, unconditional: Bool = false
     ) async throws(ControlError) -> RefreshResult {
-        guard let hosted = running(name) else {
-            guard let error = invalid(name) else { throw .noSuchPipeline(name: name, suggestion: nil) }
+        guard let hosted = host.running(name) else {
+            guard let error = host.invalid(name) else { throw .noSuchPipeline(name: name, suggestion: nil) }
             let failure = "it does not run: \(error.message)"
             return RefreshResult(name: name, outcome: .failed, failure: failure, publicFailure: failure)
         }
         // A refused request is not recorded as a signal, because no pipeline received it.
         if let refusal = hosted.runner.refusal(force: force) { return result(name, refusal) }
         let detail = "refresh" + (force ? " --force" : "") + (unconditional ? " --unconditional" : "")
-        recorder.recordOccurrence(SignalName.operation, detail, pipeline: name)
+        host.recorder.recordOccurrence(SignalName.operation, detail, pipeline: name)
         guard wait else {
             switch hosted.runner.requestRefresh(force: force, unconditional: unconditional) {
             case nil: return RefreshResult(name: name)
@@ -63,7 +66,7 @@ extension PipelineHost {
     // MARK: Further pages
 
     func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult {
-        let runner = try hosted(name).runner
+        let runner = try host.hosted(name).runner
         if let generation = runner.status.generation, generation.isBehind || generation.pinnedSince != nil {
             throw .cannotLoadMore(
                 name: name, reason: "its copy was rolled back or is pinned, and further pages would not belong to it")
@@ -78,7 +81,7 @@ extension PipelineHost {
         do throws(LoadMoreError) {
             // A refused request is not recorded as a signal, because no pipeline received it.
             try runner.mayLoadMore(at: place)
-            recorder.recordOccurrence(
+            host.recorder.recordOccurrence(
                 SignalName.operation,
                 (["load-more"] + (context.readers.isPublic(name) ? place : [])).joined(separator: " "),
                 pipeline: name)
@@ -107,7 +110,7 @@ extension PipelineHost {
     func setParameters(
         of name: String, to settings: [ParameterSetting], othersToDefault: Bool, caller: String
     ) async throws(ControlError) -> ControlMessage.ParametersSet {
-        let hosted = try hosted(name)
+        let hosted = try host.hosted(name)
         let changed: [String]
         do throws(ParameterErrors) {
             hide(settings, of: hosted)
@@ -137,60 +140,13 @@ extension PipelineHost {
             else { return nil }
             return value
         }
-        if !secrets.isEmpty { hide(parameters: secrets) }
+        if !secrets.isEmpty { host.hide(parameters: secrets) }
     }
 
     // MARK: Holds
 
-    // A hold belongs to the name, like a mask of systemd: a pipeline that is removed from the configuration and added
-    // again is still held. A release ends the hold, and so does pruning the removed pipeline.
-
     func hold(_ name: String, _ isHeld: Bool, caller: String) async throws(ControlError) -> Bool {
-        let before = heldSince(name)
-        let isNew = (before != nil) != isHeld
-        let since = isHeld ? WallTime.now : nil
-        // Set before the waits for the reload lock and the disk, so that no signal starts a run meanwhile.
-        if isNew { setHeld(name, since: since) }
-        // With the lock, a reload or a pruning that removes the pipeline happens either before, and the pipeline does
-        // not exist, or after, and the pipeline was held.
-        await lock.acquire()
-        defer { lock.release() }
-        guard self[name] != nil else { throw .noSuchPipeline(name: name, suggestion: nil) }
-        // An earlier request for the same state has been stored by now, or has failed.
-        if !isNew, (heldSince(name) != nil) == isHeld { return false }
-        // Set again, because a pipeline that was added meanwhile has the stored state.
-        setHeld(name, since: since)
-        do throws(CacheError) {
-            try await store.rememberHeld(name, since: since)
-        } catch {
-            setHeld(name, since: before)
-            throw ControlError(error, of: name)
-        }
-        // A hold belongs to the name, so an invalid pipeline can be held and released too.
-        context.log.log(
-            isHeld ? .held : .released,
-            text: !isHeld && invalid(name) != nil
-                ? "released; the pipeline does not run while its configuration has errors" : nil,
-            [.pipeline: .string(name), .caller: .string(caller)])
-        status.mayHaveChanged()
-        return true
-    }
-
-    /// Logs that a pipeline that becomes active is already held, for example from before it was removed or invalid. The
-    /// message explains why the pipeline does not run.
-    func logHeld(_ name: String) {
-        guard heldSince(name) != nil else { return }
-        context.limiter.log(
-            .held, text: "still held: the pipeline does not run until it is released", [.pipeline: .string(name)])
-    }
-
-    private func heldSince(_ name: String) -> WallTime? {
-        running(name)?.runner.status.heldSince ?? invalid(name)?.remembered.heldSince
-    }
-
-    private func setHeld(_ name: String, since: WallTime?) {
-        running(name)?.runner.hold(since: since)
-        changeInvalid(name) { $0.heldSince = since }
+        try await host.hold(name, isHeld, caller: caller)
     }
 }
 
