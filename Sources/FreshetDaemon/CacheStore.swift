@@ -24,8 +24,6 @@ struct CacheStore: SnapshotStore {
     var committers = WorkerPool(threads: Self.commitsAtOnce)
     /// Reads generations for clients, one at a time. Clients have their own pool, so that they never delay commits.
     let readers = WorkerPool(threads: 1)
-    /// Reads the whole cache for an examination, which may take long.
-    let examiner = WorkerPool(threads: 1)
 
     /// The maximum number of concurrent commits. Threads start when they are needed, and end when they are idle.
     static let commitsAtOnce = 32

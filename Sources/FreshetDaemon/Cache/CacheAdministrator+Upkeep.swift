@@ -12,7 +12,7 @@ extension CacheAdministrator: CacheControl {
     func examinationSteps() async throws(ControlError) -> [ExaminationStep] {
         do throws(CacheError) {
             // Strays come first: an extra link to kept content can prevent the restoration of that content.
-            return [.index, .strays] + (try await store.examinable()).map(ExaminationStep.pipeline)
+            return [.index, .strays] + (try await operations.examinable()).map(ExaminationStep.pipeline)
         } catch {
             throw .failed(name: nil, reason: error.description)
         }
@@ -21,7 +21,7 @@ extension CacheAdministrator: CacheControl {
     func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined {
         let examination: CacheExamination
         do throws(CacheError) {
-            examination = try await store.examine(step, repairs: repair) { [weak self] in
+            examination = try await operations.examine(step, repairs: repair) { [weak self] in
                 self?.context.tasks.isEnding ?? true
             }
         } catch {
@@ -67,7 +67,7 @@ extension CacheAdministrator: CacheControl {
     func unowned() async throws(ControlError) -> [UnownedPipeline] {
         let configured = try await configuredNames()
         do throws(CacheError) {
-            return try await store.holdings(besides: configured).map(UnownedPipeline.init)
+            return try await operations.holdings(besides: configured).map(UnownedPipeline.init)
         } catch {
             throw .failed(name: nil, reason: error.description)
         }
@@ -87,7 +87,7 @@ extension CacheAdministrator: CacheControl {
             }
             let holding: CacheUsage?
             do throws(CacheError) {
-                holding = try await store.prune(name)
+                holding = try await operations.prune(name)
             } catch {
                 // A failure does not affect the other pipelines.
                 pruned.failed.append(UnprunedPipeline(name: name, reason: error.description))
@@ -167,20 +167,6 @@ extension ExaminationStep {
     }
 }
 
-extension CacheStore {
-    func examinable() async throws(CacheError) -> [String] {
-        try await examiner.run("examination") { [cache] () throws(CacheError) in try cache.checker.examinable() }
-    }
-
-    func examine(
-        _ step: ExaminationStep, repairs: Bool, until isEnough: @escaping @Sendable () -> Bool
-    ) async throws(CacheError) -> CacheExamination {
-        try await examiner.run("examination") { [cache] () throws(CacheError) in
-            try cache.checker.examine(step, repairs: repairs, until: isEnough)
-        }
-    }
-}
-
 extension CacheChecker {
     func examine(
         _ step: ExaminationStep, repairs: Bool, until isEnough: () -> Bool = { false }
@@ -209,17 +195,6 @@ extension ExaminationFinding {
         self.init(
             kind: Kind(rawValue: finding.kind.rawValue) ?? .unknown, pipeline: finding.pipeline,
             generation: finding.generation, path: finding.path, detail: finding.detail, repaired: finding.isRepaired)
-    }
-}
-
-extension CacheStore {
-    func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheUsage] {
-        try await workers.run("index") { [cache] () throws(CacheError) in try cache.pruner.holdings(besides: configured)
-        }
-    }
-
-    func prune(_ pipeline: String) async throws(CacheError) -> CacheUsage? {
-        try await workers.run("prune") { [cache] () throws(CacheError) in try cache.pruner.prune(pipeline) }
     }
 }
 

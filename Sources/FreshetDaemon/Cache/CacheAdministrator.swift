@@ -13,6 +13,7 @@ final class CacheAdministrator {
     let context: DaemonContext
     let cache: LocalCache
     let store: CacheStore
+    let operations: CacheOperations
     let host: PipelineHost
     let reader: ConfigurationReader
     let commits: CommitSignals
@@ -26,6 +27,7 @@ final class CacheAdministrator {
         self.context = context
         self.cache = cache
         self.store = store
+        operations = CacheOperations(store)
         self.host = host
         self.reader = reader
         self.commits = commits
@@ -72,7 +74,7 @@ extension CacheAdministrator: GenerationControl {
     ) async throws(ControlError) -> ControlMessage.PastGenerations {
         let generations: [FreshetCache.PastGeneration]
         do throws(CacheError) {
-            generations = try await store.history(name, limit: limit)
+            generations = try await operations.history(name, limit: limit)
         } catch {
             throw ControlError(error, of: name)
         }
@@ -86,8 +88,8 @@ extension CacheAdministrator: GenerationControl {
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent {
         do throws(CacheError) {
-            if let content = try await store.open(generation, of: name, for: FileReader(peer)) {
-                return GenerationContent(name: name, stored: content, store: store)
+            if let content = try await operations.open(generation, of: name, for: FileReader(peer)) {
+                return GenerationContent(name: name, stored: content, operations: operations)
             }
         } catch {
             throw ControlError(error, of: name)
@@ -99,15 +101,15 @@ extension CacheAdministrator: GenerationControl {
         _ name: String, to number: Int64?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let definition = try host.hosted(name).definition
-        return try await choose(name, .rollback, caller: caller) { () async throws(CacheStore.RollbackError) in
-            try await store.rollBack(definition, to: number)
+        return try await choose(name, .rollback, caller: caller) { () async throws(CacheOperations.RollbackError) in
+            try await operations.rollBack(definition, to: number)
         }
     }
 
     func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent {
         do throws(CacheError) {
-            if let content = try await store.openRejected(of: name, for: FileReader(peer)) {
-                return GenerationContent(name: name, stored: content, store: store)
+            if let content = try await operations.openRejected(of: name, for: FileReader(peer)) {
+                return GenerationContent(name: name, stored: content, operations: operations)
             }
         } catch {
             throw ControlError(error, of: name)
@@ -119,8 +121,8 @@ extension CacheAdministrator: GenerationControl {
         _ name: String, _ digest: String?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let definition = try host.hosted(name).definition
-        return try await choose(name, .accept, caller: caller) { () async throws(CacheStore.RollbackError) in
-            try await store.accept(definition, digest)
+        return try await choose(name, .accept, caller: caller) { () async throws(CacheOperations.RollbackError) in
+            try await operations.accept(definition, digest)
         }
     }
 
@@ -147,10 +149,10 @@ extension CacheAdministrator: GenerationControl {
     /// nevertheless.
     func choose(
         _ name: String, _ choice: Choice, caller: String,
-        _ body: () async throws(CacheStore.RollbackError) -> RollbackOutcome
+        _ body: () async throws(CacheOperations.RollbackError) -> RollbackOutcome
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let outcome: RollbackOutcome
-        do throws(CacheStore.RollbackError) {
+        do throws(CacheOperations.RollbackError) {
             outcome = try await body()
         } catch {
             throw ControlError(error, of: name)
@@ -180,7 +182,7 @@ extension CacheAdministrator: GenerationControl {
 
     func pin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         do throws(CacheError) {
-            let (generation, wasPinned) = try await store.pin(name)
+            let (generation, wasPinned) = try await operations.pin(name)
             if !wasPinned { log(.pinned, name, generation, caller: caller) }
             return ControlMessage.Pinned(generation: GenerationStatus(generation), changed: !wasPinned)
         } catch {
@@ -193,7 +195,7 @@ extension CacheAdministrator: GenerationControl {
 
     func unpin(_ name: String, caller: String) async throws(ControlError) -> ControlMessage.Pinned {
         do throws(CacheError) {
-            let (generation, wasPinned) = try await store.unpin(name)
+            let (generation, wasPinned) = try await operations.unpin(name)
             if wasPinned {
                 // Without a current generation, only the end of the pin is logged.
                 host.running(name)?.runner.releases()
@@ -217,11 +219,11 @@ extension CacheAdministrator: GenerationControl {
 struct GenerationContent: ControlContent {
     let name: String
     let stored: StoredGeneration
-    let store: CacheStore
+    let operations: CacheOperations
 
     func next(_ limit: Int) async throws(ControlError) -> [UInt8] {
         do throws(CacheError) {
-            return try await store.read(stored, limit)
+            return try await operations.read(stored, limit)
         } catch {
             throw ControlError(error, of: name)
         }

@@ -16,7 +16,7 @@ extension ControlError {
         }
     }
 
-    init(_ error: CacheStore.RollbackError, of name: String) {
+    init(_ error: CacheOperations.RollbackError, of name: String) {
         switch error {
         case .cache(let error): self.init(error, of: name)
         case .definition(let failure): self = .failed(name: name, reason: failure.message)

@@ -1,10 +1,24 @@
 import FreshetCache
+import FreshetControl
 import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
 
-/// The operator's operations on generations.
-extension CacheStore {
+/// The operator's operations on kept content and on the whole cache. A worker thread executes every call, so that a slow
+/// disk delays no event.
+struct CacheOperations: Sendable {
+    private let cache: LocalCache
+    private let workers: WorkerPool
+    private let readers: WorkerPool
+    /// Reads the whole cache for an examination, which may take long.
+    private let examiner = WorkerPool(threads: 1)
+
+    init(_ store: CacheStore) {
+        (cache, workers, readers) = (store.cache, store.workers, store.readers)
+    }
+
+    // MARK: Generations
+
     func history(_ pipeline: String, limit: Int?) async throws(CacheError) -> [FreshetCache.PastGeneration] {
         try await workers.run("index") { [cache] () throws(CacheError) in
             try cache.generations.history(pipeline, limit: limit ?? .max)
@@ -81,5 +95,28 @@ extension CacheStore {
 
     func unpin(_ pipeline: String) async throws(CacheError) -> (generation: CurrentGeneration?, wasPinned: Bool) {
         try await workers.run("index") { [cache] () throws(CacheError) in try cache.generations.unpin(pipeline) }
+    }
+
+    // MARK: The whole cache
+
+    func examinable() async throws(CacheError) -> [String] {
+        try await examiner.run("examination") { [cache] () throws(CacheError) in try cache.checker.examinable() }
+    }
+
+    func examine(
+        _ step: ExaminationStep, repairs: Bool, until isEnough: @escaping @Sendable () -> Bool
+    ) async throws(CacheError) -> CacheExamination {
+        try await examiner.run("examination") { [cache] () throws(CacheError) in
+            try cache.checker.examine(step, repairs: repairs, until: isEnough)
+        }
+    }
+
+    func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheUsage] {
+        try await workers.run("index") { [cache] () throws(CacheError) in try cache.pruner.holdings(besides: configured)
+        }
+    }
+
+    func prune(_ pipeline: String) async throws(CacheError) -> CacheUsage? {
+        try await workers.run("prune") { [cache] () throws(CacheError) in try cache.pruner.prune(pipeline) }
     }
 }
