@@ -87,41 +87,47 @@ extension CacheAdministrator: GenerationControl {
     func content(
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent {
+        try await content(of: name, generation) { () async throws(CacheError) in
+            try await operations.open(generation, of: name, for: FileReader(peer))
+        }
+    }
+
+    func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent {
+        try await content(of: name, nil) { () async throws(CacheError) in
+            try await operations.openRejected(of: name, for: FileReader(peer))
+        }
+    }
+
+    /// Opens content for a client.
+    ///
+    /// - Parameters:
+    ///   - number: nil: the candidate.
+    ///   - open: returns nil if the reader is not permitted to read the content.
+    private func content(
+        of name: String, _ number: Int64?, _ open: () async throws(CacheError) -> StoredGeneration?
+    ) async throws(ControlError) -> any ControlContent {
         do throws(CacheError) {
-            if let content = try await operations.open(generation, of: name, for: FileReader(peer)) {
-                return GenerationContent(name: name, stored: content, operations: operations)
+            if let stored = try await open() {
+                return GenerationContent(name: name, stored: stored, operations: operations)
             }
         } catch {
             throw ControlError(error, of: name)
         }
-        throw .notReadable(name: name, number: generation)
+        throw .notReadable(name: name, number: number)
     }
 
     func rollBack(
         _ name: String, to number: Int64?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
-        let definition = try host.hosted(name).definition
-        return try await choose(name, .rollback, caller: caller) { () async throws(CacheOperations.RollbackError) in
+        try await choose(name, .rollback, caller: caller) { (definition) async throws(CacheOperations.RollbackError) in
             try await operations.rollBack(definition, to: number)
         }
-    }
-
-    func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent {
-        do throws(CacheError) {
-            if let content = try await operations.openRejected(of: name, for: FileReader(peer)) {
-                return GenerationContent(name: name, stored: content, operations: operations)
-            }
-        } catch {
-            throw ControlError(error, of: name)
-        }
-        throw .notReadable(name: name, number: nil)
     }
 
     func accept(
         _ name: String, _ digest: String?, caller: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
-        let definition = try host.hosted(name).definition
-        return try await choose(name, .accept, caller: caller) { () async throws(CacheOperations.RollbackError) in
+        try await choose(name, .accept, caller: caller) { (definition) async throws(CacheOperations.RollbackError) in
             try await operations.accept(definition, digest)
         }
     }
@@ -149,11 +155,12 @@ extension CacheAdministrator: GenerationControl {
     /// nevertheless.
     func choose(
         _ name: String, _ choice: Choice, caller: String,
-        _ body: () async throws(CacheOperations.RollbackError) -> RollbackOutcome
+        _ body: (PipelineDefinition) async throws(CacheOperations.RollbackError) -> RollbackOutcome
     ) async throws(ControlError) -> ControlMessage.RolledBack {
+        let definition = try host.hosted(name).definition
         let outcome: RollbackOutcome
         do throws(CacheOperations.RollbackError) {
-            outcome = try await body()
+            outcome = try await body(definition)
         } catch {
             throw ControlError(error, of: name)
         }
