@@ -56,24 +56,21 @@ struct Committer: Sendable {
         _ publication: IndexedPublication, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CurrentGeneration {
-        try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         var shown = publication
-        shown.generation.identity = try access.set(of: publication, to: destination)
         shown.generation.truncated = candidate.truncated
         shown.generation.contentExpires = candidate.contentExpires
         if candidate.isCheck { shown.pipeline.originDigest = nil }
-        let (row, known) = (shown.generation, shown.pipeline)
-        try context.transaction { (index) throws(SQLiteError) in
-            if row != publication.generation { try index.update(row, of: known.id) }
-            if known.originDigest != publication.pipeline.originDigest {
-                try index.pipelines.setOriginDigest(nil, of: known.id)
+        return try keep(shown, was: publication, without: candidate, destination, &state) {
+            (index, pipeline) throws(SQLiteError) in
+            if pipeline.originDigest != publication.pipeline.originDigest {
+                try index.pipelines.setOriginDigest(nil, of: pipeline.id)
             }
-            try index.validators.put(check.validators, for: row.content.digest, of: known.id)
+            try index.validators.put(check.validators, for: candidate.digest, of: pipeline.id)
             if candidate.isCheck {
-                try index.pipelines.recordSuccess(of: known.id, candidate.digest, at: check.at, expires: check.expires)
+                try index.pipelines.recordSuccess(
+                    of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
             }
         }
-        return shown.generation(path: context.layout.reader(publication.file), revision: state.nextRevision())
     }
 
     /// The current generation stays although the origin has other content, whose digest is recorded.
@@ -81,21 +78,39 @@ struct Committer: Sendable {
         _ candidate: Candidate, for publication: IndexedPublication, _ destination: CacheDestination, _ check: Check,
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
-        try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         var shown = publication
-        shown.generation.identity = try access.set(of: publication, to: destination)
         shown.pipeline.originDigest = candidate.digest
-        let (row, id) = (shown.generation, publication.pipeline.id)
-        try context.transaction { (index) throws(SQLiteError) in
-            if row != publication.generation { try index.update(row, of: id) }
-            try index.pipelines.setOriginDigest(candidate.digest, of: id)
-            try index.validators.forgetOthersThanCurrent(of: id)
-            try index.validators.put(check.validators, for: candidate.digest, of: id)
-            try index.pipelines.recordSuccess(of: id, candidate.digest, at: check.at, expires: check.expires)
+        let copy = try keep(shown, was: publication, without: candidate, destination, &state) {
+            (index, pipeline) throws(SQLiteError) in
+            try index.pipelines.setOriginDigest(candidate.digest, of: pipeline.id)
+            try index.validators.forgetOthersThanCurrent(of: pipeline.id)
+            try index.validators.put(check.validators, for: candidate.digest, of: pipeline.id)
+            try index.pipelines.recordSuccess(of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
         }
-        return .declined(
-            shown.generation(path: context.layout.reader(publication.file), revision: state.nextRevision()),
-            isNew: publication.originDigest != candidate.digest)
+        return .declined(copy, isNew: publication.originDigest != candidate.digest)
+    }
+
+    /// Removes a candidate that is not published, sets a changed mode or group of the copy, and records what is known
+    /// now.
+    ///
+    /// - Parameters:
+    ///   - new: the publication with what the candidate changes about it.
+    ///   - before: the publication as the index has it.
+    ///   - update: further changes in the same transaction.
+    private func keep(
+        _ new: IndexedPublication, was before: IndexedPublication, without candidate: Candidate,
+        _ destination: CacheDestination, _ state: inout PipelineEntry.State,
+        _ update: (borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> CurrentGeneration {
+        try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+        var shown = new
+        shown.generation.identity = try access.set(of: before, to: destination)
+        let (row, pipeline) = (shown.generation, shown.pipeline)
+        try context.transaction { (index) throws(SQLiteError) in
+            if row != before.generation { try index.update(row, of: pipeline.id) }
+            try update(index, pipeline)
+        }
+        return shown.generation(path: context.layout.reader(before.file), revision: state.nextRevision())
     }
 
     /// The current generation stays. The candidate is not from a check, so it does not show what the origin has.
