@@ -42,9 +42,6 @@ struct MemoryBudgetMachine {
         return settle()
     }
 
-    /// The number of reservations ahead of a waiting one; nil: the reservation does not wait.
-    func ahead(of ticket: Ticket) -> Int? { waiting.firstIndex { $0.ticket == ticket } }
-
     private mutating func settle() -> [Ticket] {
         var granted: [Ticket] = []
         while let next = waiting.first {
