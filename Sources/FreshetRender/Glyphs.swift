@@ -19,7 +19,7 @@ package struct Glyphs: Hashable, Sendable {
     package let offline: Character
     package let asleep: Character
     /// A time without known events.
-    package let unseen: Character
+    package var unseen: Character { " " }
     /// A firing.
     package let fired: Character
     package let changed: Character
@@ -30,12 +30,12 @@ package struct Glyphs: Hashable, Sendable {
 
     package static let unicode = Glyphs(
         isUnicode: true, horizontal: "─", vertical: "│", downRight: "┌", upLeft: "┘", upRight: "└", verticalRight: "├",
-        dot: "●", gather: "◆", arrow: "▶", idle: "─", waiting: "┄", offline: "░", asleep: "▒", unseen: " ", fired: "•",
+        dot: "●", gather: "◆", arrow: "▶", idle: "─", waiting: "┄", offline: "░", asleep: "▒", fired: "•",
         changed: "█", unchanged: "▄", inProgress: "▸", held: "‖", tick: "│")
 
     package static let ascii = Glyphs(
         isUnicode: false, horizontal: "-", vertical: "|", downRight: "+", upLeft: "+", upRight: "`", verticalRight: "|",
-        dot: "o", gather: "*", arrow: ">", idle: "-", waiting: ".", offline: "~", asleep: "z", unseen: " ", fired: "o",
+        dot: "o", gather: "*", arrow: ">", idle: "-", waiting: ".", offline: "~", asleep: "z", fired: "o",
         changed: "#", unchanged: "=", inProgress: ">", held: "H", tick: "|")
 
     /// The characters that a terminal can show.
@@ -44,8 +44,8 @@ package struct Glyphs: Hashable, Sendable {
     private init(
         isUnicode: Bool, horizontal: Character, vertical: Character, downRight: Character, upLeft: Character,
         upRight: Character, verticalRight: Character, dot: Character, gather: Character, arrow: Character,
-        idle: Character, waiting: Character, offline: Character, asleep: Character, unseen: Character,
-        fired: Character, changed: Character, unchanged: Character, inProgress: Character, held: Character,
+        idle: Character, waiting: Character, offline: Character, asleep: Character, fired: Character,
+        changed: Character, unchanged: Character, inProgress: Character, held: Character,
         tick: Character
     ) {
         charset = isUnicode ? .unicode : .ascii
@@ -62,7 +62,6 @@ package struct Glyphs: Hashable, Sendable {
         self.waiting = waiting
         self.offline = offline
         self.asleep = asleep
-        self.unseen = unseen
         self.fired = fired
         self.changed = changed
         self.unchanged = unchanged
