@@ -68,7 +68,7 @@ private struct Host {
     private mutating func handle(_ event: RefreshMachine.Event, at second: Double) {
         var events = [event]
         while !events.isEmpty {
-            for action in machine.handle(events.removeFirst(), now: Self.instant(second)) {
+            for action in machine.handle([events.removeFirst()], now: Self.instant(second)) {
                 switch action {
                 case .requestPermit(let permit): events.append(.permitGranted(permit))
                 case .start(let order):

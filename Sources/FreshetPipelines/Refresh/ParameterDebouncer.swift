@@ -46,15 +46,22 @@ struct ParameterDebouncer: Hashable, Sendable {
         return cause
     }
 
-    /// A run starts with the values, which answers all changes. Returns the change that had not been let through yet.
-    mutating func start() -> RunCause? {
+    /// A run starts with the values, which answers all changes.
+    ///
+    /// - Parameter request: what the run is for; gets the change that had not been let through yet.
+    /// - Returns: that change; nil: there was none.
+    mutating func start(with request: inout PendingRequest) -> RunCause? {
         defer {
             tried = values
             changed = nil
             due = nil
             isPassed = false
         }
-        return due != nil && isUntried ? cause : nil
+        guard due != nil, isUntried, let cause else { return nil }
+        // An earlier change that could not run yet is merged with this one.
+        if isPassed { request.dropParameters() }
+        request.causes.add(cause)
+        return cause
     }
 
     /// Another configuration is active. A held change stays held.

@@ -16,7 +16,7 @@ extension RefreshMachine {
         if let failing, !failing.isPartial {
             return .failed(failing.failure, since: failing.since, attempts: failing.attempts)
         }
-        return expiry.hasCopy ? .loaded : .idle
+        return copy.exists ? .loaded : .idle
     }
 
     /// What the next run waits for; nil: no run waits.
@@ -54,9 +54,9 @@ extension RefreshMachine {
 
     /// The freshness of the copy; nil: there is none.
     package func freshness(at now: Instant) -> Freshness? {
-        guard expiry.hasCopy else { return nil }
+        guard copy.exists else { return nil }
         if let expires, now >= expires { return .expired }
-        if expiry.isContentExpired(at: now) { return .expired }
+        if copy.expiry.isContentExpired(at: now) { return .expired }
         guard let freshUntil = schedule.freshUntil(settings.policy), parameters?.isUntried != true else {
             return .stale
         }
@@ -67,15 +67,11 @@ extension RefreshMachine {
     }
 
     /// When the copy exceeds its `max-age`; nil: never, or there is no copy.
-    var expires: Instant? {
-        guard expiry.hasCopy, let maxAge = settings.maxAge else { return nil }
-        return schedule.confirmed?.advanced(by: maxAge)
-    }
+    var expires: Instant? { copy.expires(confirmed: schedule.confirmed, maxAge: settings.maxAge) }
 
     /// When the copy is to be withdrawn, or since when; nil: never.
     var withdrawsAt: Instant? {
-        guard settings.withdraws, let expires, let maxAge = settings.maxAge else { return nil }
-        return withdrawal?.due(expires: expires, maxAge: maxAge)
+        settings.withdraws ? copy.withdrawsAt(confirmed: schedule.confirmed, maxAge: settings.maxAge) : nil
     }
 
     /// The used part of the budget; nil: there is no budget.
@@ -93,7 +89,7 @@ extension RefreshMachine {
         if phase.isStopped { return nil }
         var instants = [queue.due, parameters?.due]
         // Past instants are handled already.
-        instants += [expires, expiry.contentInstant, withdrawsAt, withdrawal?.retry].map {
+        instants += [expires, copy.expiry.contentInstant, withdrawsAt, copy.withdrawal?.retry].map {
             $0.flatMap { now < $0 ? $0 : nil }
         }
         let run = phase.run

@@ -15,21 +15,6 @@ package struct RefreshMachine: Sendable {
     /// After this number of mismatches since the last success, retries are slow: each may fetch the whole content.
     static let mostBriefRejections = 8
 
-    /// Counts runs.
-    struct RunLog: Sendable {
-        var last: RunSummary?
-        var lastNumber: UInt64
-        var lastStart: Instant?
-        var lastPermit: UInt64 = 0
-        /// Consecutive superseded runs.
-        var superseded = 0
-
-        mutating func nextNumber() -> UInt64 {
-            lastNumber += 1
-            return lastNumber
-        }
-    }
-
     package internal(set) var settings: RefreshSettings
     var conditions: RunConditions
     var queue: RunQueue
@@ -38,12 +23,10 @@ package struct RefreshMachine: Sendable {
     var runs: RunLog
     /// Nil for a pipeline without parameters.
     @Boxed var parameters: ParameterDebouncer?
-    /// Nil for a pipeline that does not withdraw its copy, and never did.
-    @Boxed var withdrawal: Withdrawal?
-    var expiry: CopyExpiry
+    var copy: PublishedCopy
     /// Requests that wait for a run to start.
     var requests: [UInt64] = []
-    var more = LoadMoreQueue()
+    var more = LoadMoreMachine()
     var jitter: Jitter
     var output = RefreshOutput(.idle)
 
@@ -63,8 +46,7 @@ package struct RefreshMachine: Sendable {
         queue = RunQueue(settings.policy)
         schedule = CheckSchedule(memory)
         runs = RunLog(last: lastRun, lastNumber: memory.lastRun)
-        expiry = CopyExpiry(hasCopy: memory.hasGeneration)
-        if settings.withdraws || memory.copy?.isWithdrawn == true { withdrawal = Withdrawal(copy: memory.copy) }
+        copy = PublishedCopy(memory, withdraws: settings.withdraws)
         if parameters != ParameterValues() { self.parameters = ParameterDebouncer(parameters) }
         // An overdue check waits so that the signal `start` can come first, and respects this host's splay.
         schedule.plan = schedule.plannedCheck(since: now, settings)
@@ -81,13 +63,11 @@ package struct RefreshMachine: Sendable {
         proceed(now)
         seekProof(now)
         if !output.requestsPermit { output.stateChanged(activity(at: now)) }
-        settleCopy(now)
+        copy.settle(
+            confirmed: schedule.confirmed, expires: expires, withdrawsAt: withdrawsAt, isRunning: phase.run != nil,
+            isStopped: phase.isStopped, now, into: &output)
         output.wake(at: nextWake(now))
         return output.take()
-    }
-
-    package mutating func handle(_ event: Event, now: Instant) -> [Action] {
-        handle([event], now: now)
     }
 
     private mutating func apply(_ event: Event, _ now: Instant) {
@@ -95,7 +75,7 @@ package struct RefreshMachine: Sendable {
         switch event {
         case .ended(let run, let result, let requests):
             ended(run, result, requests: requests, now)
-            withdrawal?.runEnded()
+            copy.runEnded()
         case .refresh(let request?, _, _) where phase.isStopped, .loadMore(let request?, _) where phase.isStopped:
             output.answer([request], .stopped)
         case _ where phase.isStopped: break
@@ -117,13 +97,14 @@ package struct RefreshMachine: Sendable {
             parameters = debouncer
         case .held(let held): hold(held)
         case .accepted(let run): accepted(run)
-        case .lost: expiry.hasCopy = false
-        case .copyLost:
-            expiry.copyLost()
-            withdrawal?.copyLost()
-        case .copy(let copy): copyChanged(copy)
-        case .contentExpires(let instant): expiry.contentExpires(at: instant)
-        case .copySettled(let result): withdrawal?.settled(result, now)
+        case .lost: copy.lost()
+        case .copyLost: copy.withdrawnAndLost()
+        case .copy(let new):
+            let check = phase.run.flatMap { $0.isLoadMore ? nil : $0 }
+            let event = copy.changed(new, confirmed: schedule.confirmed, causes: check?.order.causes)
+            if let event { output.report(event) }
+        case .contentExpires(let instant): copy.contentExpires(at: instant)
+        case .copySettled(let result): copy.settled(result, now)
         case .goesToSleep(let sleeps): conditions.goesToSleep = sleeps
         case .woke: conditions.goesToSleep = false  // handle(_:now:) has done the rest
         case .clockStepped(let memory): clockStepped(memory, now)
@@ -189,9 +170,8 @@ package struct RefreshMachine: Sendable {
     /// Whether the copy is fresh enough to skip this signal. It is not while a failed run is to be retried, since the
     /// copy is known to be out of date.
     private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
-        let isGone = withdrawal?.isWithdrawn == true || expiry.isContentExpired(at: now)
         guard cause.kind == .environment, cause.signal != SignalName.timer, queue.retry == nil,
-            !isGone || schedule.lastRejection != nil, let lastAnswer = schedule.lastAnswer
+            !copy.isGone(at: now) || schedule.lastRejection != nil, let lastAnswer = schedule.lastAnswer
         else { return false }
         // The first condition: the signal fired before that check and arrived after it.
         return cause.last < lastAnswer || now < schedule.skippedUntil(settings.policy) ?? lastAnswer
@@ -316,42 +296,8 @@ package struct RefreshMachine: Sendable {
         schedule.retryRejected(settings, isBetweenChecks: phase.isBetweenChecks, now)
         guard let old = schedule.memory else { return }
         if conditions.retryAfter == old.retryAfter { conditions.retryAfter = new.retryAfter }
-        withdrawal?.clockStepped(from: old.copy, to: new.copy)
+        copy.clockStepped(from: old.copy, to: new.copy)
         schedule.clockStepped(
             new, settings, isBetweenChecks: phase.isBetweenChecks, isRetried: queue.retry != nil, now)
-    }
-
-    // MARK: The copy
-
-    private mutating func copyChanged(_ copy: CopyState?) {
-        var withdrawal = withdrawal ?? Withdrawal()
-        let change = withdrawal.copyChanged(copy)
-        self.withdrawal = withdrawal
-        // Also after a loss of the previous copy: the operator may have chosen another one.
-        if copy != nil { expiry.hasCopy = true }
-        switch change {
-        case .withdrawn: output.report(.withdrawn(checked: schedule.confirmed))
-        case .returned(let isSame):
-            let check = phase.run.flatMap { $0.isLoadMore ? nil : $0 }
-            output.report(.returned(isSame: isSame, causes: check?.order.causes))
-        case nil: break
-        }
-    }
-
-    /// Requests that the copy is withdrawn or published again, if it is to be, and reports its expiry.
-    private mutating func settleCopy(_ now: Instant) {
-        let isDue = withdrawsAt.map { now >= $0 } ?? false
-        if !phase.isStopped, expiry.hasCopy, let withdraws = withdrawal?.request(isDue: isDue, now) {
-            output.add(withdraws ? .withdraw : .putBack)
-        }
-        let checked = expires.flatMap { now >= $0 ? schedule.confirmed : nil }
-        let isTakenAway = withdrawal?.takesAway(isDue: isDue, isRunning: phase.run != nil) ?? false
-        if let event = expiry.ageEvent(checked: checked, isTakenAway: isTakenAway, isStopped: phase.isStopped) {
-            output.report(event)
-        }
-        guard !phase.isStopped else { return }
-        if let event = expiry.contentEvent(isWithdrawn: withdrawal?.isWithdrawn == true, at: now) {
-            output.report(event)
-        }
     }
 }

@@ -28,6 +28,23 @@ enum Interruption: Hashable, Sendable {
         case .networkLost, .pathChanged(early: true), .configuration, .parameters, .deadline, .stopped: false
         }
     }
+
+    /// Whether a run that was ended by this counts for ``RefreshMachine/supersededInARow``.
+    var countsAsSuperseded: Bool {
+        switch self {
+        case .restart, .pathChanged(early: false): true
+        case .networkLost, .pathChanged(early: true), .configuration, .parameters, .deadline, .stopped: false
+        }
+    }
+
+    /// Whether the causes of a run that was ended by this pass through the debouncer again: the network may still be
+    /// changing.
+    var isDebounced: Bool {
+        switch self {
+        case .networkLost, .pathChanged(early: false), .deadline, .stopped: true
+        case .restart, .pathChanged(early: true), .configuration, .parameters: false
+        }
+    }
 }
 
 /// The run in progress.

@@ -49,7 +49,10 @@ extension PipelineRunner {
     package func mayLoadMore(at place: [String]) throws(LoadMoreError) -> [String] {
         let place = try existing(place)
         let now = world.clock.now
-        if let refusal = state.withLock({ $0.machine.loadMoreRefusal(at: now) }) { throw .refused(refusal) }
+        let refusal = state.withLock { state in
+            state.machine.conditions.loadMoreRefusal(state.machine.settings, at: now)
+        }
+        if let refusal { throw .refused(refusal) }
         return place
     }
 

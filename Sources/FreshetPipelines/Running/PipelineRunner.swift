@@ -136,7 +136,7 @@ package final class PipelineRunner: Sendable {
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
                 generation: remembered.generation,
-                notifiedCopy: machine.withdrawal == nil ? nil : ReportedCopy(remembered.generation),
+                notifiedCopy: machine.copy.withdrawal == nil ? nil : ReportedCopy(remembered.generation),
                 lastCheck: remembered.lastCheck,
                 rejected: remembered.rejected, signed: remembered.signed, heldSince: remembered.heldSince,
                 pages: remembered.generation == nil

@@ -226,7 +226,7 @@ struct AnyEventTests {
                 \(String(describing: machine.nextRun(at: now))) \(String(describing: machine.freshness(at: now))) \
                 \(String(describing: machine.budgetUse(at: now))) \(String(describing: machine.expires)) \
                 \(String(describing: machine.refusal(force: false, at: now))) \
-                \(String(describing: machine.loadMoreRefusal(at: now)))
+                \(String(describing: machine.conditions.loadMoreRefusal(machine.settings, at: now)))
                 """)
         }
 

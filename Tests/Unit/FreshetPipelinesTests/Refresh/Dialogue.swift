@@ -168,3 +168,7 @@ extension Dialogue.Event {
         .ended(run: run, .failed(RunFailure(kind, "it broke", retryAfter: retryAfter)))
     }
 }
+
+extension RefreshMachine {
+    mutating func handle(_ event: Event, now: Instant) -> [Action] { handle([event], now: now) }
+}

@@ -54,10 +54,10 @@ struct LoadMoreTests {
     func limit() {
         let dialogue = checked()
         dialogue.grantsPermits = false
-        for place in 0..<LoadMoreQueue.limit { #expect(dialogue.at(5, more(UInt64(place), "\(place)")) == []) }
+        for place in 0..<LoadMoreMachine.limit { #expect(dialogue.at(5, more(UInt64(place), "\(place)")) == []) }
         #expect(dialogue.at(5, more(1000, "0")) == [])
         #expect(
-            dialogue.at(5, more(1001, "x")) == [.refuses(1001, .tooManyRequests(limit: LoadMoreQueue.limit))])
+            dialogue.at(5, more(1001, "x")) == [.refuses(1001, .tooManyRequests(limit: LoadMoreMachine.limit))])
     }
 
     @Test("a failure is reported, begins no backoff, and is not retried; Retry-After is honoured")

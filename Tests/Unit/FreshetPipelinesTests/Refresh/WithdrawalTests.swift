@@ -127,7 +127,7 @@ struct WithdrawalDialogueTests {
         #expect(dialogue.freshness == .expired)
         let away = self.dialogue(lastCheck: -200)
         #expect(away.at(1) == [])
-        #expect(away.machine.withdrawal?.requested == true)
+        #expect(away.machine.copy.withdrawal?.requested == true)
     }
 
     @Test("A pinned copy is not withdrawn; it is when it is unpinned")
@@ -247,7 +247,7 @@ struct WithdrawalDialogueTests {
     func none() {
         let dialogue = dialogue(withdraws: false)
         #expect(dialogue.pass(until: 1000) == [])
-        #expect(dialogue.machine.withdrawal == nil)
+        #expect(dialogue.machine.copy.withdrawal == nil)
         #expect(events(dialogue) == [.expired(checked: Dialogue.instant(-50))])
     }
 }
@@ -339,7 +339,7 @@ struct WithdrawalCourseTests {
 
         /// When no more events come, its state is the required one.
         func checkQuiet() {
-            for _ in 0..<20 where requested != nil || dialogue.machine.withdrawal?.retry != nil {
+            for _ in 0..<20 where requested != nil || dialogue.machine.copy.withdrawal?.retry != nil {
                 settle()
                 now += 61
                 take(dialogue.pass(until: now).map(\.output))
