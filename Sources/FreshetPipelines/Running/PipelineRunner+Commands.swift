@@ -10,29 +10,7 @@ extension PipelineRunner {
     ///   - force: ignores `Retry-After`, the budget and an unreachable network too.
     ///   - unconditional: the run sends no validators.
     package func refresh(force: Bool, unconditional: Bool = false) async -> RefreshAnswer {
-        await answer { .refresh(request: $0, force: force, unconditional: unconditional) }
-    }
-
-    /// Posts an event with a request number, and awaits the answer to that number.
-    func answer(_ event: @Sendable (UInt64) -> RefreshMachine.Event) async -> RefreshAnswer {
-        let request = state.withLock { state in
-            state.lastRequest += 1
-            return state.lastRequest
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOpen = state.withLock { state in
-                    if !state.isClosed { state.waiters[request] = continuation }
-                    return !state.isClosed
-                }
-                guard isOpen else { return continuation.resume(returning: .stopped) }
-                // If the task was cancelled before there was a waiter, the cancellation handler has not answered it.
-                if Task.isCancelled { return abandon(request) }
-                mailbox.post(event(request))
-            }
-        } onCancel: {
-            abandon(request)
-        }
+        await waiters.answer { mailbox.post(.refresh(request: $0, force: force, unconditional: unconditional)) }
     }
 
     /// Requests a run without waiting for it; returns why the request is refused, if it is.
@@ -50,22 +28,17 @@ extension PipelineRunner {
     }
 
     /// The active configuration.
-    package var definition: PipelineDefinition { state.withLock { $0.definition } }
+    package var definition: PipelineDefinition { state.withLock { $0.configuration.definition } }
 
     /// Activates another configuration of the same pipeline. A run whose result would change is cancelled and started
     /// again; otherwise state, run and backoff stay. This requests no run: fire `reload` after it.
     package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         let settings = RefreshSettings(definition, splay: splay, share: share)
         state.withLock { state in
-            let before = state.parameters.values(for: state.definition)
-            let parameters = ParameterSettings(remembered: state.parameters.set, for: definition)
-            state.droppedParameters += state.parameters.set.keys.filter { parameters.set[$0] == nil }.sorted()
-            state.parameters = parameters
-            let values = parameters.values(for: definition)
-            let sameProduct = values == before && definition.makesTheSame(as: state.definition)
-            state.definition = definition
+            let sameProduct = state.configuration.replace(by: definition)
             // Posted under the lock, so that the machine gets the values in the order in which they were set.
-            mailbox.post(.reconfigured(settings, sameProduct: sameProduct, parameters: values))
+            mailbox.post(
+                .reconfigured(settings, sameProduct: sameProduct, parameters: state.configuration.values))
         }
     }
 
@@ -82,31 +55,19 @@ extension PipelineRunner {
 
     /// The published generation was changed by something other than a run, such as a rollback or a pin.
     package func publishes(_ generation: CurrentGeneration) {
-        state.withLock { $0.recordGeneration(generation) }
+        state.withLock { $0.copy.record(generation) }
         lookAtCopy()
     }
 
     /// Wakes the machine if it has to know the new state of the copy.
     private func lookAtCopy() {
-        let matters = state.withLock {
-            $0.notifiedCopy != nil || $0.notifiedExpiry?.wall != $0.generation?.contentExpires
-        }
-        if matters { mailbox.post(.timer) }
+        if state.withLock({ $0.copy.concernsMachine }) { mailbox.post(.timer) }
     }
 
     /// The operator has published content that a check rejected.
     package func accepted(_ generation: CurrentGeneration) {
-        // Posted while the lock is held: see ``PipelineRunner/end(_:_:_:)``.
-        state.withLock { state in
-            // Otherwise other content was rejected since then, and stays rejected.
-            guard let rejected = state.rejected, rejected.digest == generation.digest else {
-                state.recordGeneration(generation)
-                return mailbox.post(.accepted(run: nil))
-            }
-            state.recordGeneration(generation)
-            state.lastCheck = max(state.lastCheck ?? rejected.rejectedAt, rejected.rejectedAt)
-            mailbox.post(.accepted(run: state.rejectedRun))
-        }
+        // Posted while the lock is held: see ``PipelineRun/end(_:)``.
+        state.withLock { mailbox.post(.accepted(run: $0.copy.accept(generation))) }
     }
 
     /// Fires `start` for this pipeline alone: it is new, and its signals may have fired before it was added.
@@ -121,8 +82,8 @@ extension PipelineRunner {
     @discardableResult
     package func losesCopy(revision: UInt64) -> Bool {
         let isLost = state.withLock { state in
-            guard state.generation?.revision ?? 0 <= revision else { return false }
-            state.generation = nil
+            guard state.copy.generation?.revision ?? 0 <= revision else { return false }
+            state.copy.lose()
             return true
         }
         if isLost { mailbox.post(.lost) }
@@ -131,20 +92,20 @@ extension PipelineRunner {
 
     /// The rejected candidate is not kept any more.
     package func keepsNothingRejected() {
-        state.withLock { $0.rejected = nil }
+        state.withLock { $0.copy.forgetRejected() }
     }
 
     /// This rejected candidate is not kept any more, even if the run in progress rejected it.
     package func keepsNotRejected(_ digest: ContentDigest) {
         state.withLock { state in
-            if state.rejected?.digest == digest { state.rejected = nil }
-            state.progress.forgetRejected(digest)
+            state.copy.forgetRejected(digest)
+            state.runs.progress.forgetRejected(digest)
         }
     }
 
     /// The copy was unpinned or released while it is withdrawn, so there is no new generation to report.
     package func releases() {
-        state.withLock { $0.generation?.release() }
+        state.withLock { $0.copy.release() }
         lookAtCopy()
     }
 
@@ -160,11 +121,7 @@ extension PipelineRunner {
     }
 
     /// The counts of its runs since the runner was made.
-    package var counters: RunCounters { state.withLock { $0.counters } }
-
-    private func abandon(_ request: UInt64) {
-        state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: .stopped)
-    }
+    package var counters: RunCounters { state.withLock { $0.runs.counters } }
 
     /// The current status of the pipeline.
     package var status: PipelineStatus {
@@ -172,35 +129,35 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            var wait = machine.waitsFor(at: now).map { detailed($0, state.permit?.ticket) }
+            var wait = machine.waitsFor(at: now).map(detailed)
             switch activity {
             case .loading:
-                activity = .loading(state.progress.loaded)
+                activity = .loading(state.runs.progress.loaded)
                 wait =
-                    state.permits?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
-                    ?? state.permits?.queue.map { Wait(.permit, detail: $0.description) }
-                    ?? state.permits?.memoryWait.map { Wait(.memory, detail: $0) }
+                    state.runs.permits?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
+                    ?? state.runs.permits?.queue.map { Wait(.permit, detail: $0.description) }
+                    ?? state.runs.permits?.memoryWait.map { Wait(.memory, detail: $0) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }
             let order = machine.phase.run?.order
-            let generation = state.copy
+            let generation = state.copy.current
             var freshness = machine.freshness(at: now)
             // However recent the check was: the source has other content.
-            if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
+            if freshness == .fresh, state.copy.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
                 name: name, activity: activity, waitsFor: wait,
                 generation: generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
                 withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
-                freshness: freshness, lastCheck: state.lastCheck,
+                freshness: freshness, lastCheck: state.copy.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.schedule.originExpires : nil,
-                expires: machine.expires, contentExpires: state.notifiedExpiry?.wall,
+                expires: machine.expires, contentExpires: state.copy.notices.expiry?.wall,
                 lastCauses: order?.causes ?? machine.runs.last?.causes ?? [], run: order, lastRun: machine.runs.last,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.schedule.failing,
-                rejected: state.rejected.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
-                branches: state.branches.report,
-                more: PagesReport(state.pages), heldSince: state.heldSince)
+                rejected: state.copy.rejected.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
+                branches: state.runs.branches.report,
+                more: PagesReport(state.runs.pages), heldSince: state.heldSince)
         }
     }
 }

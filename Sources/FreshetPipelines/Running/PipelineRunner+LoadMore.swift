@@ -29,7 +29,7 @@ extension PipelineRunner {
         at place: [String]
     ) async throws(LoadMoreError) -> (place: [String], answer: RefreshAnswer) {
         let place = try existing(place)
-        return (place, await answer { .loadMore(request: $0, place: place) })
+        return (place, await waiters.answer { mailbox.post(.loadMore(request: $0, place: place)) })
     }
 
     /// Requests one further page without waiting for it.
@@ -58,25 +58,25 @@ extension PipelineRunner {
 
     /// The state of a set; nil: there is no such set.
     package func pages(at place: [String]) -> PagesState? {
-        state.withLock { state in state.pages.first { $0.path == place } }
+        state.withLock { state in state.runs.pages.first { $0.path == place } }
     }
 
     private func existing(_ place: [String]) throws(LoadMoreError) -> [String] {
         try state.withLock { state throws(LoadMoreError) in
-            let paged = state.definition.stage.all.compactMap(\.pages)
+            let paged = state.configuration.definition.stage.all.compactMap(\.pages)
             guard !paged.isEmpty else { throw .noPages }
             guard paged.contains(where: \.loadsOnDemand) else { throw .notOnDemand }
             // The result of a check in progress is not known yet.
             let isChecking = !state.machine.phase.isBetweenChecks
-            guard !state.pages.isEmpty else { throw .notLoaded }
-            if let known = state.pages.first(where: { $0.path == place }) {
+            guard !state.runs.pages.isEmpty else { throw .notLoaded }
+            if let known = state.runs.pages.first(where: { $0.path == place }) {
                 if known.hasMore || isChecking { return place }
                 throw .nothingMore
             }
             guard place.isEmpty else {
-                throw .unknownPlace(state.pages.prefix(PagesReport.mostShown).map(\.path))
+                throw .unknownPlace(state.runs.pages.prefix(PagesReport.mostShown).map(\.path))
             }
-            guard let report = PagesReport(state.pages) else { throw .nothingMore }
+            guard let report = PagesReport(state.runs.pages) else { throw .nothingMore }
             guard report.total == 1, let only = report.places.first else { throw .severalPlaces(report) }
             return only.path
         }

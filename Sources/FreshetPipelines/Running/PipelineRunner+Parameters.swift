@@ -13,8 +13,8 @@ extension PipelineRunner {
     /// All parameters, in the order of the configuration.
     package var parameters: [ParameterState] {
         state.withLock { state in
-            state.definition.parameters.map { definition in
-                let value = state.parameters.set[definition.name]
+            state.configuration.definition.parameters.map { definition in
+                let value = state.configuration.parameters.set[definition.name]
                 return ParameterState(
                     definition: definition, value: value ?? definition.defaultValue, isSet: value != nil)
             }
@@ -22,7 +22,7 @@ extension PipelineRunner {
     }
 
     /// The set values, by parameter name.
-    package var setParameters: [String: String] { state.withLock { $0.parameters.set } }
+    package var setParameters: [String: String] { state.withLock { $0.configuration.parameters.set } }
 
     /// Changes parameters: all requested changes together, or none. It returns when the values are stored; a run that
     /// the change leads to starts after the longest quiet period of the changed parameters.
@@ -33,16 +33,9 @@ extension PipelineRunner {
         _ changes: [ParameterChange], othersToDefault: Bool = false
     ) async throws(ParameterErrors) -> [String] {
         let changed = try state.withLock { state throws(ParameterErrors) in
-            var settings = state.parameters
-            if othersToDefault { settings.clear() }
-            try settings.apply(changes, for: state.definition)
-            let values = settings.values(for: state.definition)
-            let changed = values.names(unlike: state.parameters.values(for: state.definition))
-            state.parameters = settings
-            guard !changed.isEmpty else { return changed }
-            let quiet = state.definition.parameters.filter { changed.contains($0.name) }.map(\.quiet).max() ?? .zero
+            let (changed, quiet) = try state.configuration.apply(changes, othersToDefault: othersToDefault)
             // Posted under the lock, so that the machine gets the values in the order in which they were set.
-            mailbox.post(.parameters(values, quiet: quiet))
+            if !changed.isEmpty { mailbox.post(.parameters(state.configuration.values, quiet: quiet)) }
             return changed
         }
         await rememberParameters()

@@ -3,48 +3,17 @@ internal import FreshetSignals
 
 /// Withdraws copies from readers, and publishes them again.
 extension PipelineRunner {
-    /// The state of the copy that the machine knows.
-    struct ReportedCopy: Hashable, Sendable {
-        var number: UInt64?
-        var isWithdrawn: Bool
-        var isPinned: Bool
-        var writtenAt: WallTime?
-
-        init(_ generation: CurrentGeneration?) {
-            number = generation?.number
-            isWithdrawn = generation?.withdrawnSince != nil
-            isPinned = generation?.pinnedSince != nil
-            writtenAt = generation?.writtenAt
-        }
-    }
-
-    /// The events about the copy that the machine has not got yet.
-    func copyEvents(_ state: inout State, _ now: ContinuousClock.Instant) -> [RefreshMachine.Event] {
-        guard
-            state.definition.cache.withdraws || state.notifiedCopy != nil || state.generation?.withdrawnSince != nil
-        else { return [] }
-        var events: [RefreshMachine.Event] = []
-        if state.isCopyLost {
-            (state.isCopyLost, state.notifiedCopy) = (false, ReportedCopy(nil))
-            events.append(.copyLost)
-        }
-        let copy = ReportedCopy(state.generation)
-        guard copy != state.notifiedCopy else { return events }
-        state.notifiedCopy = copy
-        return events + [.copy(state.generation.map { CopyState($0, now: now, wallNow: world.clock.wallNow) })]
-    }
-
     /// Withdraws the copy, or publishes it again.
     func settleCopy(withdraws: Bool, in group: inout DiscardingTaskGroup) {
         group.addTask { [self] in
-            let before = state.withLock { $0.generation }
+            let before = state.withLock { $0.copy.generation }
             let settlement: CopyChangeResult
             switch await withdraws
                 ? world.store.withdraw(name, unless: { [self] in isConcluding })
                 : world.store.putBack(definition)
             {
             case .done(let generation):
-                state.withLock { $0.recordGeneration(generation) }
+                state.withLock { $0.copy.record(generation) }
                 settlement = .done
             case .damaged(let generation):
                 lost(generation)
@@ -66,10 +35,10 @@ extension PipelineRunner {
     /// - Returns: what readers find now.
     @discardableResult
     package func restoreCopy() async -> RestoredCopy {
-        guard let before = state.withLock({ $0.generation }), before.withdrawnSince == nil else { return .whole }
+        guard let before = state.withLock({ $0.copy.generation }), before.withdrawnSince == nil else { return .whole }
         switch await world.store.restoreCopy(of: name) {
         case .done(let generation):
-            state.withLock { $0.recordGeneration(generation) }
+            state.withLock { $0.copy.record(generation) }
             return .whole
         case .nothing, .damaged: return losesCopy(before) ? .lost : .whole
         case .left: return .whole
@@ -83,8 +52,8 @@ extension PipelineRunner {
     @discardableResult
     private func losesCopy(_ before: CurrentGeneration?) -> Bool {
         let isLost = state.withLock { state in
-            guard state.generation == before else { return false }
-            state.generation = nil
+            guard state.copy.generation == before else { return false }
+            state.copy.lose()
             return true
         }
         if isLost { mailbox.post(.lost) }
@@ -94,8 +63,8 @@ extension PipelineRunner {
     /// The withdrawn copy was damaged. Unless there is a newer one by now, there is no copy until the next run.
     private func lost(_ generation: CurrentGeneration) {
         let (isCopy, checked) = state.withLock { state in
-            let isCopy = state.generation.map { $0.revision < generation.revision } ?? true
-            if isCopy { (state.generation, state.isCopyLost) = (nil, true) }
+            let isCopy = state.copy.generation.map { $0.revision < generation.revision } ?? true
+            if isCopy { state.copy.loseWithdrawn() }
             return (isCopy, state.machine.schedule.confirmed)
         }
         guard isCopy else { return }
@@ -105,7 +74,7 @@ extension PipelineRunner {
 
     /// Whether the run in progress is about to confirm or replace the copy.
     private var isConcluding: Bool {
-        state.withLock { !$0.machine.phase.isBetweenChecks && $0.progress.concludes }
+        state.withLock { !$0.machine.phase.isBetweenChecks && $0.runs.progress.concludes }
     }
 }
 

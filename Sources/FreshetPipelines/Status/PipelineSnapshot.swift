@@ -22,7 +22,7 @@ extension PipelineRunner {
         return state.withLock { state in
             PipelineSnapshot(
                 activity: state.machine.activity(at: now), isExpired: state.machine.freshness(at: now) == .expired,
-                isWithdrawn: state.generation?.withdrawnSince != nil,
+                isWithdrawn: state.copy.generation?.withdrawnSince != nil,
                 next: state.machine.nextRun(at: now))
         }
     }

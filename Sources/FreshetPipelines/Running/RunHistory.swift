@@ -1,0 +1,52 @@
+import FreshetModel
+internal import FreshetSignals
+
+/// The run in progress, or the last run, and what all runs have left.
+struct RunHistory: Sendable {
+    /// Set to end the run in progress; nil: there is none.
+    private(set) var interruption: CurrentValue<Bool>?
+    /// The progress of the run in progress, or of the last run.
+    private(set) var progress = RunProgress()
+    /// The permits of that run.
+    private(set) var permits: RunPermits?
+    private(set) var counters = RunCounters()
+    /// The failing branches.
+    private(set) var branches = BranchStatusTable()
+    /// The sets of pages that may be continued after the last run.
+    private(set) var pages: [PagesState]
+
+    init(pages: [PagesState]) { self.pages = pages }
+
+    /// A run begins.
+    mutating func began(_ progress: RunProgress, _ permits: RunPermits, _ interruption: CurrentValue<Bool>) {
+        self.progress = progress
+        self.permits = permits
+        self.interruption = interruption
+    }
+
+    /// The run has ended, as the machine reports.
+    mutating func ended(_ summary: RunSummary) {
+        interruption = nil
+        counters.record(summary, progress)
+    }
+
+    /// A run has succeeded with these sets of pages.
+    mutating func loaded(_ pages: [PagesState]) { self.pages = pages }
+
+    /// Records the branches of a check.
+    ///
+    /// - Returns: why a part of the copy is not new; nil: all of it is.
+    mutating func record(
+        _ failures: [BranchFailure], of count: Int, at now: ContinuousClock.Instant
+    ) -> RunFailure? {
+        branches.record(failures, of: count, at: now)
+        return branches.flaw
+    }
+
+    /// The copy, if the run has committed it and readers find it.
+    func committed(_ copy: CurrentGeneration?) -> CurrentGeneration? {
+        guard let committed = progress.committed, let copy, copy.number == committed, copy.withdrawnSince == nil
+        else { return nil }
+        return copy
+    }
+}
