@@ -147,10 +147,9 @@ struct Course {
 
     private mutating func step() throws {
         let name = pick(names, &dice)
-        let signalFirst = chance(2)
         switch Int.random(in: 0..<37, using: &dice) {
         case 0, 1: try machine.network(nil)
-        case 2, 3, 4: try machine.network(pick(Self.places, &dice), signalFirst: signalFirst)
+        case 2, 3, 4: try machine.network(pick(Self.places, &dice))
         case 5: try machine.otherProtocol(chance(2))
         case 6, 7, 8: changeOrigin(name)
         case 9: machine.disk.isFull(chance(2))
@@ -199,7 +198,7 @@ struct Course {
         for _ in 0..<Int.random(in: 5...20, using: &dice) {
             switch Int.random(in: 0..<5, using: &dice) {
             case 0: try machine.network(nil)
-            case 1: try machine.network(pick(Self.places, &dice), signalFirst: chance(2))
+            case 1: try machine.network(pick(Self.places, &dice))
             case 2: try machine.file(pick(Self.paths, &dice))
             case 3: try machine.bus(pick(Self.interfaces, &dice))
             default: try people()
@@ -214,12 +213,12 @@ struct Course {
         if chance(2) { try machine.pass(seconds(0...0.9)) }
         machine.sleep(chance(8) ? .milliseconds(300) : seconds(1...7200))
         if chance(8) { machine.place.clock.stepWall(by: .seconds(Int64.random(in: -60...60, using: &dice))) }
-        try machine.wake(factFirst: chance(2), isAnnounced: chance(2))
+        try machine.wake(isAnnounced: chance(2))
         guard chance(2) else { return }
         try machine.pass(seconds(0...1.5))
         try machine.network(nil)
         try machine.pass(seconds(0.1...6))
-        try machine.network("home", signalFirst: chance(2))
+        try machine.network("home")
     }
 
     private mutating func restart() throws {

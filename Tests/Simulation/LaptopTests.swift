@@ -47,7 +47,7 @@ struct LaptopTests {
         try machine.network(nil)
         machine.sleep(.seconds(3600))
         try machine.wake()
-        try machine.network("dock", signalFirst: true)
+        try machine.network("dock")
         isFetchedNow("after lunch")
         try machine.pass(.seconds(4 * 3600))
         // Half an hour on a train, a minute of network now and then.

@@ -49,12 +49,12 @@ extension Machine {
 
     // MARK: Network
 
-    /// The default route changes or is lost; the kernel's state and the signal come at the same time.
-    func network(_ name: String?, signalFirst: Bool = false) throws {
+    /// The default route changes or is lost.
+    func network(_ name: String?) throws {
         witness.notify("network \(name ?? "gone")")
         system.route = name
         place.internet.isUp = name != nil
-        try lookAtNetwork(signalFirst: signalFirst)
+        try lookAtNetwork()
     }
 
     /// A route of the other protocol comes or goes beside the existing one.
@@ -63,28 +63,22 @@ extension Machine {
         try lookAtNetwork()
     }
 
-    private func lookAtNetwork(signalFirst: Bool = false) throws {
+    private func lookAtNetwork() throws {
         guard let daemon else { return }
-        let firing = daemon.senses.look(at: &system, at: place.clock.now)
-        if let firing, signalFirst {
-            fire(.standard(.network), firing, on: daemon)
-            try settle()
-        }
-        reportNetwork(on: daemon)
+        reportNetwork(daemon.senses.look(at: &system, at: place.clock.now), on: daemon)
         try settle()
-        if let firing, !signalFirst {
-            fire(.standard(.network), firing, on: daemon)
-            try settle()
-        }
     }
 
-    private func reportNetwork(on daemon: Daemon) {
-        let state = NetworkState(daemon.senses.fact, before: daemon.state)
-        guard state != daemon.state else { return }
-        daemon.state = state
-        witness.network(isUp: state.reachable)
+    /// Publishes the state of the network, as `NetworkMonitor` does: the fact, then the signal, then both together.
+    ///
+    /// - Parameter firing: the detail of the signal; nil: it does not fire.
+    private func reportNetwork(_ firing: String? = nil, on daemon: Daemon) {
+        let state = NetworkState(daemon.senses.fact, before: daemon.feed.state)
+        if state != daemon.feed.state { witness.network(isUp: state.reachable) }
         if flaw == .ignoresLoss, !state.reachable { return }
-        for (_, runner) in daemon.inOrder { runner.networkChanged(state) }
+        daemon.watch.set(daemon.senses.fact)
+        if let firing { fire(.standard(.network), firing, on: daemon) }
+        daemon.watch.publish()
     }
 
     // MARK: Sleep and clocks
@@ -106,38 +100,33 @@ extension Machine {
     }
 
     /// Wakes the machine: first a new epoch begins and the pipelines are notified, then the signal fires, and then
-    /// everything that became due happens. The kernel still reports the old network, and the state with the new epoch
-    /// comes before or after the signal.
+    /// everything that became due happens. The kernel still reports the old network.
     ///
     /// - Parameter isHeard: whether logind announces the wake; the clocks are compared in any case.
-    func wake(factFirst: Bool = false, isAnnounced: Bool = false) throws {
+    func wake(isAnnounced: Bool = false) throws {
         guard let daemon else { return }
         if flaw == .firesBeforeWake { try place.executor.runUntilIdle() }
         let now = place.clock.now
         let outcome = daemon.senses.sleep.wokeUp(reading, at: now)
-        try follow(outcome, on: daemon, factFirst: factFirst)
+        try follow(outcome, on: daemon)
         guard isAnnounced else { return }
         let again = daemon.senses.sleep.prepareForSleep(false, reading, at: now)
         let fires = again.resumed != nil || (flaw == .wakesTwice)
         witness.expect(outcome.resumed == nil || !fires, "one wake fires twice")
-        try follow(again, on: daemon, factFirst: factFirst)
+        try follow(again, on: daemon)
     }
 
     /// Applies a message of the sleep monitor, as `SleepMonitor` and `SleepSource` do.
-    private func follow(_ outcome: SleepMachine.Outcome, on daemon: Daemon, factFirst: Bool = false) throws {
+    private func follow(_ outcome: SleepMachine.Outcome, on daemon: Daemon) throws {
         if let detail = outcome.resumed {
             daemon.senses.beginEpoch(at: place.clock.now)
+            reportNetwork(on: daemon)
             witness.woke()
             daemon.engine.woke()
-            if factFirst { reportNetwork(on: daemon) }
             fire(.standard(.resume), detail, on: daemon)
         }
         reportSleep(on: daemon)
         try settle()
-        if outcome.resumed != nil {
-            reportNetwork(on: daemon)
-            try settle()
-        }
         if outcome.stepped != nil {
             witness.clockStepped()
             daemon.engine.clockStepped()

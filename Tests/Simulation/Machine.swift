@@ -74,7 +74,10 @@ final class Machine {
         let life: Life
         let operation: Trigger
         var senses: Senses
-        var state: NetworkState
+        /// The network as the pipelines get it, as `NetworkSource` does.
+        let feed: NetworkFeed
+        let watch: NetworkWatch
+        private let observation: NetworkObservation
         var configuration: Configuration
         /// The subscriptions of pipelines that are hosted, or were.
         var sources: [Sound: SignalSource] = [:]
@@ -94,7 +97,13 @@ final class Machine {
                     requestLimiter: requestLimiter, prober: machine.place.internet.portal))
             operation = Trigger(SignalName.operation, now: { clock.now })
             senses = Senses(&machine.system, machine.reading, at: clock.now)
-            state = NetworkState(senses.fact, before: nil)
+            let network = SignalSource(Sound.standard(.network).name, now: { clock.now })
+            sources[.standard(.network)] = network
+            watch = NetworkWatch(.elsewhere, senses.fact, network.signal) {}
+            feed = NetworkFeed(NetworkState(senses.fact, before: nil))
+            observation = watch.observe { [feed] fact, cause in
+                feed.publish(cause) { NetworkState(fact, before: $0) }
+            }
         }
 
         /// In the order of their names, so that each course is reproducible.
@@ -138,7 +147,7 @@ final class Machine {
         let daemon = Daemon(self, configuration)
         self.daemon = daemon
         witness.booted()
-        witness.network(isUp: daemon.state.reachable)
+        witness.network(isUp: daemon.feed.state.reachable)
         for definition in configuration.pipelines { try host(definition, on: daemon) }
         daemon.service = Task(executorPreference: place.executor) { [engine = daemon.engine, life = daemon.life] in
             await engine.run()
@@ -228,11 +237,11 @@ final class Machine {
         StableDelay.fraction(identity: String(host).utf8, name: name)
     }
 
-    /// All subscriptions of a pipeline.
+    /// All subscriptions of a pipeline, except for the network, which comes with its state.
     private func signal(of definition: PipelineDefinition, on daemon: Daemon) -> Signal {
         let clock = place.clock
         var signals = [daemon.operation.signal(activatedBy: definition.name)]
-        for sound in Sound.all(of: definition.refresh) {
+        for sound in Sound.all(of: definition.refresh) where sound != .standard(.network) {
             let source = daemon.sources[sound] ?? SignalSource(sound.name, now: { clock.now })
             daemon.sources[sound] = source
             signals.append(source.signal)
@@ -252,11 +261,11 @@ final class Machine {
         seed += 1
         return try place.run {
             [
-                engine = daemon.engine, life = daemon.life, state = daemon.state, witness, seed,
+                engine = daemon.engine, life = daemon.life, feed = daemon.feed, witness, seed,
                 flawed = flawed(definition)
             ]
             in
-            await engine.add(flawed, signal: signal, network: state, splay: splay, share: share, seed: seed) {
+            await engine.add(flawed, signal: signal, network: feed, splay: splay, share: share, seed: seed) {
                 if !life.isOver { witness.received($0.event, of: definition.name) }
             }
         }

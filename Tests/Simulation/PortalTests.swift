@@ -77,7 +77,7 @@ struct PortalTests {
             default:
                 machine.sleep(.seconds(Int64.random(in: 1...600, using: &dice)))
                 changes.append(machine.place.now)
-                try machine.wake(factFirst: true)
+                try machine.wake()
             }
             try machine.pass(.milliseconds(Int64.random(in: 0...90_000, using: &dice)))
         }

@@ -45,9 +45,8 @@ struct OnceRun {
 
     /// Whether a pipeline can run. It does not wait for the network, and makes a network probe only once.
     private func canBeReached(_ name: String) async -> Bool {
-        guard let pipeline = host.running(name), pipeline.definition.needsNetwork,
-            let state = host.networks.state(of: pipeline.target)
-        else { return true }
+        guard let pipeline = host.running(name), pipeline.definition.needsNetwork else { return true }
+        let state = host.networks.feed(of: pipeline.target).state
         let isDirect = pipeline.mayBeOnDirectNetwork && host.networks.directNetworks.value != nil
         var obstacle = state.reachable || isDirect ? nil : host.networks.path(to: pipeline.target)
         if obstacle == nil, let probe = pipeline.definition.refresh.needsNetwork.probe {

@@ -52,7 +52,7 @@ final class PipelineHost {
         self.overview = overview
         self.lock = lock
         memoryRelease = MemoryRelease(context.loop)
-        networks.onChange = { [weak self] in self?.networkChanged($0, $1) }
+        networks.onChange = { [status] in status.mayHaveChanged() }
     }
 
     // MARK: Look-up
@@ -168,17 +168,15 @@ final class PipelineHost {
             definition, signal: lease.signal, network: network, splay: splay, share: share(of: definition.name)
         ) { sink.report($0) }
         add(RunningPipeline(runner: runner, target: target, lease: lease))
-        // The network may have changed while the pipeline was being added.
-        if let state = networks.state(of: target), state != network { runner.networkChanged(state) }
     }
 
     private func subscribe(
         _ definition: PipelineDefinition
-    ) -> (lease: SignalLease, target: NetworkTarget, network: NetworkState) {
+    ) -> (lease: SignalLease, target: NetworkTarget, network: NetworkFeed) {
         context.readers.set(definition)
         let target = networks.target(of: definition)
         let lease = signals.subscribe(definition)
-        return (lease, target, networks.state(of: target) ?? networks.elsewhere.state)
+        return (lease, target, networks.feed(of: target))
     }
 
     private func add(_ pipeline: RunningPipeline) {
@@ -235,8 +233,7 @@ final class PipelineHost {
         }
         let (lease, _, network) = subscribe(definition)
         engine.subscribe(pipeline.runner, to: lease.signal)
-        pipeline.runner.reconfigure(definition, splay: splay, share: share)
-        if target != pipeline.target { pipeline.runner.networkChanged(network) }
+        pipeline.runner.reconfigure(definition, network: network, splay: splay, share: share)
         pipeline.lease.end()
         add(RunningPipeline(runner: pipeline.runner, target: target, lease: lease))
     }
@@ -287,11 +284,6 @@ final class PipelineHost {
     }
 
     // MARK: The network
-
-    private func networkChanged(_ target: NetworkTarget, _ state: NetworkState) {
-        for pipeline in running where pipeline.target == target { pipeline.runner.networkChanged(state) }
-        status.mayHaveChanged()
-    }
 
     /// Passes changes of the directly connected networks on until the task is cancelled. An origin with a host name may
     /// be on such a network while there is no route to elsewhere.

@@ -10,7 +10,11 @@ final class NetworkSource: FollowingSource {
     let watch: NetworkWatch
     private let monitor: NetworkMonitor
     private let recorder: SignalRecorder
-    /// The state that the pipelines have; it is only kept up to date while a pipeline uses the target.
+    /// The state and the signal for the pipelines that use the target.
+    nonisolated let feed: NetworkFeed
+    /// Passes each change on to the pipelines immediately.
+    private let observation: NetworkObservation
+    /// The state that was logged last; it is only kept up to date while a pipeline uses the target.
     private(set) var state: NetworkState
     var flapLimiter = FlapLimiter()
     weak var owner: NetworkSources?
@@ -22,6 +26,10 @@ final class NetworkSource: FollowingSource {
         self.recorder = recorder
         watch = monitor.watch(target)
         state = NetworkState(watch.fact, before: nil)
+        feed = NetworkFeed(state)
+        observation = watch.observe { [feed] fact, cause in
+            feed.publish(cause) { NetworkState(fact, before: $0) }
+        }
     }
 
     nonisolated static func name(of target: NetworkTarget) -> String {

@@ -11,8 +11,9 @@ final class NetworkSources {
     let elsewhere: NetworkSource
     /// The address of the daemon's configuration (`network-target`).
     var daemonTarget: String?
-    /// Called when the state of a target has changed that pipelines use.
-    var onChange: @DaemonActor (NetworkTarget, NetworkState) -> Void = { _, _ in }
+    /// Called when the state of a target that pipelines use has changed. The pipelines have got the change already
+    /// (``NetworkSource/feed``).
+    var onChange: @DaemonActor () -> Void = {}
     private let monitor: NetworkMonitor
     private let context: DaemonContext
     private let recorder: SignalRecorder
@@ -31,12 +32,14 @@ final class NetworkSources {
 
     // MARK: Pipelines
 
-    /// A pipeline always uses the state of its target, and subscribes to its signal if `on` names the network.
+    /// A pipeline always uses the state of its target, and subscribes to its signal if `on` names the network. The feed
+    /// brings the signal together with the state, so it is not among the pipeline's other signals.
     func references(for definition: PipelineDefinition) -> [SourceReference] {
         let target = target(of: definition)
         let isSubscribed = definition.refresh.on.contains(.network)
         return [
-            SourceReference(name: NetworkSource.name(of: target), isSubscribed: isSubscribed) { [self] in
+            SourceReference(name: NetworkSource.name(of: target), isSubscribed: isSubscribed, signal: .never) {
+                [self] in
                 let source = NetworkSource(target, monitor, recorder)
                 source.owner = self
                 return source
@@ -50,8 +53,8 @@ final class NetworkSources {
 
     func isUsed(_ target: NetworkTarget) -> Bool { used[target] != nil }
 
-    /// The state of a target; nil: no pipeline uses it.
-    func state(of target: NetworkTarget) -> NetworkState? { used[target]?.state }
+    /// The state and the signal of a target that a pipeline uses.
+    func feed(of target: NetworkTarget) -> NetworkFeed { (used[target] ?? elsewhere).feed }
 
     /// The path to a target, or why there is none; nil: no pipeline uses the target.
     func path(to target: NetworkTarget) -> String? { used[target]?.watch.fact.description }
@@ -77,7 +80,7 @@ final class NetworkSources {
         } else if source.state.reachable, source.state.path != before.path {
             logChange(of: source, message: JournalMessage.network.text)
         }
-        onChange(source.target, source.state)
+        onChange()
     }
 
     /// Logs the first change of a network immediately, and counts further changes until the network is stable.

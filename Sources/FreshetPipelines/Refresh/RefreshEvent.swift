@@ -1,9 +1,14 @@
 /// An event for a ``RefreshMachine``.
 package enum RefreshEvent: Hashable, Sendable {
-    /// Signals fired: one cause for each source.
+    /// Signals fired: one cause for each source. The signal `network` comes here only from a source without a
+    /// ``NetworkFeed``, such as a program's own signal; the state of the network then stays as it is.
     case received([RunCause])
-    /// The current state of the network.
-    case network(NetworkState)
+    /// The state of the network has changed, or the signal `network` has fired, or both. The state is the one that the
+    /// signal announces.
+    ///
+    /// - Parameter cause: the firing; nil: the signal did not fire, as at a loss, or the pipeline does not subscribe to
+    ///   it.
+    case network(NetworkState, cause: RunCause? = nil)
     /// The directly connected networks on which the origin may be: a number that changes with them; nil: none.
     case directNetworks(UInt64?)
     /// The operator requests a run. The identifier, if any, is answered once.

@@ -80,7 +80,7 @@ package struct RefreshMachine: Sendable {
             output.answer([request], .stopped)
         case _ where phase.isStopped: break
         case .received(let causes): received(causes, now)
-        case .network(let state): networkChanged(state, now)
+        case .network(let state, let cause): network(state, cause, now)
         case .directNetworks(let revision): conditions.network.directNetworks(revision)
         case .refresh(let request, let force, let unconditional):
             let detail = unconditional ? RunOrder.unconditional : nil
@@ -191,11 +191,15 @@ package struct RefreshMachine: Sendable {
         interrupt(.restart)
     }
 
-    private mutating func networkChanged(_ state: NetworkState, _ now: Instant) {
+    /// The network has changed, the signal `network` has fired, or both. The signal is decided with the state that it
+    /// announces.
+    private mutating func network(_ state: NetworkState, _ cause: RunCause?, _ now: Instant) {
         let change = conditions.network.update(state, now: now)
-        guard settings.needsNetwork else { return }
-        if let interruption = phase.run?.interruption(by: state) { interrupt(interruption) }
-        if change == .regained, queue.networkCameBack(splay: settings.splay, now) { restartCheck() }
+        if settings.needsNetwork {
+            if let interruption = phase.run?.interruption(by: state) { interrupt(interruption) }
+            if change == .regained, queue.networkCameBack(splay: settings.splay, now) { restartCheck() }
+        }
+        if let cause { received([cause], now) }
     }
 
     private mutating func refresh(

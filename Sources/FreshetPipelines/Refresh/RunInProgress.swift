@@ -4,8 +4,7 @@ enum Interruption: Hashable, Sendable {
     case restart
     /// The network was lost, or the host slept: the run's connections are dead.
     case networkLost
-    /// The path changed. *Early*: the run started after the change, but before the event.
-    case pathChanged(early: Bool)
+    case pathChanged
     case configuration
     /// The run uses old values of the parameters.
     case parameters
@@ -24,16 +23,16 @@ enum Interruption: Hashable, Sendable {
     /// Whether a run may finish in spite of this, if too many runs in a row were superseded.
     var maySpare: Bool {
         switch self {
-        case .restart, .pathChanged(early: false): true
-        case .networkLost, .pathChanged(early: true), .configuration, .parameters, .deadline, .stopped: false
+        case .restart, .pathChanged: true
+        case .networkLost, .configuration, .parameters, .deadline, .stopped: false
         }
     }
 
     /// Whether a run that was ended by this counts for ``RefreshMachine/supersededInARow``.
     var countsAsSuperseded: Bool {
         switch self {
-        case .restart, .pathChanged(early: false): true
-        case .networkLost, .pathChanged(early: true), .configuration, .parameters, .deadline, .stopped: false
+        case .restart, .pathChanged: true
+        case .networkLost, .configuration, .parameters, .deadline, .stopped: false
         }
     }
 
@@ -41,8 +40,8 @@ enum Interruption: Hashable, Sendable {
     /// changing.
     var isDebounced: Bool {
         switch self {
-        case .networkLost, .pathChanged(early: false), .deadline, .stopped: true
-        case .restart, .pathChanged(early: true), .configuration, .parameters: false
+        case .networkLost, .pathChanged, .deadline, .stopped: true
+        case .restart, .configuration, .parameters: false
         }
     }
 }
@@ -91,13 +90,13 @@ struct RunInProgress: Hashable, Sendable {
     /// Why the run ends when this state of the network comes; nil: it goes on.
     func interruption(by network: NetworkState) -> Interruption? {
         guard network.reachable else { return path == nil ? nil : .networkLost }
-        if path != network.path { return .pathChanged(early: order.started >= network.changedAt) }
-        // A run that started later has no connections from before the epoch, although it does not know the epoch's
-        // number yet.
+        if path != network.path { return .pathChanged }
+        // If the pipeline has got another target since its run started, the run may have started after that target's
+        // epoch: it has no connections from before.
         guard order.epoch != network.epoch, order.started < network.changedAt else { return nil }
         // The network is back on the run's path after a change that the run was allowed to survive: its connections
         // are not lost.
-        return isSpared ? .pathChanged(early: false) : .networkLost
+        return isSpared ? .pathChanged : .networkLost
     }
 
     /// Ends the run early.

@@ -50,35 +50,35 @@ package final class PipelineEngine: Sendable {
     ///
     /// - Parameters: see ``add(_:remembered:signal:network:splay:share:seed:report:)``.
     package func add(
-        _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
+        _ definition: PipelineDefinition, signal: Signal, network: NetworkFeed, splay: Duration = .zero,
         share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
         report: @escaping @Sendable (PipelineReport) -> Void
     ) async -> PipelineRunner {
-        let registration = subscribe(to: signal)
+        let registration = subscribe(definition, to: signal, network)
         let remembered = await world.store.remembered(definition.name)
         return start(
-            definition, RefreshSettings(definition, splay: splay, share: share), remembered, network, seed,
-            at: registration, report)
+            definition, RefreshSettings(definition, splay: splay, share: share), remembered, seed, at: registration,
+            report)
     }
 
     /// Adds a pipeline whose stored state is known already.
     ///
     /// - Parameters:
     ///   - remembered: the stored state of the pipeline.
-    ///   - signal: all signals that the pipeline subscribes to, merged.
-    ///   - network: the current state of the network for this pipeline's target.
+    ///   - signal: all signals that the pipeline subscribes to, merged, without the one that comes with `network`.
+    ///   - network: the network of this pipeline's target.
     ///   - splay: this pipeline's share of the daemon's `splay`.
     ///   - share: this host's and pipeline's share of a random delay: 0 or more, less than 1, always the same.
     ///   - seed: the seed of random delays.
     ///   - report: gets all events in order, from the service's task; it must not block.
     package func add(
-        _ definition: PipelineDefinition, remembered: PersistentState, signal: Signal, network: NetworkState,
+        _ definition: PipelineDefinition, remembered: PersistentState, signal: Signal, network: NetworkFeed,
         splay: Duration = .zero, share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
         report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
         start(
-            definition, RefreshSettings(definition, splay: splay, share: share), remembered, network, seed,
-            at: subscribe(to: signal), report)
+            definition, RefreshSettings(definition, splay: splay, share: share), remembered, seed,
+            at: subscribe(definition, to: signal, network), report)
     }
 
     /// The subscription and mailbox of a pipeline that is about to be added.
@@ -86,12 +86,20 @@ package final class PipelineEngine: Sendable {
         var key: CauseInbox.Key
         var subscription: CauseSubscription
         var mailbox: Mailbox<RefreshMachine.Event>
+        var network: NetworkFeed
+        /// The state of the network at the registration.
+        var networkState: NetworkState
     }
 
-    private func subscribe(to signal: Signal) -> Registration {
+    private func subscribe(
+        _ definition: PipelineDefinition, to signal: Signal, _ network: NetworkFeed
+    ) -> Registration {
         let key = newKey()
+        let mailbox = Mailbox<RefreshMachine.Event>(inbox: inbox, key: key)
+        let state = network.follow(mailbox, receivesSignal: definition.refresh.on.contains(.network))
         return Registration(
-            key: key, subscription: inbox.subscribe(to: signal, as: key), mailbox: Mailbox(inbox: inbox, key: key))
+            key: key, subscription: inbox.subscribe(to: signal, as: key), mailbox: mailbox, network: network,
+            networkState: state)
     }
 
     private func newKey() -> CauseInbox.Key {
@@ -103,12 +111,13 @@ package final class PipelineEngine: Sendable {
 
     private func start(
         _ definition: PipelineDefinition, _ settings: RefreshSettings, _ remembered: PersistentState,
-        _ network: NetworkState, _ seed: UInt64, at registration: Registration,
+        _ seed: UInt64, at registration: Registration,
         _ report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
         let runner = PipelineRunner(
-            definition, settings, remembered: remembered, network: network, world: world,
-            subscription: registration.subscription, mailbox: registration.mailbox, probes: probes, seed: seed,
+            definition, settings, remembered: remembered, network: registration.network, registration.networkState,
+            world: world, subscription: registration.subscription, mailbox: registration.mailbox, probes: probes,
+            seed: seed,
             report: report)
         let (isOver, goesToSleep) = state.withLock { state in
             if !state.isOver { state.runners[registration.key] = runner }

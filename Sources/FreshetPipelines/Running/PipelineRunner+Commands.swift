@@ -32,19 +32,24 @@ extension PipelineRunner {
 
     /// Activates another configuration of the same pipeline. A run whose result would change is cancelled and started
     /// again; otherwise state, run and backoff stay. This requests no run: fire `reload` after it.
-    package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
+    ///
+    /// - Parameter network: the network of its target from now on; nil: as before.
+    package func reconfigure(
+        _ definition: PipelineDefinition, network new: NetworkFeed? = nil, splay: Duration = .zero, share: Double = 0
+    ) {
         let settings = RefreshSettings(definition, splay: splay, share: share)
         state.withLock { state in
             let sameProduct = state.configuration.replace(by: definition)
             // Posted under the lock, so that the machine gets the values in the order in which they were set.
             mailbox.post(
                 .reconfigured(settings, sameProduct: sameProduct, parameters: state.configuration.values))
+            let before = state.network
+            state.network = new ?? before
+            let isOther = before !== state.network
+            if isOther { before.leave(mailbox) }
+            state.network.follow(
+                mailbox, receivesSignal: definition.refresh.on.contains(.network), posts: isOther)
         }
-    }
-
-    /// Sets the network's state for this pipeline's target, before or after the signal `network` fires.
-    package func networkChanged(_ network: NetworkState) {
-        mailbox.post(.network(network))
     }
 
     /// Sets the directly connected networks on which the origin may be; nil: there are none. See

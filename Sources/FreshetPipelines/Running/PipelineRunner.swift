@@ -24,6 +24,8 @@ package final class PipelineRunner: Sendable {
         var machine: RefreshMachine
         var configuration: ActiveConfiguration
         var subscription: CauseSubscription
+        /// The network of the pipeline's target.
+        var network: NetworkFeed
         var copy: CopyRecord
         var runs: RunHistory
         /// Since when the operator holds the pipeline.
@@ -32,7 +34,7 @@ package final class PipelineRunner: Sendable {
 
     init(
         _ definition: PipelineDefinition, _ settings: RefreshSettings, remembered: PersistentState,
-        network: NetworkState, world: EngineDependencies, subscription: CauseSubscription,
+        network: NetworkFeed, _ networkState: NetworkState, world: EngineDependencies, subscription: CauseSubscription,
         mailbox: Mailbox<RefreshMachine.Event>, probes: ProbeCoordinator,
         seed: UInt64, report: @escaping @Sendable (PipelineReport) -> Void
     ) {
@@ -60,11 +62,11 @@ package final class PipelineRunner: Sendable {
             RunSummary(remembered: $0, now: now, wallNow: world.clock.wallNow)
         }
         let machine = RefreshMachine(
-            settings, network: network, memory: memory, lastRun: lastRun, parameters: values,
+            settings, network: networkState, memory: memory, lastRun: lastRun, parameters: values,
             jitter: Jitter(seed: seed), now: now)
         state = Lock(
             State(
-                machine: machine, configuration: configuration, subscription: subscription,
+                machine: machine, configuration: configuration, subscription: subscription, network: network,
                 copy: CopyRecord(remembered, isKnown: machine.copy.withdrawal != nil),
                 runs: RunHistory(
                     pages: remembered.generation == nil
@@ -133,6 +135,7 @@ package final class PipelineRunner: Sendable {
     /// The runner has stopped: answers all remaining requests.
     func close() {
         timer.disarm()
+        state.withLock { $0.network }.leave(mailbox)
         mailbox.close()
         waiters.close()
     }
@@ -261,14 +264,5 @@ package final class PipelineRunner: Sendable {
     /// An instant by the current wall clock.
     package func wall(_ instant: ContinuousClock.Instant) -> WallTime {
         world.clock.wallNow.advanced(by: world.clock.now.duration(to: instant))
-    }
-}
-
-extension RunCause {
-    /// Converts a cause.
-    fileprivate init(_ cause: Cause) {
-        self.init(
-            cause.first.signal, count: cause.count, first: cause.first.instant, last: cause.last.instant,
-            detail: cause.last.detail, number: cause.last.number)
     }
 }

@@ -20,8 +20,8 @@ import Synchronization
 /// the fact and does not fire. Other events of the kernel are counted as minor.
 ///
 /// **Epochs.** Connections from before a change of path hang until they time out. So each update that fires begins a
-/// new epoch: the hook is called first, then the facts change, then the signals fire; all on the loop's thread, in this
-/// order. For another reason, such as a sleep of the machine, call ``beginEpoch()``.
+/// new epoch: the hook is called first, then the facts change, then the signals fire, then observers get both; all on
+/// the loop's thread, in this order. For another reason, such as a sleep of the machine, call ``beginEpoch()``.
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class NetworkMonitor: Sendable {
@@ -233,12 +233,15 @@ public final class NetworkMonitor: Sendable {
     /// Fires the signal of a target as if its path had changed: an epoch begins first. The known state of the network
     /// is unchanged. Call it on the loop's thread.
     package func fire(_ target: NetworkTarget, _ detail: String) {
-        beginEpoch()
-        trigger.activate(for: target, detail)
+        update(settled: false, beginsEpoch: true, firing: (target, detail))
     }
 
     /// Reads events, asks for routes, and publishes changes. Called on the loop's thread.
-    private func update(settled: Bool, beginsEpoch: Bool = false) {
+    ///
+    /// - Parameter request: A target whose signal fires in any case, and the detail.
+    private func update(
+        settled: Bool, beginsEpoch: Bool = false, firing request: (target: NetworkTarget, detail: String)? = nil
+    ) {
         let instant = ContinuousClock.Instant.now
         let updated = state.withLock { state -> (ReachabilityMachine.Outcome, [NetworkWatch], Duration?)? in
             var outcome = ReachabilityMachine.Outcome()
@@ -265,6 +268,9 @@ public final class NetworkMonitor: Sendable {
         for change in outcome.changes {
             if let firing = change.firing { trigger.activate(for: change.fact.target, firing) }
         }
+        if let request { trigger.activate(for: request.target, request.detail) }
+        var published: Set<NetworkTarget> = []
+        for watch in watches where published.insert(watch.target).inserted { watch.publish() }
     }
 
     /// Publishes after the end of a burst, so that a burst is one change.

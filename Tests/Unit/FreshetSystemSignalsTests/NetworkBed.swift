@@ -111,6 +111,9 @@ actor NetworkBed {
     /// Like at a resume: on the loop's thread.
     func beginEpoch(of monitor: NetworkMonitor) { monitor.beginEpoch() }
 
+    /// Like `freshetctl fire`: on the loop's thread.
+    func fire(_ monitor: NetworkMonitor, _ detail: String) { monitor.fire(.elsewhere, detail) }
+
     func monitor(
         receiveBuffer: Int32 = NetworkMonitor.defaultReceiveBuffer,
         onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }

@@ -52,6 +52,27 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("an observer gets the fact and the firing of a change together, also if it is fired by hand")
+    func observed() async throws {
+        try await NetworkBed.with { bed in
+            try await bed.cable()
+            let monitor = try await bed.monitor()
+            let watch = monitor.watch(.elsewhere)
+            let changes = Recorder<String>()
+            let observation = watch.observe { fact, cause in
+                changes.add("\(fact.isReachable) \(fact.epoch) \(cause?.last.detail ?? "-")")
+            }
+            try await bed.ip("route add default via 192.0.2.1")
+            #expect(await eventually { !changes.values.isEmpty })
+            #expect(changes.values == ["true 1 reachable via 192.0.2.1 on wan0 from 192.0.2.2"])
+            await bed.fire(monitor, "by hand")
+            #expect(changes.values.last == "true 2 by hand")
+            try await bed.ip("route del default")
+            #expect(await eventually { changes.values.last == "false 2 -" })
+            withExtendedLifetime(observation) {}
+        }
+    }
+
     @Test("another gateway, another source address and another link are other paths")
     func otherPaths() async throws {
         try await NetworkBed.with { bed in

@@ -181,15 +181,14 @@ struct AnyCourseTests {
             }
         }
 
-        /// As the daemon does: the wake, its signal, and the state with the new epoch.
+        /// As the daemon does: the state with the new epoch, the wake, and its signal.
         func wake() {
             asleep = false
             epoch += 1
             let now = dialogue.now
             let fact = NetworkState(
                 reachable: reachable, epoch: epoch, changedAt: Dialogue.instant(now), path: "a")
-            account(dialogue.at(now, .woke, .receives("resume", at: now)), at: now)
-            send(.network(fact))
+            account(dialogue.at(now, .network(fact), .woke, .receives("resume", at: now)), at: now)
         }
 
         /// All is well from now on: each request is fulfilled.

@@ -149,7 +149,8 @@ struct AnyEventTests {
         mutating func event() -> RefreshMachine.Event {
             switch Int.random(in: 0..<40, using: &dice) {
             case 0..<8: received()
-            case 8..<12: .network(network())
+            case 8..<12:
+                .network(network(), cause: chance(2) ? nil : RunCause(SignalName.network, first: now))
             case 12: .directNetworks(chance(3) ? nil : .random(in: 1...2, using: &dice))
             case 13, 14: .refresh(request: request(), force: chance(3), unconditional: chance(3))
             case 15, 16: .loadMore(request: request(), place: chance(2) ? [] : ["a"])

@@ -22,44 +22,47 @@ struct NetworkTests {
         #expect(dialogue.at(0, .receives("start", at: 0)) == [.starts(1, ["start"])])
     }
 
-    @Test("a waiting run starts immediately when the network is reachable: state first")
-    func factFirst() {
+    /// The network is reachable, with the signal.
+    private func comes(_ path: String = "a", epoch: UInt64 = 2, at second: Double) -> RefreshMachine.Event {
+        .network(
+            Dialogue.online(path, epoch: epoch, since: second),
+            cause: RunCause(SignalName.network, first: Dialogue.instant(second)))
+    }
+
+    @Test("a waiting run starts immediately when the network is reachable, for its own cause and for the signal")
+    func together() {
         let dialogue = Dialogue(policy, network: Dialogue.offline())
         _ = dialogue.at(0, .receives("start", at: 0))
-        #expect(dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start"])])
-        #expect(dialogue.at(1, .receives("network", at: 1)) == [])
+        #expect(dialogue.at(1, comes(at: 1)) == [.starts(1, ["start", "network"])])
         #expect(dialogue.at(1.2, .succeeds(1)) == [])
         #expect(dialogue.pass(until: 100) == [])
         #expect(dialogue.orders.map(\.epoch) == [2])
     }
 
-    @Test("a waiting run starts immediately when the network is reachable: signal first")
-    func signalFirst() {
+    @Test("a waiting run of a pipeline without a subscription starts when the network is reachable")
+    func stateAlone() {
         let dialogue = Dialogue(policy, network: Dialogue.offline())
         _ = dialogue.at(0, .receives("start", at: 0))
-        #expect(dialogue.at(1, .receives("network", at: 1)) == [])
-        #expect(dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start", "network"])])
+        #expect(dialogue.at(1, .network(Dialogue.online(epoch: 2, since: 1))) == [.starts(1, ["start"])])
         #expect(dialogue.at(1.2, .succeeds(1)) == [])
         #expect(dialogue.pass(until: 100) == [])
     }
 
-    @Test("state and signal together make one run with both causes")
-    func together() {
-        let dialogue = Dialogue(policy, network: Dialogue.offline())
-        _ = dialogue.at(0, .receives("start", at: 0))
-        let fact = RefreshMachine.Event.network(Dialogue.online(epoch: 2, since: 1))
-        #expect(dialogue.at(1, fact, .receives("network", at: 1)) == [.starts(1, ["start", "network"])])
-    }
-
-    @Test("an idle pipeline runs once when the network comes back, in both orders", arguments: [true, false])
-    func rest(_ factFirst: Bool) {
+    @Test("an idle pipeline runs once when the network comes back")
+    func rest() {
         let dialogue = Dialogue(policy, network: Dialogue.offline(), lastCheck: -500)
-        let fact = RefreshMachine.Event.network(Dialogue.online(epoch: 2, since: 1))
-        let signal = RefreshMachine.Event.receives("network", at: 1)
-        let outputs = dialogue.at(1, factFirst ? fact : signal) + dialogue.at(1.001, factFirst ? signal : fact)
-        #expect(outputs == [.starts(1, ["network"])])
+        #expect(dialogue.at(1, comes(at: 1)) == [.starts(1, ["network"])])
         _ = dialogue.at(1.2, .succeeds(1))
         #expect(dialogue.pass(until: 100) == [])
+    }
+
+    @Test("a program that has only the signal gets a run for it, on the network that it has stated")
+    func signalAlone() {
+        let dialogue = Dialogue(policy, lastCheck: -500)
+        #expect(dialogue.at(1, .receives("network", at: 1)) == [.starts(1, ["network"])])
+        _ = dialogue.at(1.2, .succeeds(1))
+        #expect(dialogue.pass(until: 100) == [])
+        #expect(dialogue.orders.map(\.epoch) == [1])
     }
 
     @Test("the loss of the path cancels the run; it waits, and runs again when the network is back")

@@ -22,7 +22,7 @@ struct RunEndTests {
     @Test("a run that succeeded before its end for the deadline, the network or another signal has succeeded")
     func succeeds() {
         #expect(ends(.deadline) == [success, .late, .late])
-        for interruption in [Interruption.restart, .networkLost, .pathChanged(early: false)] {
+        for interruption in [Interruption.restart, .networkLost, .pathChanged] {
             let superseded = RunEnd.superseded(by: interruption)
             #expect(ends(interruption) == [success, superseded, superseded])
         }

@@ -101,8 +101,9 @@ struct PlacedRunsTests {
             runners[name] = try executor.run { [engine, clock] in
                 await engine.add(
                     definition, signal: SignalSource("file", now: { clock.now }).signal,
-                    network: NetworkState(
-                        reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a"),
+                    network: NetworkFeed(
+                        NetworkState(
+                            reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a")),
                     seed: 5
                 ) { _ in }
             }

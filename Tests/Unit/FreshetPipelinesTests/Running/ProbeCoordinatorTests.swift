@@ -39,7 +39,7 @@ struct ProbeCoordinatorTests {
         let reported = EventLog()
         private(set) var runners: [PipelineRunner] = []
         private(set) var service: Task<Void, Never>?
-        private var network: NetworkState
+        private let network: NetworkFeed
 
         var portal: ScriptedPortal { internet.portal }
 
@@ -49,8 +49,9 @@ struct ProbeCoordinatorTests {
             internet = ScriptedInternet(clock: clock)
             disk = MemoryDisk(clock: clock)
             file = SignalSource("file", now: { clock.now })
-            network = NetworkState(
-                reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a")
+            network = NetworkFeed(
+                NetworkState(
+                    reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a"))
             let world = EngineDependencies(
                 fetcher: internet, transformer: ScriptedTransformer(), store: disk, clock: clock,
                 requestLimiter: RequestLimiter(RequestLimiter.Limits(total: 64, perOrigin: 64)),
@@ -82,8 +83,9 @@ struct ProbeCoordinatorTests {
 
         /// Another path with another epoch.
         func moves() throws {
-            network = NetworkState(reachable: true, epoch: network.epoch + 1, changedAt: clock.now, path: "b")
-            for runner in runners { runner.networkChanged(network) }
+            network.publish { [clock] before in
+                NetworkState(reachable: true, epoch: before.epoch + 1, changedAt: clock.now, path: "b")
+            }
             try executor.runUntilIdle()
         }
 

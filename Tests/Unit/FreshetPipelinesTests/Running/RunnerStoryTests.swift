@@ -10,34 +10,34 @@ import WorldTestSupport
 struct RunnerStoryTests {
     let always = RefreshPolicy(freshFor: .zero)
 
-    @Test("fifty flaps in five seconds: two requests, the first immediately", arguments: [true, false])
-    func flaps(_ signalFirst: Bool) throws {
+    @Test("fifty flaps in five seconds: two requests, the first immediately")
+    func flaps() throws {
         let stage = try Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
         try stage.start()
         for _ in 0..<50 {
-            try stage.network(true, signalFirst: signalFirst)
+            try stage.network(true)
             try stage.advance(0.05)
             try stage.network(false)
             try stage.advance(0.05)
         }
-        try stage.network(true, signalFirst: signalFirst)
+        try stage.network(true)
         try stage.advance(100)
         #expect(stage.origin.times == [0, 7])
         #expect(stage.causes.last == "network (50)")
     }
 
-    @Test("fifty flaps with an origin that takes longer than the link is up", arguments: [true, false])
-    func flapsSlow(_ signalFirst: Bool) throws {
+    @Test("fifty flaps with an origin that takes longer than the link is up")
+    func flapsSlow() throws {
         let stage = try Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
         stage.origin.answers(.after(.milliseconds(80), .content("data")))
         try stage.start()
         for _ in 0..<50 {
-            try stage.network(true, signalFirst: signalFirst)
+            try stage.network(true)
             try stage.advance(0.05)
             try stage.network(false)
             try stage.advance(0.05)
         }
-        try stage.network(true, signalFirst: signalFirst)
+        try stage.network(true)
         try stage.advance(100)
         #expect(stage.origin.times == [0, 7])
         #expect(stage.outcomes == [.superseded, .changed])
@@ -298,7 +298,7 @@ struct RunnerStoryTests {
         try stage.start()
         let engine = stage.engine
         let source = SignalSource("file")
-        let network = stage.network
+        let network = stage.feed
         var definition = stage.definition
         definition.name = "other"
         let other = try stage.executor.run { [definition] in

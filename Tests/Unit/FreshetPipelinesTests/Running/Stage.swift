@@ -62,7 +62,7 @@ final class Stage {
         self.requestLimiter = RequestLimiter(RequestLimiter.Limits(total: requestLimiter, perOrigin: requestLimiter))
         self.definition = definition
         var sources: [String: SignalSource] = [:]
-        for name in ["start", "network", "resume", "reload", "file"] {
+        for name in ["start", "resume", "reload", "file"] {
             sources[name] = SignalSource(name, now: { [clock] in clock.now })
         }
         self.sources = sources
@@ -72,12 +72,12 @@ final class Stage {
             requestLimiter: self.requestLimiter,
             memory: memory, helpers: helpers, redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
-        network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")
-        (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)
+        feed = NetworkFeed(NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a"))
+        (engine, runner) = try Self.pipeline(definition, signal, feed, world, told, executor)
     }
 
     private static func pipeline(
-        _ definition: PipelineDefinition, _ signal: Signal, _ network: NetworkState, _ world: EngineDependencies,
+        _ definition: PipelineDefinition, _ signal: Signal, _ network: NetworkFeed, _ world: EngineDependencies,
         _ told: EventLog, _ executor: SerialTestExecutor
     ) throws -> (PipelineEngine, PipelineRunner) {
         let engine = PipelineEngine(world)
@@ -89,7 +89,8 @@ final class Stage {
 
     private let signal: Signal
     let world: EngineDependencies
-    private(set) var network: NetworkState
+    let feed: NetworkFeed
+    private var networkFirings: UInt64 = 0
 
     /// Begins the service, as the daemon does.
     func start() throws {
@@ -103,7 +104,7 @@ final class Stage {
     func restart(with other: PipelineDefinition? = nil) throws {
         service?.cancel()
         try executor.runUntilIdle()
-        (engine, runner) = try Self.pipeline(other ?? definition, signal, network, world, told, executor)
+        (engine, runner) = try Self.pipeline(other ?? definition, signal, feed, world, told, executor)
         try start()
     }
 
@@ -118,7 +119,7 @@ final class Stage {
     }
 
     func fire(_ name: String) throws {
-        sources[name]?.fire()
+        if name == "network" { publish { $0 } } else { sources[name]?.fire() }
         try executor.runUntilIdle()
     }
 
@@ -127,13 +128,18 @@ final class Stage {
     }
 
     /// The network comes or goes; with its signal if it comes.
-    func network(_ reachable: Bool, path: String = "a", signalFirst: Bool = false) throws {
-        network = NetworkState(
-            reachable: reachable, epoch: network.epoch + (reachable ? 1 : 0), changedAt: clock.now, path: path)
-        if reachable, signalFirst { try fire("network") }
-        runner.networkChanged(network)
+    func network(_ reachable: Bool, path: String = "a") throws {
+        publish(fires: reachable) { [clock] before in
+            NetworkState(
+                reachable: reachable, epoch: before.epoch + (reachable ? 1 : 0), changedAt: clock.now, path: path)
+        }
         try executor.runUntilIdle()
-        if reachable, !signalFirst { try fire("network") }
+    }
+
+    private func publish(fires: Bool = true, _ change: (NetworkState) -> NetworkState) {
+        if fires { networkFirings += 1 }
+        let occurrence = Occurrence(signal: "network", number: networkFirings, instant: clock.now)
+        feed.publish(fires ? Cause(first: occurrence) : nil, change)
     }
 
     /// Requests a refresh; the task returns its answer.
