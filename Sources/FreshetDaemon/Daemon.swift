@@ -135,7 +135,7 @@ final class Daemon {
         let administrator = CacheAdministrator(
             context, parts.cache, parts.store, host, reader, commits, status)
         let restorer = PublishedFileRestorer(context, host, directory: parts.cache.publishedDirectory) {
-            [weak administrator] in administrator?.fetchAgain($0)
+            [weak administrator] in administrator?.copyLost($0)
         }
         host.publishedFiles = restorer.watch
         removed.onRejected { [tasks = context.tasks, weak administrator] rejected in

@@ -54,17 +54,13 @@ final class CacheAdministrator {
     func lost(_ name: String, revision: UInt64) {
         host.changeInvalid(name) { $0.generation = nil }
         if let runner = host.running(name)?.runner, !runner.losesCopy(revision: revision) { return }
-        fetchAgain(name)
+        copyLost(name)
     }
 
-    /// Requests a run of a pipeline that has lost its copy.
-    func fetchAgain(_ name: String) {
-        let runner = host.running(name)?.runner
+    /// Logs and publishes the loss of a copy. The pipeline fetches it again as soon as it may run.
+    func copyLost(_ name: String) {
         context.limiter.log(.copyLost, [.pipeline: .string(name)])
         changed(name, nil, detail: "no content is intact, so Freshet fetches it again")
-        // The request is refused while the pipeline is held, out of budget or without network; then its next check
-        // fetches.
-        _ = runner?.requestRefresh(force: false)
     }
 }
 

@@ -31,7 +31,7 @@ package enum RefreshEvent: Hashable, Sendable {
     /// The operator accepted the content that a check rejected; `run` is nil if the run was before a restart of the
     /// daemon.
     case accepted(run: UInt64?)
-    /// There is no copy any more.
+    /// There is no copy any more; this requests a run.
     case lost
     /// The copy was withdrawn, and since it was damaged, it is not kept.
     case copyLost

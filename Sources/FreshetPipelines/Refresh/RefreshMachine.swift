@@ -97,7 +97,7 @@ package struct RefreshMachine: Sendable {
             parameters = debouncer
         case .held(let held): hold(held)
         case .accepted(let run): accepted(run)
-        case .lost: copy.lost()
+        case .lost: lost(now)
         case .copyLost: copy.withdrawnAndLost()
         case .copy(let new):
             let check = phase.run.flatMap { $0.isLoadMore ? nil : $0 }
@@ -118,6 +118,15 @@ package struct RefreshMachine: Sendable {
         case .timer: break  // elapse(_:) has done everything
         case .stopped: stop()
         }
+    }
+
+    /// Readers find no copy, so a run is requested, unless a check in progress or a planned retry brings a copy anyway.
+    private mutating func lost(_ now: Instant) {
+        copy.lost()
+        guard phase.isBetweenChecks, queue.retry == nil else { return }
+        let cause = RunCause(SignalName.loss, first: now, detail: "no intact content is kept")
+        output.report(.received(cause))
+        queue.ready.merge(PendingRequest(causes: [cause]))
     }
 
     // MARK: Signals

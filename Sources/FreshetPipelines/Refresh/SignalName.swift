@@ -10,6 +10,8 @@ package enum SignalName {
     package static let dbus = "dbus"
     package static let pipeline = "pipeline"
     package static let parameter = "parameter"
+    /// The copy was lost: no pipeline subscribes to it, and each receives it for its own copy.
+    package static let loss = "loss"
 }
 
 /// The kind of a signal; it decides what answers the signal.

@@ -242,7 +242,7 @@ struct RemovedFileTests {
         }
     }
 
-    @Test("leaves the pipeline without a copy if no content is intact and the pipeline does not run")
+    @Test("leaves a held pipeline without a copy if no content is intact, and is fetched after the release")
     func lostWhileHeld() async throws {
         let home = try Home()
         try home.configure("news", text)
@@ -251,6 +251,9 @@ struct RemovedFileTests {
             _ = try client.hold("news")
             TemporaryDirectory.remove(home.path + "/cache/below")
             #expect(try eventually { try client.status("news").generation == nil })
+            _ = try client.release("news")
+            #expect(try eventually { try client.status("news").lastRun?.number == 2 && home.copy("news") == "one\n" })
+            #expect(try client.status("news").lastRun?.causes.map(\.signal) == ["loss"])
         }
     }
 }

@@ -224,7 +224,7 @@ struct WithdrawalDialogueTests {
     @Test("A copy that is gone is neither withdrawn nor published again")
     func lost() {
         let dialogue = dialogue(lastCheck: -200, copy: gone)
-        #expect(dialogue.at(1, .copy(nil), .lost) == [])
+        #expect(dialogue.at(1, .copy(nil), .lost) == [.starts(1, ["loss"])])
         #expect(dialogue.at(2, .reconfigured(settings(1000), sameProduct: true)) == [])
         #expect(events(dialogue) == [])
     }
