@@ -41,9 +41,9 @@ struct LossTests {
         #expect(dialogue.at(2, .lost) == [])
         #expect(dialogue.at(3, .fails(1, .transient)) == [])
         #expect(dialogue.at(4, .lost) == [])
-        let retries = dialogue.pass(until: 200).map(\.output)
+        let retries = dialogue.pass(until: 63).map(\.output)
         #expect(retries == [.starts(2, ["reload"])])
-        #expect(dialogue.at(201, .succeeds(2)) == [])
+        #expect(dialogue.at(64, .succeeds(2)) == [])
         #expect(dialogue.pass(until: 400) == [])
     }
 
