@@ -24,7 +24,7 @@ struct DaemonParts: Sendable {
     let sleep: SleepMonitor
     let sessions: SessionMonitor
     /// The system bus, which `sleep` and `sessions` use too.
-    let systemBus: BusSignals
+    let systemBus: BusConnection
     let files: FileMonitor
 
     @DaemonActor
@@ -65,15 +65,14 @@ struct DaemonParts: Sendable {
             overview.mayHaveChanged($0)
         }
         self.engine = engine
-        let bus = BusConnection(loop, .system)
-        hooks = try await HookScheduler(context, store, bus, status)
-        sleep = SleepMonitor(loop, bus: bus) {
+        systemBus = BusConnection(loop, .system)
+        hooks = try await HookScheduler(context, store, systemBus, status)
+        sleep = SleepMonitor(loop, bus: systemBus) {
             // At a wake, a new network epoch begins and all pipelines are notified before the signal fires.
             network.beginEpoch()
             engine.woke()
         }
-        sessions = SessionMonitor(bus: bus, scope: context.options.isSystemService ? .local : .user(geteuid()))
-        systemBus = BusSignals(bus)
+        sessions = SessionMonitor(bus: systemBus, scope: context.options.isSystemService ? .local : .user(geteuid()))
         files = FileMonitor(loop) { path, fact, _ in fileEvents.publish(path, fact) }
     }
 }

@@ -221,17 +221,14 @@ final class PipelineHost {
     /// signals that it has received.
     func change(_ definition: PipelineDefinition) async {
         guard let pipeline = running(definition.name) else { return await host(definition) }
-        let (before, target) = (pipeline.definition.refresh, networks.target(of: definition))
         let (splay, share) = (splay, share(of: definition.name))
-        guard
-            target != pipeline.target || definition.refresh.on != before.on || definition.refresh.files != before.files
-                || definition.refresh.dbus != before.dbus || definition.refresh.after != before.after
-        else {
+        // Another target is another source.
+        guard !pipeline.lease.covers(definition) else {
             context.readers.set(definition)
             pipeline.runner.reconfigure(definition, splay: splay, share: share)
             return updateDirectNetworks(pipeline)
         }
-        let (lease, _, network) = subscribe(definition)
+        let (lease, target, network) = subscribe(definition)
         engine.subscribe(pipeline.runner, to: lease.signal)
         pipeline.runner.reconfigure(definition, network: network, splay: splay, share: share)
         pipeline.lease.end()

@@ -27,7 +27,7 @@ extension SignalRegistry {
         add(SessionSource(parts.sessions, recorder)) { $0.refresh.on.contains(.foreground) }
         add(networks.elsewhere)
         add(networks.references)
-        add(BusSources(parts.systemBus, context, recorder).references)
+        add(BusSources(BusSignals(parts.systemBus), context, recorder).references)
         add(FileSource.references(parts.files, fileEvents))
         add(CommitSource.references(commits) { [weak host] in host?.copyStatus(of: $0) ?? ("not known", nil) })
     }

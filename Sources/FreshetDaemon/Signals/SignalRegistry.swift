@@ -75,7 +75,7 @@ final class SignalRegistry {
     func subscribe(_ definition: PipelineDefinition) -> SignalLease {
         var signals: [Signal] = []
         var (used, subscribed): (Set<String>, Set<String>) = ([], [])
-        for reference in selections.flatMap({ $0(definition) }) {
+        for reference in references(for: definition) {
             if entries[reference.name] == nil, let source = reference.open() { open(source, isPermanent: false) }
             guard let source = entries[reference.name]?.source else { continue }
             if used.insert(reference.name).inserted {
@@ -108,7 +108,11 @@ final class SignalRegistry {
 
     /// The names of the sources that a pipeline subscribes to, sorted.
     func names(for definition: PipelineDefinition) -> [String] {
-        selections.flatMap { $0(definition) }.filter(\.isSubscribed).map(\.name).sorted()
+        references(for: definition).filter(\.isSubscribed).map(\.name).sorted()
+    }
+
+    fileprivate func references(for definition: PipelineDefinition) -> [SourceReference] {
+        selections.flatMap { $0(definition) }
     }
 }
 
@@ -149,6 +153,13 @@ final class SignalLease {
         self.signal = signal
         self.used = used
         self.subscribed = subscribed
+    }
+
+    /// Whether a pipeline with this definition uses and subscribes to the same sources, so that the lease can stay.
+    func covers(_ definition: PipelineDefinition) -> Bool {
+        guard let references = registry?.references(for: definition) else { return false }
+        return used == Set(references.map(\.name))
+            && subscribed == Set(references.lazy.filter(\.isSubscribed).map(\.name))
     }
 
     /// Ends the use of the sources. Call it once the pipeline does not need the signal any more.

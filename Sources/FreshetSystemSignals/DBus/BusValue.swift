@@ -16,6 +16,14 @@ public indirect enum BusValue: Hashable, Sendable {
 }
 
 extension BusValue {
+    /// The entries of a dictionary of variants by name, `a{sv}`; none if the value is of another type.
+    static func variants(_ value: BusValue?) -> [String: BusValue] {
+        guard case .array(let entries)? = value else { return [:] }
+        var values: [String: BusValue] = [:]
+        for case .entry(.string(let key), .variant(let value)) in entries { values[key] = value }
+        return values
+    }
+
     /// Appends a value of a basic type to a message; returns false for another type, or if there is no memory.
     func append(to message: OpaquePointer) -> Bool {
         func add(_ type: Unicode.Scalar, _ value: some BitwiseCopyable) -> Bool {

@@ -49,7 +49,7 @@ enum LogindMessage {
 
     /// The reply of `GetAll`, `a{sv}`; nil if a relevant property is missing.
     static func properties(_ answer: [BusValue]) -> Properties? {
-        let values = dictionary(answer.first)
+        let values = BusValue.variants(answer.first)
         guard case .string(let id)? = values["Id"], case .string(let name)? = values["Name"],
             case .structure(let user)? = values["User"], case .uint32(let userID)? = user.first,
             case .boolean(let isActive)? = values["Active"], case .boolean(let isRemote)? = values["Remote"],
@@ -66,7 +66,7 @@ enum LogindMessage {
     /// The arguments of `PropertiesChanged`, `sa{sv}as`.
     static func change(_ arguments: [BusValue]) -> Change {
         guard arguments.count == 3, case .array(let invalidated) = arguments[2] else { return Change(isVague: true) }
-        let values = dictionary(arguments[1])
+        let values = BusValue.variants(arguments[1])
         var change = Change()
         if case .boolean(let isActive)? = values["Active"] { change.isActive = isActive }
         if case .boolean(let isLocked)? = values["LockedHint"] { change.isLocked = isLocked }
@@ -74,13 +74,5 @@ enum LogindMessage {
         change.isVague =
             values["Class"] != nil || ["Active", "LockedHint", "Class"].contains { invalidated.contains(.string($0)) }
         return change
-    }
-
-    /// A dictionary of variants by name.
-    private static func dictionary(_ value: BusValue?) -> [String: BusValue] {
-        guard case .array(let entries)? = value else { return [:] }
-        var values: [String: BusValue] = [:]
-        for case .entry(.string(let key), .variant(let value)) in entries { values[key] = value }
-        return values
     }
 }
