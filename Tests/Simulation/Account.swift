@@ -251,6 +251,9 @@ struct Account {
             errors.append("run \(order.run) starts before min-interval is over")
         }
         errors += needsNoNetwork(order, at: now, environment)
+        if !isOperators, environment.isMetered, refresh.whenMetered == .wait {
+            errors.append("run \(order.run) starts on a metered connection")
+        }
         carried.merge(received)
         received = PendingSignals()
         if PendingSignals(order.causes) != carried {

@@ -75,6 +75,7 @@ struct Course {
         if chance(6) { keys.append("quiet: 0") }
         if chance(6) { keys.append("quiet: 1s, at-most: 3s") }
         if chance(6) { keys.append("needs-network: false") }
+        if chance(4) { keys.append("metered: wait") }
         if chance(2) {
             let signals = StandardSignal.allCases.filter { _ in Int.random(in: 0..<2, using: &dice) == 0 }
             keys.append("on: [\(signals.map(\.rawValue).joined(separator: ", "))]")
@@ -177,6 +178,8 @@ struct Course {
             for _ in 0..<(chance(4) ? 3 : 1) {
                 try machine.loadMore(pick(paged.isEmpty ? [name] : paged.sorted(), &dice))
             }
+        // NetworkManager's numbers, and one that it does not use.
+        case 33, 34: try machine.metered(.random(in: 0...5, using: &dice))
         case 29: try machine.pass(seconds(1...(chance(4) ? 7200 : 600)))
         default: try machine.pass(seconds(0...8))
         }

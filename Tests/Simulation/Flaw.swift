@@ -19,6 +19,7 @@ enum Flaw: CaseIterable {
     /// A message of logind counts as another wake.
     case wakesTwice
     case ignoresSleep
+    case ignoresMetered
     case forgetsRetryAfter
     /// After a restart the copies are lost.
     case losesCopies
@@ -47,6 +48,7 @@ enum Flaw: CaseIterable {
         case .firesBeforeWake: ["before the wake is reported"]
         case .wakesTwice: ["one wake fires twice"]
         case .ignoresSleep: ["starts before the sleep"]
+        case .ignoresMetered: ["on a metered connection"]
         case .forgetsRetryAfter: ["in spite of Retry-After"]
         case .losesCopies: ["is published after"]
         case .acceptsAll: ["was let through"]

@@ -81,6 +81,23 @@ extension Machine {
         daemon.watch.publish()
     }
 
+    /// NetworkManager reports whether the connection is metered, by its numbers.
+    func metered(_ value: UInt32) throws {
+        witness.notify("metered \(value)")
+        system.metered = value
+        guard let daemon else { return }
+        let firing = daemon.senses.meteredChanged(system)
+        reportMetered(on: daemon)
+        if let firing { fire(.standard(.metered), firing, on: daemon) }
+        try settle()
+    }
+
+    func reportMetered(on daemon: Daemon) {
+        let isMetered = daemon.senses.isMetered
+        witness.metered(isMetered)
+        if flaw != .ignoresMetered { daemon.engine.meteredChanged(isMetered ? "metered" : nil) }
+    }
+
     // MARK: Sleep and clocks
 
     /// logind announces a sleep, or its end, after a sleep or without one.

@@ -148,6 +148,7 @@ final class Machine {
         self.daemon = daemon
         witness.booted()
         witness.network(isUp: daemon.feed.state.reachable)
+        reportMetered(on: daemon)
         for definition in configuration.pipelines { try host(definition, on: daemon) }
         daemon.service = Task(executorPreference: place.executor) { [engine = daemon.engine, life = daemon.life] in
             await engine.run()

@@ -3,7 +3,7 @@ import Glibc
 
 @testable import FreshetSystemSignals
 
-/// The state that the kernel and logind report for a machine. It exists whether a daemon runs or not.
+/// The state that the kernel, logind and NetworkManager report for a machine. It exists whether a daemon runs or not.
 struct OperatingSystem {
     /// The link of the default route; nil: there is no route.
     var route: String? = "home"
@@ -13,6 +13,8 @@ struct OperatingSystem {
     var slept: Duration = .zero
     /// Sessions at the machine, by the paths of their objects.
     var sessions: [String: LoginSession] = [:]
+    /// NetworkManager's property `Metered`.
+    var metered: UInt32 = 4
     /// How often logind was started; each start has its own bus name.
     var logindStarts = 1
     /// All links so far; the kernel's number of a link is its index here.
@@ -30,6 +32,12 @@ struct OperatingSystem {
     func reading(_ clock: (boot: Duration, wall: Int64)) -> ClockReading {
         let wall = Duration.microseconds(clock.wall) - clock.boot
         return ClockReading(slept: slept, wall: wall)
+    }
+
+    fileprivate var networkManager: NetworkManagerMessage.Properties {
+        NetworkManagerMessage.properties([
+            .array([.entry(key: .string("Metered"), value: .variant(.uint32(metered)))])
+        ])
     }
 
     fileprivate var rows: [LogindMessage.Row] {
@@ -61,6 +69,7 @@ struct Senses {
     private(set) var fact: NetworkFact
     var sleep: SleepMachine
     private var sessions = SessionMachine(.local)
+    private var metered = MeteredMachine()
 
     /// The state at the start is not an event.
     init(_ system: inout OperatingSystem, _ reading: ClockReading, at now: ContinuousClock.Instant) {
@@ -69,6 +78,8 @@ struct Senses {
         fact = NetworkFact(.elsewhere, isReachable: false, changedAt: now, epoch: 0)
         fact = network.add(.elsewhere, answers(of: &system), at: now)
         _ = logindStarts(system)
+        _ = metered.serviceBecame(.received(sender: ":1.9"))
+        _ = metered.answered(system.networkManager, request: metered.request)
     }
 
     // MARK: Network
@@ -102,6 +113,15 @@ struct Senses {
                 RouteAnswer.Route(type: Self.unicast, index: index, source: IPAddress(source)))
         }
         return answers
+    }
+
+    // MARK: NetworkManager
+
+    var isMetered: Bool { metered.fact.isMetered ?? false }
+
+    /// NetworkManager reports its property again. Returns the detail of the signal, if it fires.
+    mutating func meteredChanged(_ system: OperatingSystem) -> String? {
+        metered.changed(system.networkManager).firing
     }
 
     // MARK: Sessions

@@ -39,6 +39,7 @@ final class Witness: Sendable {
     /// The state that all pipelines share.
     struct HostEnvironment {
         var goesToSleep = false
+        var isMetered = false
         /// The machine slept, and it is not reported yet.
         var isUnreported = false
         /// Since when the network is lost.
@@ -183,6 +184,7 @@ final class Witness: Sendable {
     }
 
     func goesToSleep(_ sleeps: Bool) { state.withLock { $0.environment.goesToSleep = sleeps } }
+    func metered(_ isMetered: Bool) { state.withLock { $0.environment.isMetered = isMetered } }
     func slept() { state.withLock { $0.environment.isUnreported = true } }
     func woke() {
         state.withLock { state in

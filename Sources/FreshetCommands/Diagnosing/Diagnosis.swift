@@ -239,7 +239,8 @@ struct Diagnosis: Hashable {
                 Conclusion(
                     text: "The pipeline waits for its next attempt: a run failed, or the origin sent Retry-After.",
                     command: "freshetctl refresh \(name) --wait"))
-        case .quiet, .permit, .memory, .sleep, .network, .filesystem, .unknown: add(.neither, "queue", text)
+        case .quiet, .permit, .memory, .sleep, .network, .filesystem, .metered, .unknown:
+            add(.neither, "queue", text)
         }
     }
 

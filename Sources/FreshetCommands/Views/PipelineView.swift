@@ -143,6 +143,7 @@ struct PipelineView {
         case .memory: "memory"
         case .sleep: "the machine to wake up"
         case .filesystem: "the file system"
+        case .metered: "an unmetered connection"
         case .unknown: "something unknown"
         }
     }

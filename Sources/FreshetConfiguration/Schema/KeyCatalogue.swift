@@ -116,7 +116,7 @@ package enum KeyCatalogue {
         .credential: ["name", "as", "header"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
-            "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network",
+            "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network", "metered",
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],

@@ -27,6 +27,7 @@ struct RefreshReader {
         policy.whenRunning = reader.value("when-running", in: section, .choice()) ?? policy.whenRunning
         policy.budget = reader.value("budget", in: section, .budget)
         policy.needsNetwork = NetworkNeedReader(reader: reader).networkNeed(in: section) ?? policy.needsNetwork
+        policy.whenMetered = reader.value("metered", in: section, .choice()) ?? policy.whenMetered
         policy.files = files(in: section)
         PredecessorReader(reader: reader).after(in: section)
         readBurst(in: section, into: &policy)

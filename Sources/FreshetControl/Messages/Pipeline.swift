@@ -30,6 +30,8 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
     case sleep
     /// The pipeline waits until the file system answers.
     case filesystem
+    /// The connection is metered, and the pipeline waits until it is not.
+    case metered
     /// A value that only a newer daemon knows.
     case unknown
 }

@@ -74,6 +74,7 @@ extension WaitingReason {
         self =
             switch reason {
             case .network: .network
+            case .metered: .metered
             case .quiet, .interval, .splay: .quiet
             case .backoff, .retryAfter: .backoff
             case .budget: .budget

@@ -25,6 +25,7 @@ extension SignalRegistry {
         ) { $0.refresh.every != nil }
         add(SleepSource(parts.sleep, parts.engine, recorder, context, status)) { $0.refresh.on.contains(.resume) }
         add(SessionSource(parts.sessions, recorder)) { $0.refresh.on.contains(.foreground) }
+        add(MeteredSource.references(parts.systemBus, parts.engine, recorder))
         add(networks.elsewhere)
         add(networks.references)
         add(BusSources(BusSignals(parts.systemBus), context, recorder).references)

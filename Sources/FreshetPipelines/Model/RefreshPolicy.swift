@@ -27,6 +27,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var budget: RequestBudget?
     /// Whether a run waits for the network.
     package var needsNetwork: NetworkNeed
+    /// What runs do while the connection is metered.
+    package var whenMetered: WhenMetered
     /// Absolute paths whose changes are requests, without duplicates.
     package var files: [String]
     /// The names of other pipelines whose new generations are requests, without duplicates.
@@ -47,7 +49,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         freshFor: Duration = RefreshPolicy.defaultFreshFor, honoursOrigin: Bool = false,
         deadline: Duration = RefreshPolicy.defaultDeadline,
         retry: RetryPolicy = RetryPolicy(), budget: RequestBudget? = nil, needsNetwork: NetworkNeed = .bySource,
-        files: [String] = [], after: [String] = []
+        whenMetered: WhenMetered = .allow, files: [String] = [], after: [String] = []
     ) {
         self.on = on
         self.dbus = dbus
@@ -63,6 +65,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.retry = retry
         self.budget = budget
         self.needsNetwork = needsNetwork
+        self.whenMetered = whenMetered
         self.files = files
         self.after = after
     }
@@ -70,7 +73,7 @@ package struct RefreshPolicy: Hashable, Sendable {
 
 /// The daemon's own signals.
 package enum StandardSignal: String, CaseIterable, Hashable, Sendable {
-    case start, network, resume, reload, foreground
+    case start, network, resume, reload, foreground, metered
 
     /// The default subscriptions of a pipeline of the system service.
     package static let systemDefault: Set<StandardSignal> = [.start, .network, .resume, .reload]
@@ -84,6 +87,14 @@ package enum WhenRunning: String, CaseIterable, Hashable, Sendable {
     case queue
     /// The run is cancelled and another starts.
     case restart
+}
+
+/// What runs do that no person requested, while the connection is known to be metered.
+package enum WhenMetered: String, CaseIterable, Hashable, Sendable {
+    /// They wait.
+    case wait
+    /// They start as on any connection.
+    case allow
 }
 
 /// How a failed run is retried: exponential backoff with full jitter, without a limit on the number of attempts.

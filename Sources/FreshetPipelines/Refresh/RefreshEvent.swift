@@ -11,6 +11,9 @@ package enum RefreshEvent: Hashable, Sendable {
     case network(NetworkState, cause: RunCause? = nil)
     /// The directly connected networks on which the origin may be: a number that changes with them; nil: none.
     case directNetworks(UInt64?)
+    /// Why runs wait that must not use a metered connection, such as `metered (guessed)`; nil: the connection is not
+    /// metered, or nobody knows.
+    case metered(String?)
     /// The operator requests a run. The identifier, if any, is answered once.
     ///
     /// - Parameter unconditional: the run sends no validators.

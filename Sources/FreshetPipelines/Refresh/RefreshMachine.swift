@@ -82,6 +82,7 @@ package struct RefreshMachine: Sendable {
         case .received(let causes): received(causes, now)
         case .network(let state, let cause): network(state, cause, now)
         case .directNetworks(let revision): conditions.network.directNetworks(revision)
+        case .metered(let obstacle): conditions.metered = obstacle
         case .refresh(let request, let force, let unconditional):
             let detail = unconditional ? RunOrder.unconditional : nil
             refresh(
@@ -191,12 +192,13 @@ package struct RefreshMachine: Sendable {
         if queue.admit(request, isOffline: conditions.isOffline(settings), now) { restartCheck() }
     }
 
-    /// Replaces the check in progress if that is configured; not while the pipeline is held, since no other run would
-    /// start. A run for a further page ends only when a check may start, which ``proceed(_:)`` decides.
+    /// Replaces the check in progress if that is configured; not while the pipeline is held or waits for an unmetered
+    /// connection, since no other run would start. A run for a further page ends only when a check may start, which
+    /// ``proceed(_:)`` decides.
     private mutating func restartCheck() {
-        guard settings.policy.whenRunning == .restart, !conditions.isHeld, phase.run?.isLoadMore == false else {
-            return
-        }
+        guard settings.policy.whenRunning == .restart, !conditions.isHeld, phase.run?.isLoadMore == false,
+            conditions.meteredWait(settings.policy, queue.ready.urgency) == nil
+        else { return }
         interrupt(.restart)
     }
 

@@ -1,4 +1,5 @@
-/// The conditions of a run besides its signals: hold, sleep, network and proof of the network, `Retry-After`, budget.
+/// The conditions of a run besides its signals: hold, sleep, network and proof of the network, metered
+/// connection, `Retry-After`, budget.
 struct RunConditions: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -11,6 +12,8 @@ struct RunConditions: Sendable {
     var isHeld: Bool
     /// The host is about to sleep: no run starts until it is awake.
     var goesToSleep = false
+    /// See ``RefreshEvent/metered(_:)``.
+    @Boxed var metered: String?
 
     /// - Parameter memory: the state from before a restart.
     init(_ settings: RefreshSettings, network: NetworkState, memory: StoredRefreshState, now: Instant) {
@@ -33,6 +36,12 @@ struct RunConditions: Sendable {
         let attempt = [network.looksForOrigin, overdue].compactMap(\.self).min()
         guard let attempt, now >= attempt else { return Wait(.network, until: attempt) }
         return nil
+    }
+
+    /// The wait of a run for an unmetered connection; nil: it may start. A run that a person requested may.
+    func meteredWait(_ policy: RefreshPolicy, _ urgency: PendingRequest.RunOverrides) -> Wait? {
+        guard policy.whenMetered == .wait, urgency == .none else { return nil }
+        return metered.map { Wait(.metered, detail: $0) }
     }
 
     /// Whether the network that a run needs is not usable.

@@ -5,6 +5,7 @@ package enum SignalName {
     package static let resume = "resume"
     package static let reload = "reload"
     package static let foreground = "foreground"
+    package static let metered = "metered"
     package static let operation = "operator"
     package static let timer = "timer"
     package static let dbus = "dbus"
@@ -25,7 +26,8 @@ package enum SignalKind: Hashable, Sendable {
     /// message, another pipeline) are requests.
     package init(signal name: String) {
         switch name {
-        case SignalName.start, SignalName.network, SignalName.resume, SignalName.foreground, SignalName.timer:
+        case SignalName.start, SignalName.network, SignalName.resume, SignalName.foreground, SignalName.metered,
+            SignalName.timer:
             self = .environment
         default:
             self = .request

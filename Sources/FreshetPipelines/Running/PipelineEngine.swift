@@ -16,6 +16,8 @@ package final class PipelineEngine: Sendable {
         var runners: [CauseInbox.Key: PipelineRunner] = [:]
         var lastKey: CauseInbox.Key = PipelineEngine.probesKey
         var goesToSleep = false
+        /// See ``PipelineEngine/meteredChanged(_:)``.
+        var metered: String?
         var isOver = false
 
         /// The runners in the order in which they were added, so that tests are reproducible.
@@ -119,14 +121,15 @@ package final class PipelineEngine: Sendable {
             world: world, subscription: registration.subscription, mailbox: registration.mailbox, probes: probes,
             seed: seed,
             report: report)
-        let (isOver, goesToSleep) = state.withLock { state in
+        let (isOver, goesToSleep, metered) = state.withLock { state in
             if !state.isOver { state.runners[registration.key] = runner }
-            return (state.isOver, state.goesToSleep)
+            return (state.isOver, state.goesToSleep, state.metered)
         }
         if isOver {
             runner.close()
         } else {
             if goesToSleep { registration.mailbox.post(.goesToSleep(true)) }
+            if let metered { registration.mailbox.post(.metered(metered)) }
             // The step takes signals that fired meanwhile, and sets the first timer.
             registration.mailbox.post(.timer)
         }

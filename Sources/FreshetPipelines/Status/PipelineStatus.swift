@@ -17,6 +17,8 @@ package enum PipelineActivity: Hashable, Sendable {
 package struct Wait: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
         case network
+        /// The connection is metered, or may be.
+        case metered
         /// The quiet period of a burst of signals.
         case quiet
         /// `min-interval` after the last run.

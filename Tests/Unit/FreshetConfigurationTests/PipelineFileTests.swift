@@ -48,6 +48,7 @@ struct PipelineFileTests {
                   retry: {from: 500ms, to: 1h}
                   budget: 20/hour
                   needs-network: 192.0.2.7
+                  metered: wait
                 check: {jq: length > 0, min-bytes: 2, max-bytes: 1GiB, type: [Application/JSON, text/plain]}
                 cache: {file: keys.json, mode: "0640", keep: 9}
                 """)
@@ -64,7 +65,7 @@ struct PipelineFileTests {
                 atMost: .seconds(20), minInterval: .milliseconds(1500), whenRunning: .restart, freshFor: .zero,
                 deadline: .seconds(30), retry: RetryPolicy(from: .milliseconds(500), to: .seconds(3600)),
                 budget: RequestBudget(20, per: .hour),
-                needsNetwork: .address("192.0.2.7")),
+                needsNetwork: .address("192.0.2.7"), whenMetered: .wait),
             check: CheckRules(
                 jq: "length > 0", minBytes: 2, maxBytes: 1 << 30, types: ["application/json", "text/plain"]),
             cache: CacheRules(file: "keys.json", mode: 0o640, keep: 9))
@@ -141,9 +142,13 @@ struct PipelineFileTests {
                 "3:25: error: 'when-running' has to be one of queue, restart, not 'restrat'; did you mean 'restart'?"
             ),
             (
+                "refresh: {metered: no}",
+                "3:20: error: 'metered' has to be one of wait, allow, not 'no'"
+            ),
+            (
                 "refresh: {on: [start, netwrok]}",
-                "3:23: error: 'on' has to be one of start, network, resume, reload, foreground, not 'netwrok'; did you "
-                    + "mean 'network'?"
+                "3:23: error: 'on' has to be one of start, network, resume, reload, foreground, metered, not "
+                    + "'netwrok'; did you mean 'network'?"
             ),
             (
                 "refresh: {on: operator}",
@@ -174,7 +179,7 @@ struct PipelineFileTests {
                     + "dbus, after, "
                     + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, honour-origin, "
                     + "deadline, retry, budget, "
-                    + "needs-network"
+                    + "needs-network, metered"
             ),
             (
                 "description:",

@@ -16,7 +16,7 @@ struct FireSignalTests {
         try home.write("one", to: "watched")
         let signals = [
             "start": "on: [start]", "reload": "on: [reload]", "resume": "on: [resume]", "network": "on: [network]",
-            "foreground": "on: [foreground]", "pipeline other": "{on: [], after: [other]}",
+            "foreground": "on: [foreground]", "metered": "on: [metered]", "pipeline other": "{on: [], after: [other]}",
             "file \(home.path)/watched": "{on: [], files: [\(home.path)/watched]}",
         ]
         try home.configure("other", Home.printing("x", to: "other") + "refresh: {on: []}\n")

@@ -126,6 +126,9 @@ actor BusPeer {
     var sessions: [String: LogindMessage.Properties] = [:]
     /// How often the sessions were listed.
     var listings = 0
+    /// NetworkManager's properties, and how often they were read.
+    var networkManager: [String: BusValue] = [:]
+    var networkManagerReads = 0
 
     private init(_ loop: EventLoop) { self.loop = loop }
 
@@ -221,7 +224,8 @@ actor BusPeer {
         return Unmanaged<BusPeer>.fromOpaque(peer).takeUnretainedValue().assumeIsolated { peer in
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "Get") > 0 { return peer.answer(call) }
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "GetAll") > 0 {
-                return peer.answerSession(call)
+                let path = sd_bus_message_get_path(call).map { String(cString: $0) }
+                return path == NetworkManagerMessage.path ? peer.answerNetworkManager(call) : peer.answerSession(call)
             }
             return sd_bus_message_is_method_call(call, LogindMessage.manager, "ListSessions") > 0
                 ? peer.answerSessions(call) : 0

@@ -102,7 +102,7 @@ extension BusPeer {
         }
     }
 
-    private func answer(_ call: OpaquePointer, _ fill: (OpaquePointer) -> Void) -> Int32 {
+    func answer(_ call: OpaquePointer, _ fill: (OpaquePointer) -> Void) -> Int32 {
         var reply: OpaquePointer?
         sd_bus_message_new_method_return(call, &reply)
         guard let reply else { return 0 }
@@ -112,17 +112,23 @@ extension BusPeer {
         return 1
     }
 
-    private func container(_ type: Unicode.Scalar, _ contents: String, in message: OpaquePointer, _ fill: () -> Void) {
+    func container(_ type: Unicode.Scalar, _ contents: String, in message: OpaquePointer, _ fill: () -> Void) {
         sd_bus_message_open_container(message, CChar(type.value), contents)
         fill()
         sd_bus_message_close_container(message)
     }
 
-    private func entry(_ key: String, _ value: BusValue, in message: OpaquePointer) {
+    /// An entry of a dictionary with a text, a truth value or an unsigned number.
+    func entry(_ key: String, _ value: BusValue, in message: OpaquePointer) {
         container("e", "sv", in: message) {
             _ = BusValue.string(key).append(to: message)
-            let isText = if case .string = value { true } else { false }
-            container("v", isText ? "s" : "b", in: message) { _ = value.append(to: message) }
+            let type =
+                switch value {
+                case .string: "s"
+                case .uint32: "u"
+                default: "b"
+                }
+            container("v", type, in: message) { _ = value.append(to: message) }
         }
     }
 }

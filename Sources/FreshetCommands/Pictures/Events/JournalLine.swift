@@ -109,6 +109,7 @@ struct JournalLine: Hashable, Sendable {
         let reason: WaitingReason =
             switch text.prefix(while: { $0 != "," && $0 != ":" }) {
             case "network": .network
+            case "metered": .metered
             case "quiet", "interval", "splay": .quiet
             case "backoff", "retry-after": .backoff
             case "budget": .budget

@@ -70,7 +70,7 @@ struct PipelineGraph: Hashable, Sendable {
         source.hasPrefix("pipeline ") ? String(source.dropFirst("pipeline ".count)) : nil
     }
 
-    private static let usual = ["start", "network", "resume", "foreground", "reload", "timer", "operator"]
+    private static let usual = ["start", "network", "resume", "foreground", "metered", "reload", "timer", "operator"]
 
     /// The usual signals in their order, then the others.
     private static func sources(_ descriptions: [PipelineDescription]) -> [String] {

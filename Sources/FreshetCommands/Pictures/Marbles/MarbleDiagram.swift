@@ -241,7 +241,7 @@ struct MarbleDiagram: Hashable, Sendable {
         return received.at >= cause.first - tolerance && received.at <= cause.last + tolerance
     }
 
-    private static let environment: Set<String> = ["start", "network", "resume", "foreground", "timer"]
+    private static let environment: Set<String> = ["start", "network", "resume", "foreground", "metered", "timer"]
 
     /// Finds out why a signal has no run.
     private static func explain(

@@ -65,7 +65,8 @@ struct AnyEventTests {
                 whenRunning: chance(2, &dice) ? .queue : .restart, freshFor: span([0, 5000, 60_000], &dice),
                 honoursOrigin: chance(3, &dice), deadline: span([0, 5000, 30_000], &dice),
                 budget: chance(3, &dice) ? RequestBudget(Int.random(in: 1...6, using: &dice), per: .hour) : nil,
-                needsNetwork: chance(3, &dice) ? .probe(probe) : .yes)
+                needsNetwork: chance(3, &dice) ? .probe(probe) : .yes,
+                whenMetered: chance(2, &dice) ? .wait : .allow)
             return RefreshSettings(
                 policy: policy, needsNetwork: !chance(4, &dice), splay: chance(5, &dice) ? .seconds(4) : .zero,
                 plannedDelay: chance(3, &dice) ? .seconds(7) : .zero,
@@ -135,7 +136,7 @@ struct AnyEventTests {
         mutating func received() -> RefreshMachine.Event {
             let names = [
                 SignalName.start, SignalName.network, SignalName.resume, SignalName.reload, SignalName.foreground,
-                SignalName.pipeline, "file", SignalName.operation,
+                SignalName.metered, SignalName.pipeline, "file", SignalName.operation,
             ]
             let count = Int.random(in: 1...3, using: &dice)
             return .received(
@@ -173,6 +174,7 @@ struct AnyEventTests {
                     ? .refused(&dice)
                     : .proof(.proven(epoch: epoch, until: now.advanced(by: Self.span([1000, 30_000], &dice))))
             case 32: .stalled(run: lastRun, chance(2))
+            case 34: .metered(chance(2) ? nil : "metered")
             case 33: .ended(run: lastRun + 9, result())
             default: .timer
             }
