@@ -101,6 +101,8 @@ struct Account {
     var wasRejected = false
     /// The number of the current wait for other content.
     private var waits = 0
+    /// The end of that wait.
+    private var waitEnds: ContinuousClock.Instant?
     var retryAfter: ContinuousClock.Instant?
     /// The same time by the wall clock, as it is stored: microseconds since 1970.
     var retryAfterWall: WallTime?
@@ -154,7 +156,7 @@ struct Account {
     /// The known content of the origin says nothing about later requests.
     mutating func forgetChecks() {
         lastCheck = nil
-        (wasRejected, waits) = (false, 0)
+        (wasRejected, waits, waitEnds) = (false, 0, nil)
     }
 
     mutating func configured(_ definition: PipelineDefinition, splay: Duration) {
@@ -225,8 +227,10 @@ struct Account {
     private mutating func recordRejection(_ summary: RunSummary, at now: ContinuousClock.Instant) {
         lastCheck = now
         wasRejected = true
-        // An early check does not make the wait longer.
-        if waits == 0 || summary.causes.contains(where: { $0.signal == SignalName.timer }) { waits += 1 }
+        // An early check does not make the wait longer. After a step of the wall clock the timer's check is early, too.
+        let isEarly = waitEnds.map { summary.started < $0 } ?? false
+        if waits == 0 || (!isEarly && summary.causes.contains { $0.signal == SignalName.timer }) { waits += 1 }
+        waitEnds = waitByTheClock.map(now.advanced(by:))
     }
 
     /// All fired signals have been received by now.
@@ -320,7 +324,7 @@ struct Account {
             retryAfter = nil
             retryAfterWall = nil
             lastCheck = now
-            (wasRejected, waits) = (false, 0)
+            (wasRejected, waits, waitEnds) = (false, 0, nil)
             answered()
         case .failed where summary.failure?.isAnswer == true && refresh.every != nil:
             // The origin's content was rejected: another run would fetch the same.
