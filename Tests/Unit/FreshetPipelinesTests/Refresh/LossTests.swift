@@ -32,7 +32,7 @@ struct LossTests {
         #expect(dialogue.at(3, .held(false)) == [.starts(1, ["loss"])])
     }
 
-    @Test("during a check, or before a retry, needs no run of its own")
+    @Test("during a check, or before a retry, needs no additional run")
     func covered() {
         let dialogue = Dialogue(
             RefreshPolicy(quiet: .zero, minInterval: .zero, retry: RetryPolicy(from: .seconds(60), to: .seconds(60))),

@@ -20,12 +20,13 @@ struct CopyRecordTests {
         return CopyRecord(remembered, isKnown: isKnown)
     }
 
-    private func events(_ record: inout CopyRecord, withdraws: Bool = false, findsExpiry: Bool = false) -> [RefreshEvent]
+    private func events(_ record: inout CopyRecord, withdraws: Bool = false, findsExpiry: Bool = false)
+        -> [RefreshEvent]
     {
         record.events(withdraws: withdraws, findsExpiry: findsExpiry, now: Dialogue.instant(0)) { 100 }
     }
 
-    @Test("an older state of the copy does not replace a newer one; accepted content is no candidate any more")
+    @Test("an older state of the copy does not replace a newer one; accepted content stops being a candidate")
     func newest() {
         var record = record(generation(2, "two", revision: 7))
         record.record(generation(1, "one", revision: 6))
