@@ -149,7 +149,8 @@ struct GenerationTests {
             let generation = try client.status("a").generation
             #expect(generation?.pinnedSince == nil && generation?.behind == nil)
             _ = try client.release("a")
-            #expect(try client.refresh("a").outcome == .changed)
+            // The daemon may have fetched it already: it noticed the loss.
+            #expect(try client.refresh("a").outcome != .failed)
             #expect(home.copy("a.txt") == "two")
         }
     }
