@@ -1,5 +1,5 @@
 """What `volume` and `scale` share: an nginx with many small files, and the programs that request them."""
-import json, os, pathlib, shutil, socket, subprocess, tempfile
+import json, os, pathlib, shutil, socket, subprocess, tempfile, time
 from measure import BINARIES, Daemon, until
 
 ORIGIN = "http://127.0.0.1:8480"
@@ -14,8 +14,12 @@ class Bed:
         self.root = self.work / "root"
         (self.root / "items").mkdir(parents=True)
         self.most = max(options.counts)
+        # A validator of a file that changed in the same second is not used, so the files are older.
+        hour_ago = time.time() - 3600
         for number in range(self.most):
-            (self.root / "items" / f"{number}.json").write_text(json.dumps({"id": number, "text": "x" * 200}))
+            item = self.root / "items" / f"{number}.json"
+            item.write_text(json.dumps({"id": number, "text": "x" * 200}))
+            os.utime(item, (hour_ago, hour_ago))
         for count in {10, *options.counts}:
             (self.root / f"list-{count}.json").write_text(json.dumps(list(range(count))))
             pages = self.root / f"pages-{count}"
