@@ -10,6 +10,8 @@ package enum CacheLimits {
     package static let runsPerPipeline = 100
     /// Bytes of each text of a run (causes, error); a longer text is cut.
     package static let runTextBytes = 4096
+    /// Records that wait for the next transaction; beyond that, a run waits for the disk.
+    static let deferredRecords = 16_384
     /// Generations of each pipeline in the history, from the newest back; generations whose content is kept are always
     /// in the history.
     package static let historyPerPipeline: Int64 = 100

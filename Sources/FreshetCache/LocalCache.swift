@@ -27,6 +27,7 @@ package final class LocalCache: Sendable {
     package let rejections: RejectedStore
     package let withdrawals: CopyWithdrawal
     package let records: RecordStore
+    package let checks: CheckMemory
     package let checker: CacheChecker
     package let pruner: CachePruner
     package let leftovers: LeftoverFiles
@@ -61,6 +62,7 @@ package final class LocalCache: Sendable {
         withdrawals = CopyWithdrawal(
             context: context, ownership: ownership, verifier: verifier, published: published, sets: sets,
             access: access, recovery: recovery)
+        checks = CheckMemory(context: context)
         records = RecordStore(context: context, verifier: verifier, rejected: rejected)
         checker = CacheChecker(
             context: context, setChecker: FileSetChecker(context: context, sets: sets, writer: writer),
@@ -114,16 +116,25 @@ package final class LocalCache: Sendable {
     /// The validators for a conditional request with this binding. Nil unless they belong to this binding and to exactly
     /// the content of the current generation, or, if that is held back, to the origin's content.
     package func validators(_ pipeline: String, boundTo binding: String) throws(CacheError) -> Validators? {
+        let (entry, epoch) = (context.entry(pipeline), context.index.epoch)
+        let version = entry.version
         guard let publication = try verifier.keptPublication(of: pipeline) else { return nil }
-        return try context.withIndex { (index) throws(SQLiteError) in
+        let validators = try context.withIndex { (index) throws(SQLiteError) in
             try index.validators.row(boundTo: binding, for: publication.checkedDigest, of: publication.pipeline.id)
         }
+        if let version, let validators,
+            let copy = CheckedCopy(
+                publication, BoundValidators(binding: binding, validators), layout: context.layout, epoch: epoch)
+        {
+            entry.remember(copy, since: version)
+        }
+        return validators
     }
 
     /// Sets the mode and group of the published file: a changed configuration takes effect before there is new content.
     /// Does nothing if there is no copy, or if it has another name.
     package func setAccess(_ destination: CacheDestination) throws(CacheError) {
-        try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             guard let publication = try verifier.keptPublication(of: destination.pipeline, &state),
                 publication.file == destination.file
             else { return }

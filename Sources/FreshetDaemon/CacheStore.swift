@@ -19,6 +19,10 @@ struct CacheStore: SnapshotStore {
     var notRestored: @Sendable (_ pipeline: String, _ error: CacheError) -> Void = { _, _ in }
     /// Called when the same generation is published again, from the kept content or by a commit.
     var republished: @Sendable (_ pipeline: String, _ copy: CurrentGeneration) -> Void = { _, _ in }
+    /// Called when runs and checks wait to be stored in the index, with their number.
+    var recordsWait: @Sendable (_ count: Int) -> Void = { _ in }
+    /// Called before the machine sleeps.
+    var goesToSleep: @Sendable () -> Void = {}
     /// Executes commits. A commit spends most of its time waiting for the disk, and a journalling file system writes
     /// the changes of all waiting commits together. So many concurrent commits cost hardly more than one.
     var committers = WorkerPool(threads: Self.commitsAtOnce)
@@ -76,7 +80,8 @@ struct CacheStore: SnapshotStore {
     }
 
     func validators(_ pipeline: String, binding: String) async -> Validators? {
-        await workers.run("index") { [self] in
+        if let known = cache.checks.validators(pipeline, boundTo: binding) { return known }
+        return await workers.run("index") { [self] in
             attempt(pipeline, else: nil) { () throws(CacheError) in
                 try cache.validators(pipeline, boundTo: binding)
             }
@@ -93,12 +98,8 @@ struct CacheStore: SnapshotStore {
                 let outcome = try pending.commit(
                     validators: [BoundValidators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: .now,
-                    expires: snapshot.expires,
-                    contentExpires: snapshot.contentExpires)
-                // An error here is only reported: the copy has been committed.
-                attempt(definition.name, else: ()) { () throws(CacheError) in
-                    try remember(snapshot.binding, of: definition.name)
-                }
+                    expires: snapshot.expires, contentExpires: snapshot.contentExpires,
+                    values: [Self.bindingKey: Array(snapshot.binding.utf8)])
                 return reported(outcome, of: definition.name)
             } catch {
                 throw RunFailure(error)
@@ -194,7 +195,14 @@ struct CacheStore: SnapshotStore {
         _ pipeline: String, binding: String, asked: Validators,
         validators: Validators?, expires: WallTime?
     ) async -> Bool {
-        await workers.run("index") { [self] in
+        if let waiting = cache.checks.recordUnchanged(
+            pipeline, asked: BoundValidators(binding: binding, asked),
+            validators: validators.flatMap { BoundValidators($0, binding: binding) }, expires: expires, at: .now)
+        {
+            recordsWait(waiting)
+            return true
+        }
+        return await workers.run("index") { [self] in
             // If the index fails, the copy is assumed to be unchanged.
             attempt(pipeline, else: true) { () throws(CacheError) in
                 try cache.records.recordUnchanged(
@@ -233,10 +241,14 @@ struct CacheStore: SnapshotStore {
     }
 
     func record(_ run: RunRecord) async {
+        if let waiting = cache.records.append(run) { return recordsWait(waiting) }
+        // The index does not keep pace, so the pipeline waits for the disk.
         await workers.run("index") { [self] in
             attempt(run.pipeline, else: ()) { () throws(CacheError) in try cache.records.record(run) }
         }
     }
+
+    func willSleep() { goesToSleep() }
 
     func part(_ pipeline: String, _ name: String) async -> StoredPart? {
         await workers.run("index") { [self] in
@@ -253,13 +265,6 @@ struct CacheStore: SnapshotStore {
             attempt(pipeline, else: ()) { () throws(CacheError) in
                 try cache.records.keepParts(of: pipeline, new: new, and: isKept)
             }
-        }
-    }
-
-    private func remember(_ binding: String, of pipeline: String) throws(CacheError) {
-        let bytes = Array(binding.utf8)
-        if try cache.records.state(pipeline, key: Self.bindingKey) != bytes {
-            try cache.records.setState(pipeline, key: Self.bindingKey, to: bytes)
         }
     }
 

@@ -11,6 +11,12 @@ package struct BoundValidators: Hashable, Sendable {
         self.binding = binding
         self.validators = validators
     }
+
+    /// Whether the index keeps these validators: see ``CacheLimits/validatorBytes``.
+    var isStorable: Bool {
+        let bytes = [binding, validators.entityTag ?? "", validators.lastModified ?? ""].map(\.utf8.count).max() ?? 0
+        return bytes <= CacheLimits.validatorBytes && !validators.isEmpty
+    }
 }
 
 /// The destination of a candidate, and its limits.

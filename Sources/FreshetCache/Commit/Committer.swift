@@ -15,7 +15,7 @@ struct Committer: Sendable {
         _ candidate: Candidate, to destination: CacheDestination, _ check: Check
     ) throws(CacheError) -> CommitOutcome {
         try checkSize(of: candidate, destination)
-        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+        return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             defer { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) }
             let publication = try publisher.publication(for: destination, &state)
             // A further page does not make withdrawn content younger.
@@ -42,6 +42,17 @@ struct Committer: Sendable {
         var run: Int64?
         var at: WallTime
         var expires: WallTime?
+        /// Small values of the pipeline that are stored with the result, by their keys.
+        var values: [String: [UInt8]] = [:]
+
+        func storeValues(of pipeline: IndexedPipeline, in index: borrowing CacheIndex) throws(SQLiteError) {
+            for (key, value) in values {
+                guard key.utf8.count <= CacheLimits.stateKeyBytes, value.count <= CacheLimits.stateValueBytes,
+                    try index.state.value(key, of: pipeline.name) != value
+                else { continue }
+                _ = try index.state.set(value, for: key, of: pipeline.id)
+            }
+        }
     }
 
     private func checkSize(of candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
@@ -60,7 +71,7 @@ struct Committer: Sendable {
         shown.generation.truncated = candidate.truncated
         shown.generation.contentExpires = candidate.contentExpires
         if candidate.isCheck { shown.pipeline.originDigest = nil }
-        return try keep(shown, was: publication, without: candidate, destination, &state) {
+        return try keep(shown, was: publication, without: candidate, destination, check, &state) {
             (index, pipeline) throws(SQLiteError) in
             if pipeline.originDigest != publication.pipeline.originDigest {
                 try index.pipelines.setOriginDigest(nil, of: pipeline.id)
@@ -80,7 +91,7 @@ struct Committer: Sendable {
     ) throws(CacheError) -> CommitOutcome {
         var shown = publication
         shown.pipeline.originDigest = candidate.digest
-        let copy = try keep(shown, was: publication, without: candidate, destination, &state) {
+        let copy = try keep(shown, was: publication, without: candidate, destination, check, &state) {
             (index, pipeline) throws(SQLiteError) in
             try index.pipelines.setOriginDigest(candidate.digest, of: pipeline.id)
             try index.validators.forgetOthersThanCurrent(of: pipeline.id)
@@ -96,10 +107,10 @@ struct Committer: Sendable {
     /// - Parameters:
     ///   - new: the publication with what the candidate changes about it.
     ///   - before: the publication as the index has it.
-    ///   - update: further changes in the same transaction.
+    ///   - update: further changes in the same transaction, and the validators of the check.
     private func keep(
         _ new: IndexedPublication, was before: IndexedPublication, without candidate: Candidate,
-        _ destination: CacheDestination, _ state: inout PipelineEntry.State,
+        _ destination: CacheDestination, _ check: Check, _ state: inout PipelineEntry.State,
         _ update: (borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
@@ -109,8 +120,20 @@ struct Committer: Sendable {
         try context.transaction { (index) throws(SQLiteError) in
             if row != before.generation { try index.update(row, of: pipeline.id) }
             try update(index, pipeline)
+            try check.storeValues(of: pipeline, in: index)
         }
+        remember(shown, candidate, check, &state)
         return shown.generation(path: context.layout.reader(before.file), revision: state.nextRevision())
+    }
+
+    /// Remembers the publication with the validators of the check, which the index has now, if they belong to it.
+    private func remember(
+        _ publication: IndexedPublication, _ candidate: Candidate, _ check: Check, _ state: inout PipelineEntry.State
+    ) {
+        guard publication.checkedDigest == candidate.digest,
+            check.validators.count == 1, let validators = check.validators.first, validators.isStorable
+        else { return }
+        state.checked = CheckedCopy(publication, validators, layout: context.layout, epoch: context.index.epoch)
     }
 
     /// The current generation stays. The candidate is not from a check, so it does not show what the origin has.
@@ -181,9 +204,12 @@ struct Committer: Sendable {
                 pipeline: pipeline, generation: generation, copy: publication?.status)
         } update: { (index, pipeline) throws(SQLiteError) in
             if candidate.isCheck {
-                try index.pipelines.recordSuccess(of: pipeline, candidate.digest, at: check.at, expires: check.expires)
+                try index.pipelines.recordSuccess(
+                    of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
             }
+            try check.storeValues(of: pipeline, in: index)
         }
+        if let publication = state.publication { remember(publication, candidate, check, &state) }
         return isKnown ? .restored(result) : .changed(result)
     }
 }

@@ -48,6 +48,7 @@ package struct FileOwnership: Sendable {
             }
             return (moved, forgotten)
         }
+        for name in moved { context.knownEntry(name)?.forget() }
         removeForgotten(forgotten)
         return moved
     }
@@ -55,7 +56,7 @@ package struct FileOwnership: Sendable {
     /// Waits until the commits in progress of these pipelines have ended. Then none of them can overwrite content that
     /// another pipeline commits to the same file afterwards. Call it without holding locks of pipelines.
     package func awaitCommits(of names: Set<String>) {
-        for name in names { context.knownEntry(name)?.state.withLock { _ in } }
+        for name in names { context.knownEntry(name)?.holding { _ in } }
     }
 
     /// Makes the pipeline the owner of the destination's file; throws if another pipeline owns it.

@@ -45,7 +45,7 @@ struct GenerationPublisher: Sendable {
         _ candidate: Candidate, to destination: CacheDestination, _ spaceRequest: SpaceRequest,
         _ state: inout PipelineEntry.State, isDurable: Bool = false,
         prepare: () throws(CacheError) -> Preparation,
-        update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         // After step 2: if space is missing, old content is removed.
         try space.free(for: candidate.size, spaceRequest)
@@ -89,6 +89,7 @@ struct GenerationPublisher: Sendable {
             if !pipeline.formerSets.isEmpty { try? sets.removeFormer(of: pipeline) }
             let path = context.layout.reader(destination.file)
             let revision = state.nextRevision()
+            state.publication = publication
             return publication?.generation(path: path, revision: revision) ?? row.generation(path: path)
         } catch {
             recovery.complete(destination.pipeline, &state)
@@ -143,7 +144,8 @@ struct GenerationPublisher: Sendable {
     /// - Returns: the content beyond `keep`, which the index has forgotten; and the publication.
     private func record(
         _ row: IndexedGeneration, of pipeline: IndexedPipeline, at destination: CacheDestination, isDurable: Bool,
-        token: UInt64, _ update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        token: UInt64,
+        _ update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
     ) throws(CacheError) -> (surplus: [StoredContent], publication: IndexedPublication?) {
         let committed = try context.contentTransaction(isDurable: isDurable, of: token) {
             (index) throws(SQLiteError) -> (surplus: [StoredContent], publication: IndexedPublication?)? in
@@ -152,7 +154,7 @@ struct GenerationPublisher: Sendable {
             guard try index.pipelines.isAssigned(destination) else { return nil }
             try index.put(row, of: pipeline.id)
             try index.setCurrent(row.content, of: pipeline.id)
-            try update(index, pipeline.id)
+            try update(index, pipeline)
             let surplus = try index.generations.forgetSurplus(
                 of: pipeline.id, keep: destination.keep, current: row.content.number)
             return (surplus, try index.publication(of: destination.pipeline))
@@ -167,7 +169,7 @@ struct GenerationPublisher: Sendable {
     func putBack(
         _ target: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State,
-        _ update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        _ update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         var new = target
         new.identity = .none
@@ -187,7 +189,7 @@ struct GenerationPublisher: Sendable {
     func publish(
         copyOf path: String, as new: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State,
-        _ update: (_ index: borrowing CacheIndex, _ pipeline: Int64) throws(SQLiteError) -> Void
+        _ update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
     ) throws(CacheError) -> CurrentGeneration {
         var whole = destination
         // Content that was accepted once is not checked against the size limits again.

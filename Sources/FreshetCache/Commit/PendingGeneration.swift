@@ -54,11 +54,13 @@ package final class PendingGeneration: Sendable {
     ///   - now: the time of the check.
     ///   - expires: when the content stops being fresh, as its origin states; nil: not known.
     ///   - contentExpires: the expiry time that the content itself states; nil: it states none.
+    ///   - values: small values that the pipeline keeps from now on, as ``RecordStore/setState(_:key:to:isDurable:)``
+    ///     stores them; a value beyond the limits is left out.
     package func commit(
         validators: [BoundValidators] = [], truncated: Bool = false, isCheck: Bool = true, run: Int64? = nil,
-        at now: WallTime, expires: WallTime? = nil, contentExpires: WallTime? = nil
+        at now: WallTime, expires: WallTime? = nil, contentExpires: WallTime? = nil, values: [String: [UInt8]] = [:]
     ) throws(CacheError) -> CommitOutcome {
-        let check = Committer.Check(validators: validators, run: run, at: now, expires: expires)
+        let check = Committer.Check(validators: validators, run: run, at: now, expires: expires, values: values)
         return try candidate.finish { (content) throws(CacheError) in
             var content = content
             content.truncated = truncated
@@ -73,7 +75,7 @@ package final class PendingGeneration: Sendable {
     ///
     /// - Parameters:
     ///   - reason: why it was rejected, as text for people.
-    ///   - others: see ``commit(validators:truncated:isCheck:run:at:expires:contentExpires:)``.
+    ///   - others: see ``commit(validators:truncated:isCheck:run:at:expires:contentExpires:values:)``.
     package func reject(
         because reason: String, validators: [BoundValidators] = [], truncated: Bool = false, at now: WallTime,
         expires: WallTime? = nil

@@ -12,7 +12,7 @@ struct PublicationVerifier: Sendable {
     /// Usually this costs a query of the index and one `lstat`. Only if the file differs, the pipeline's lock is taken,
     /// which waits for a commit in progress: between its rename and its transaction the file and the index differ.
     func publication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
-        if let known = try context.withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }) {
+        if let known = try context.reading({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }) {
             return try verified(known)
         }
         return try verifiedPublication(of: pipeline)
@@ -30,7 +30,7 @@ struct PublicationVerifier: Sendable {
     }
 
     private func verifiedPublication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
-        try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(pipeline).withLock { (state) throws(CacheError) in
             try verifiedPublication(of: pipeline, &state)
         }
     }
@@ -48,7 +48,7 @@ struct PublicationVerifier: Sendable {
     /// The current generation, published or withdrawn, if its content is undamaged: conditional requests use its
     /// validators, and new content is compared with it.
     func keptPublication(of pipeline: String) throws(CacheError) -> IndexedPublication? {
-        let known = try context.withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+        let known = try context.reading { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
         return if let known { try kept(known) } else { try verifiedPublication(of: pipeline) }
     }
 
@@ -57,7 +57,7 @@ struct PublicationVerifier: Sendable {
         guard known.isWithdrawn else { return try verified(known) }
         let pipeline = known.pipeline.name
         if try status(of: known)?.identity == known.generation.identity, !context.isSuspect(pipeline) { return known }
-        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+        return try context.entry(pipeline).withLock { (state) throws(CacheError) in
             try keptPublication(of: pipeline, &state)
         }
     }
@@ -87,7 +87,7 @@ struct PublicationVerifier: Sendable {
             _ = try recovery.reconcile(pipeline)
             (state.isSuspect, state.epoch) = (false, epoch)
         }
-        guard var known = try context.withIndex({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
+        guard var known = try context.reading({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
             let status = try status(of: known), status.isRegularFile
         else { return nil }
         known.status = status

@@ -12,6 +12,7 @@ import Synchronization
 /// 3. The lock of ``SharedIndex`` protects the connection to the index for one access or transaction. No lock of a
 ///    pipeline is taken with it.
 ///
+/// The lock of a pipeline's ``CheckedCopy`` may be taken with each of these; with it only ``DeferredRecords`` is called.
 /// The locks of ``TemporaryNames``, ``LeftoverFiles``, of the table of pipelines and of the quota protect single
 /// values; nothing else is called with them. The two ``SharedFlush``es have no lock while they flush.
 final class CacheContext: Sendable {
@@ -55,7 +56,7 @@ final class CacheContext: Sendable {
     /// Whether the index may be older than the files: see ``PipelineEntry/State/isSuspect``.
     func isSuspect(_ pipeline: String) -> Bool {
         let epoch = index.epoch
-        return knownEntry(pipeline)?.state.withLock { $0.isSuspect || $0.epoch != epoch } ?? (epoch > 0)
+        return knownEntry(pipeline)?.holding { $0.isSuspect || $0.epoch != epoch } ?? (epoch > 0)
     }
 
     // MARK: Index
@@ -66,10 +67,17 @@ final class CacheContext: Sendable {
         try index.access(body)
     }
 
+    /// Reads only what no deferred record changes: content, and which content is current.
+    func reading<Value: Sendable>(
+        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        try index.access(storesDeferred: false, body)
+    }
+
     func transaction<Value: Sendable>(
         isDurable: Bool = false, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
-        try withIndex { (index) throws(SQLiteError) in try index.transaction(isDurable: isDurable, body) }
+        try index.transaction(isDurable: isDurable, body) { _ in }
     }
 
     /// A transaction that adds or deletes content. The size of all content is updated only after the commit.
@@ -78,12 +86,10 @@ final class CacheContext: Sendable {
     func contentTransaction<Value: Sendable>(
         isDurable: Bool = false, of token: UInt64? = nil, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
-        try withIndex { (index) throws(SQLiteError) in
-            let value = try index.transaction(isDurable: isDurable, body)
+        try index.transaction(isDurable: isDurable, body) { index in
             if let token { names.setSize(token, 0) }
             // The transaction is committed even if this fails; the next one updates the size too.
             try? self.index.measure(index)
-            return value
         }
     }
 
@@ -124,27 +130,4 @@ final class CacheContext: Sendable {
         return .noSpace(
             path: error.path, available: space?.available ?? 0, reserve: space.map { reserve.bytes(of: $0.total) } ?? 0)
     }
-}
-
-/// The state of a pipeline that is only in memory. Its lock serializes commits and checks of one pipeline; it is taken
-/// before the lock of the index.
-final class PipelineEntry: Sendable {
-    struct State: Sendable {
-        /// Whether a commit failed between its first rename and its end: then the index must be compared with the files
-        /// first.
-        var isSuspect = false
-        /// The ``SharedIndex/epoch`` in which the index was last compared with the files.
-        var epoch = 0
-        /// The identity of a published file whose digest was wrong: the file is not read again.
-        var refuted: FileIdentity?
-        private var revisions: UInt64 = 0
-
-        /// Counts changes of the copy: see ``CurrentGeneration/revision``.
-        mutating func nextRevision() -> UInt64 {
-            revisions += 1
-            return revisions
-        }
-    }
-
-    let state = Mutex(State())
 }

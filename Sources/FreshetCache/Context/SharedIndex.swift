@@ -10,15 +10,21 @@ final class SharedIndex: Sendable {
     let connection: Mutex<CacheIndex>
     /// Concurrent durable transactions share the flush of the log.
     let flush = SharedFlush()
+    /// Records that the next access stores.
+    let deferred = DeferredRecords()
     private let replacements = Atomic<Int>(0)
     private let contentSize = Atomic<Int64>(0)
     /// Called after the index was replaced, with its path.
     private let onRebuild: @Sendable (RecoveryReport.Index, String) -> Void
+    /// Called with a pipeline whose deferred record could not be stored.
+    private let onLoss: @Sendable (_ pipeline: String, CacheError) -> Void
 
     init(
         _ index: consuming CacheIndex, layout: CacheLayout,
-        onRebuild: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
+        onRebuild: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in },
+        onLoss: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in }
     ) {
+        self.onLoss = onLoss
         self.layout = layout
         connection = Mutex(index)
         self.onRebuild = onRebuild
@@ -36,7 +42,92 @@ final class SharedIndex: Sendable {
         contentSize.store(try index.usage.bytes(), ordering: .relaxed)
     }
 
+    /// Calls `body` with the index.
+    ///
+    /// - Parameter storesDeferred: false if `body` reads nothing that a deferred record changes.
     func access<Value: Sendable>(
+        storesDeferred: Bool = true, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        var lost: Loss?
+        defer { report(lost) }
+        return try locked { (index) throws(SQLiteError) in
+            if storesDeferred { lost = store(deferred.take(), in: index) }
+            return try body(index)
+        }
+    }
+
+    /// Runs `body` as one transaction, which also stores the deferred records. If `body` throws, they are stored
+    /// nevertheless.
+    ///
+    /// - Parameter then: called with the index after the commit.
+    func transaction<Value: Sendable>(
+        isDurable: Bool = false, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value,
+        then: (borrowing CacheIndex) -> Void
+    ) throws(CacheError) -> Value {
+        var lost: Loss?
+        defer { report(lost) }
+        return try locked { (index) throws(SQLiteError) in
+            let value = try transaction(isDurable: isDurable, with: deferred.take(), in: index, &lost, body)
+            then(index)
+            return value
+        }
+    }
+
+    private func transaction<Value>(
+        isDurable: Bool, with records: [DeferredRecords.Record], in index: borrowing CacheIndex, _ lost: inout Loss?,
+        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
+    ) throws(SQLiteError) -> Value {
+        guard !records.isEmpty else { return try index.transaction(isDurable: isDurable, body) }
+        var isBodyReached = false
+        do throws(SQLiteError) {
+            return try index.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
+                try index.store(records)
+                isBodyReached = true
+                return try body(index)
+            }
+        } catch {
+            lost = store(records, in: index)
+            if isBodyReached { throw error }
+        }
+        // A record causes the error, not this caller's change.
+        return try index.transaction(isDurable: isDurable, body)
+    }
+
+    /// A deferred record that could not be stored.
+    private struct Loss {
+        var pipeline: String
+        var error: SQLiteError
+    }
+
+    /// Stores deferred records in one transaction; if that fails, each in its own, so that one cannot take others with
+    /// it.
+    ///
+    /// - Returns: the first one that could not be stored.
+    private func store(_ records: [DeferredRecords.Record], in index: borrowing CacheIndex) -> Loss? {
+        guard !records.isEmpty else { return nil }
+        do throws(SQLiteError) {
+            try index.transaction { (index) throws(SQLiteError) in try index.store(records) }
+            return nil
+        } catch {
+            // All others would fail for the same reason.
+            if error.isDamage || error.isFull { return Loss(pipeline: records[0].pipeline, error: error) }
+        }
+        var lost: Loss?
+        for record in records {
+            do throws(SQLiteError) {
+                try index.transaction { (index) throws(SQLiteError) in try index.store([record]) }
+            } catch {
+                lost = lost ?? Loss(pipeline: record.pipeline, error: error)
+            }
+        }
+        return lost
+    }
+
+    private func report(_ lost: Loss?) {
+        if let lost { onLoss(lost.pipeline, .index(lost.error)) }
+    }
+
+    private func locked<Value: Sendable>(
         _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         var replaced: RecoveryReport.Index?
@@ -83,6 +174,7 @@ final class SharedIndex: Sendable {
     /// Writes the log to the index's file. A failure only costs the time that the end of the process takes then.
     func checkpoint() {
         connection.withLock { index in
+            _ = store(deferred.take(), in: index)
             try? index.checkpoint()
         }
     }

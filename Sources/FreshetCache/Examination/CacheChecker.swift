@@ -95,7 +95,7 @@ package struct CacheChecker: Sendable {
         }
         if isEnough() { return examination }
         if let rejected = known.rejected { try read(context.layout.rejected(rejected, of: pipeline), rejected) }
-        try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(pipeline).withLock { (state) throws(CacheError) in
             try look(at: pipeline, doubtful, &examination)
             guard repairs, !examination.findings.isEmpty else { return }
             examination.published = try repairer.repair(pipeline, &examination, &state)

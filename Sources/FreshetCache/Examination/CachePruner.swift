@@ -24,7 +24,7 @@ package struct CachePruner: Sendable {
     /// - Returns: the removed content; nil if there was none.
     package func prune(_ pipeline: String) throws(CacheError) -> CacheUsage? {
         try CacheName.check(pipeline)
-        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) -> CacheUsage? in
+        return try context.entry(pipeline).withLock { (state) throws(CacheError) -> CacheUsage? in
             guard let holding = try holding(of: pipeline) else { return nil }
             // Until the removal is complete, or for the next pipeline of this name.
             state.isSuspect = true

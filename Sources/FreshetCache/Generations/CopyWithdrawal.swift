@@ -22,7 +22,7 @@ package struct CopyWithdrawal: Sendable {
         _ pipeline: String, at now: WallTime, unless isMoot: () -> Bool = { false }
     ) throws(CacheError) -> WithdrawalOutcome {
         try CacheName.check(pipeline)
-        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) -> WithdrawalOutcome in
+        return try context.entry(pipeline).withLock { (state) throws(CacheError) -> WithdrawalOutcome in
             // This makes index and files agree first. A damaged copy must not be published again either.
             let whole = try verifier.keptPublication(of: pipeline, &state)
             let row = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
@@ -54,7 +54,7 @@ package struct CopyWithdrawal: Sendable {
     package func putBack(_ destination: CacheDestination) throws(CacheError) -> CurrentGeneration? {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
-        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+        return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             try ownership.claim(destination)
             guard let known = try verifier.keptPublication(of: destination.pipeline, &state) else { return nil }
             let path = context.layout.reader(known.file)
@@ -72,7 +72,7 @@ package struct CopyWithdrawal: Sendable {
     package func restoreCopy(of pipeline: String) throws(CacheError) -> CopyRestoration {
         try CacheName.check(pipeline)
         if try verifier.keptPublication(of: pipeline) != nil { return .found }
-        return try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+        return try context.entry(pipeline).withLock { (state) throws(CacheError) in
             if try verifier.keptPublication(of: pipeline, &state) != nil { return .found }
             let known = try context.withIndex { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
             // It was withdrawn meanwhile, so readers do not find it.

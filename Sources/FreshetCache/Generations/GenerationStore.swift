@@ -94,7 +94,7 @@ package struct GenerationStore: Sendable {
     ) throws(CacheError) -> RollbackOutcome {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
-        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+        return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             let publication = try publisher.publication(for: destination, &state)
             let (row, kept) = try context.withIndex { (index) throws(SQLiteError) in
                 let row = try index.pipelines.ensure(destination.pipeline)
@@ -134,7 +134,7 @@ package struct GenerationStore: Sendable {
     package func pin(
         _ pipeline: String, at now: WallTime
     ) throws(CacheError) -> (generation: CurrentGeneration, wasPinned: Bool) {
-        try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(pipeline).withLock { (state) throws(CacheError) in
             guard var publication = try verifier.verifiedPublication(of: pipeline, &state) else {
                 throw .nothingPublished
             }
@@ -159,7 +159,7 @@ package struct GenerationStore: Sendable {
     ///
     /// - Returns: the current generation, nil if there is none; and whether it was pinned.
     package func unpin(_ pipeline: String) throws(CacheError) -> (generation: CurrentGeneration?, wasPinned: Bool) {
-        try context.entry(pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(pipeline).withLock { (state) throws(CacheError) in
             var publication = try verifier.verifiedPublication(of: pipeline, &state)
             let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
             guard let known, known.pin != nil else {

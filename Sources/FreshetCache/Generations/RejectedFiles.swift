@@ -13,7 +13,7 @@ struct RejectedFiles: Sendable {
 
     /// Removes rejected content whose time is over.
     func dropOld(of pipeline: String, at now: WallTime) throws(CacheError) {
-        try context.entry(pipeline).state.withLock { _ throws(CacheError) in
+        try context.entry(pipeline).holding { _ throws(CacheError) in
             try forget(of: pipeline) { !$0.isKept(at: now) }
         }
     }

@@ -64,7 +64,7 @@ package struct RejectedStore: Sendable {
     ) throws(CacheError) -> RollbackOutcome {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
-        return try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+        return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             let publication = try publisher.publication(for: destination, &state)
             let (row, known) = try context.withIndex { (index) throws(SQLiteError) in
                 let row = try index.pipelines.ensure(destination.pipeline)
@@ -111,7 +111,7 @@ package struct RejectedStore: Sendable {
     private func keep(
         _ candidate: Candidate, _ rejection: IndexedRejection, for destination: CacheDestination
     ) throws(CacheError) -> RejectionOutcome {
-        try context.entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+        try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             let publication = try publisher.publication(for: destination, &state)
             if publication?.generation.content.digest == candidate.digest {
                 try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }

@@ -4,7 +4,8 @@ import FreshetModel
 ///
 /// For content, the files are authoritative: the name of each generation has its digest, and reconciliation at the
 /// start makes the index agree with the files. So WAL with `synchronous=NORMAL` is enough: a transaction costs no
-/// fsync, a killed process loses nothing, and a power cut loses at most the newest transactions and never the database.
+/// fsync, a killed process loses no transaction, and a power cut loses at most the newest transactions and never the
+/// database. (A killed process loses the records in ``DeferredRecords``, which no transaction has stored yet.)
 /// A power cut may lose the time or the validators of a check (one unconditional request). It could also lose a
 /// `Retry-After`, which an origin has sent; so only that is written with `synchronous=FULL`.
 ///

@@ -22,6 +22,7 @@ package struct RecordStore: Sendable {
         at now: WallTime
     ) throws(CacheError) -> CurrentGeneration? {
         guard try verifier.keptPublication(of: pipeline) != nil else { return nil }
+        defer { if !validators.isEmpty { context.knownEntry(pipeline)?.forget() } }
         return try context.transaction { (index) throws(SQLiteError) in
             // Read again: this method does not hold the pipeline's lock, so the copy may be another one by now.
             guard let publication = try index.publication(of: pipeline) else { return nil }
@@ -36,6 +37,20 @@ package struct RecordStore: Sendable {
             try index.pipelines.recordSuccess(of: id, publication.checkedDigest, at: now, expires: expires)
             return publication.generation(path: context.layout.reader(publication.file))
         }
+    }
+
+    /// Appends a run to the records that the index gets with the next transaction, or by ``storeDeferred(at:)``. Never
+    /// waits.
+    ///
+    /// - Returns: how many records wait then; nil: too many, and this one was not appended.
+    package func append(_ run: RunRecord) -> Int? {
+        CacheName.error(in: run.pipeline) == nil ? context.index.deferred.append(.run(run)) : 0
+    }
+
+    /// Stores the waiting records, and removes rejected content whose time is over.
+    package func storeDeferred(at now: WallTime) throws(CacheError) {
+        let names = try context.withIndex { (index) throws(SQLiteError) in try index.rejected.pipelines(over: now) }
+        for name in names { try rejected.dropOld(of: name, at: now) }
     }
 
     /// Records a failed attempt.

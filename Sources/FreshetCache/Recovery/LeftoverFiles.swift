@@ -50,7 +50,7 @@ package final class LeftoverFiles: Sendable {
             }
         }
         // The same content may have been rejected and kept since.
-        try context.entry(pipeline).state.withLock { _ throws(CacheError) in
+        try context.entry(pipeline).holding { _ throws(CacheError) in
             let kept = try context.withIndex { (index) throws(SQLiteError) in
                 try index.pipelines.row(pipeline).flatMap { (row) throws(SQLiteError) in
                     try index.rejected.row(of: row.id)

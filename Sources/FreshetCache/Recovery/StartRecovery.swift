@@ -37,7 +37,7 @@ struct StartRecovery: Sendable {
                 }
             } catch {
                 // An error of one pipeline does not prevent others from starting.
-                context.entry(name).state.withLock { $0.isSuspect = true }
+                context.entry(name).withLock { $0.isSuspect = true }
                 report.pipelines.append(PipelineRecovery(pipeline: name, repairs: [.failed(error)]))
             }
         }

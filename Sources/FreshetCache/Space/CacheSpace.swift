@@ -203,7 +203,7 @@ package final class CacheSpace: Sendable {
             } else {
                 // Does not wait for this lock: its holder may wait for the lock of this caller.
                 isRemoved =
-                    try context.entry(item.pipeline).state.withLockIfAvailable { (state) throws(CacheError) in
+                    try context.entry(item.pipeline).withLockIfAvailable { (state) throws(CacheError) in
                         // It is not certain which generation readers see.
                         state.isSuspect || state.epoch != context.index.epoch
                             ? false : try remove(item)

@@ -30,12 +30,18 @@ struct CacheOpening: Sendable {
             try LocalCache.open(
                 cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: quota.reserve,
                 limit: quota.limit, directories: ProgramInputFiles.directoryNames, removed: { removed.log($0) },
-                rebuilt: { IndexLog(log).log($0, at: $1) })
+                rebuilt: { IndexLog(log).log($0, at: $1) },
+                unrecorded: { pipeline, error in
+                    limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
+                })
         }
         Self.log(report, at: cache.indexPath, log, limiter)
         let definitions = configuration.pipelines
         try await context.pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }
         self.cache = cache
+        let writer = RecordWriter(cache, context.pools.cache, context.clock) { error in
+            limiter.log(.cacheUpdateFailed, [.pipeline: "none", .error: .string(error.description)])
+        }
         store = CacheStore(cache: cache, workers: context.pools.cache) { pipeline, error in
             limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
         } heldBack: { pipeline, copy in
@@ -51,6 +57,10 @@ struct CacheOpening: Sendable {
             limiter.log(.notRestored, [.pipeline: .string(pipeline), .error: .string(error.description)])
         } republished: { pipeline, copy in
             commits.fireAgain(pipeline, copy)
+        } recordsWait: {
+            writer.schedule($0)
+        } goesToSleep: {
+            writer.write()
         }
         switch report.index {
         case .made, .rebuilt: isIndexNew = true

@@ -10,6 +10,7 @@ extension PipelineEngine {
             return state.goesToSleep == sleeps ? [] : state.inOrder
         }
         for runner in runners { runner.mailbox.post(.goesToSleep(sleeps)) }
+        if sleeps { world.store.willSleep() }
     }
 
     /// The host woke up. Call this before the signal `resume` fires and before a timer fires, so that the pipelines

@@ -222,7 +222,10 @@ package protocol SnapshotStore: Sendable {
     ///
     /// - Parameter settings: called when the values are written, so that of concurrent calls the newest values stay.
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async
+    /// Stores a run. A crash may lose the runs of the last moment.
     func record(_ run: RunRecord) async
+    /// The machine is about to sleep: stores what waits to be stored, without waiting for it.
+    func willSleep()
     /// A stored part of a pipeline's snapshots; nil: there is none.
     func part(_ pipeline: String, _ name: String) async -> StoredPart?
     /// Stores new parts of the last committed snapshot, and keeps stored parts with names for which `isKept` returns
@@ -234,6 +237,7 @@ package protocol SnapshotStore: Sendable {
 
 /// Defaults for a store without readers: it cannot withdraw a copy, and has no access rights.
 extension SnapshotStore {
+    package func willSleep() {}
     package func setAccess(_ definition: PipelineDefinition) async {}
     package func withdraw(
         _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool

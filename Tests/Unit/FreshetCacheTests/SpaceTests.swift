@@ -355,7 +355,7 @@ struct SpaceTests {
         try fixture.commit("12345", to: destination("b"), at: 2)
         let cache = fixture.cache
         pool.perform("commit") {
-            cache.context.entry("b").state.withLock { _ in
+            cache.context.entry("b").withLock { _ in
                 held.open()
                 _ = end.wait(for: testTimeout)
             }

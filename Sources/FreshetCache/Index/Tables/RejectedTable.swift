@@ -16,6 +16,14 @@ struct RejectedTable {
         }
     }
 
+    /// The pipelines whose rejected content need not be kept any more.
+    func pipelines(over now: WallTime) throws(SQLiteError) -> [String] {
+        try database.rows(
+            "SELECT p.name FROM rejected r JOIN pipelines p ON p.id = r.pipeline WHERE r.rejected_at <= ?",
+            .time(now.advanced(by: .zero - CacheLimits.rejectedAge))
+        ) { $0.text(0) }
+    }
+
     /// Stores the rejected content of a pipeline, in the place of the previous one.
     func set(_ rejection: IndexedRejection?, of pipeline: Int64) throws(SQLiteError) {
         guard let rejection else {

@@ -9,8 +9,7 @@ struct ValidatorTable {
     func put(_ validators: [BoundValidators], for digest: ContentDigest, of pipeline: Int64) throws(SQLiteError) {
         for entry in validators {
             let new = entry.validators
-            let bytes = [entry.binding, new.entityTag ?? "", new.lastModified ?? ""].map(\.utf8.count).max() ?? 0
-            if bytes > CacheLimits.validatorBytes || new.isEmpty {
+            guard entry.isStorable else {
                 try database.run(
                     "DELETE FROM validators WHERE pipeline = ? AND url = ? AND digest = ?", .integer(pipeline),
                     .text(entry.binding), .blob(digest.bytes))

@@ -1,0 +1,152 @@
+import FreshetModel
+import Synchronization
+
+/// The state of a pipeline that is only in memory. Its lock serializes commits and checks of one pipeline; it is taken
+/// before the lock of the index.
+final class PipelineEntry: Sendable {
+    struct State: Sendable {
+        /// Whether a commit failed between its first rename and its end: then the index must be compared with the files
+        /// first.
+        var isSuspect = false
+        /// The ``SharedIndex/epoch`` in which the index was last compared with the files.
+        var epoch = 0
+        /// The identity of a published file whose digest was wrong: the file is not read again.
+        var refuted: FileIdentity?
+        /// The publication that the last commit of this change has recorded.
+        var publication: IndexedPublication?
+        /// What is known about the copy when the lock is released; nil: it has to be read from the index.
+        var checked: CheckedCopy?
+        private var revisions: UInt64 = 0
+
+        /// Counts changes of the copy: see ``CurrentGeneration/revision``.
+        mutating func nextRevision() -> UInt64 {
+            revisions += 1
+            return revisions
+        }
+    }
+
+    /// The published copy and its validators, as the index has them; and the number of changes, which is odd during a
+    /// change.
+    private struct Memory: Sendable {
+        var version: UInt64 = 0
+        var copy: CheckedCopy?
+    }
+
+    private let state = Mutex(State())
+    /// Held for a few instructions, also on the event loop; nothing is called with it but ``DeferredRecords``.
+    private let memory = Mutex(Memory())
+
+    /// Runs `body` with the lock. Only with the lock, the copy or its row in the index changes, so what is remembered
+    /// about the copy is forgotten.
+    func withLock<Value, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> sending Value
+    ) throws(Failure) -> sending Value {
+        try state.withLock { (state) throws(Failure) in
+            begin(&state)
+            defer { end(&state) }
+            return try body(&state)
+        }
+    }
+
+    /// The same, if the lock is free; otherwise nil.
+    func withLockIfAvailable<Value, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> sending Value
+    ) throws(Failure) -> sending Value? {
+        try state.withLockIfAvailable { (state) throws(Failure) in
+            begin(&state)
+            defer { end(&state) }
+            return try body(&state)
+        }
+    }
+
+    /// Runs `body` with the lock; the copy and its row in the index stay as they are.
+    func holding<Value, Failure: Error>(
+        _ body: (borrowing State) throws(Failure) -> sending Value
+    ) throws(Failure) -> sending Value {
+        try state.withLock { (state) throws(Failure) in try body(state) }
+    }
+
+    private func begin(_ state: inout State) {
+        (state.checked, state.publication) = (nil, nil)
+        memory.withLock { memory in
+            memory.version += 1
+            memory.copy = nil
+        }
+    }
+
+    private func end(_ state: inout State) {
+        memory.withLock { memory in
+            memory.version += 1
+            memory.copy = state.checked
+        }
+        (state.checked, state.publication) = (nil, nil)
+    }
+
+    // MARK: The copy's memory
+
+    /// The remembered copy; nil: it has to be read from the index.
+    var checked: CheckedCopy? { memory.withLock { $0.copy } }
+
+    /// Identifies the present state of the copy, for a caller that reads it from the index without the lock; nil during
+    /// a change.
+    var version: UInt64? { memory.withLock { $0.version.isMultiple(of: 2) ? $0.version : nil } }
+
+    /// Remembers what a caller has read, unless the copy has changed since `version`.
+    func remember(_ copy: CheckedCopy, since version: UInt64) {
+        memory.withLock { if $0.version == version { $0.copy = copy } }
+    }
+
+    /// The validators were changed without the lock.
+    func forget() {
+        memory.withLock { memory in
+            memory.version += 2
+            memory.copy = nil
+        }
+    }
+
+    /// Replaces the remembered copy and calls `record`, unless the copy has changed.
+    ///
+    /// - Parameter record: returns false if it did nothing; then the remembered copy stays.
+    /// - Returns: false if the copy has changed, or if `record` returned false.
+    func replace(_ copy: CheckedCopy, with new: CheckedCopy, _ record: () -> Bool) -> Bool {
+        memory.withLock { memory in
+            guard memory.copy === copy, record() else { return false }
+            memory.copy = new
+            return true
+        }
+    }
+}
+
+/// A published copy and the validators of the last check, as the index has them.
+final class CheckedCopy: Sendable {
+    /// The published file.
+    let path: String
+    let identity: FileIdentity
+    /// The digest of the content that the validators belong to.
+    let digest: ContentDigest
+    let validators: BoundValidators
+    /// The ``SharedIndex/epoch``.
+    let epoch: Int
+
+    init(path: String, identity: FileIdentity, digest: ContentDigest, validators: BoundValidators, epoch: Int) {
+        self.path = path
+        self.identity = identity
+        self.digest = digest
+        self.validators = validators
+        self.epoch = epoch
+    }
+
+    /// Nil for a copy that one status call cannot verify: one that is withdrawn, or a set of files.
+    init?(_ publication: IndexedPublication, _ validators: BoundValidators, layout: CacheLayout, epoch: Int) {
+        guard !publication.isWithdrawn, !publication.pipeline.isSet else { return nil }
+        path = layout.reader(publication.file)
+        identity = publication.generation.identity
+        digest = publication.checkedDigest
+        self.validators = validators
+        self.epoch = epoch
+    }
+
+    func with(_ validators: BoundValidators) -> CheckedCopy {
+        CheckedCopy(path: path, identity: identity, digest: digest, validators: validators, epoch: epoch)
+    }
+}

@@ -1,0 +1,131 @@
+import FreshetModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FreshetCache
+
+/// The pipelines whose records could not be stored.
+private final class LostRecords: Sendable {
+    let pipelines = Mutex<[String]>([])
+}
+
+@Suite("Records that wait for the index")
+struct DeferredRecordsTests {
+    private func run(_ number: UInt64, of pipeline: String = "jwks") -> RunRecord {
+        RunRecord(
+            pipeline: pipeline, number: number, causes: "timer", started: WallTime(seconds: Int64(number)),
+            ended: WallTime(seconds: Int64(number) + 1), outcome: .unchanged)
+    }
+
+    private func numbers(_ fixture: CacheFixture, of pipeline: String = "jwks") throws -> [UInt64] {
+        try fixture.cache.records.runs(pipeline).map(\.number)
+    }
+
+    @Test("are found by every reader, as if they had been stored immediately")
+    func areFound() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one", validators: [.tag("a")], at: 10)
+        #expect(fixture.cache.records.append(run(1)) == 1)
+        #expect(fixture.cache.records.append(run(2)) == 2)
+        #expect(
+            fixture.cache.checks.recordUnchanged(
+                "jwks", asked: .tag("a"), validators: .tag("b"), expires: WallTime(seconds: 99),
+                at: WallTime(seconds: 20))
+                == 3)
+        #expect(try numbers(fixture) == [2, 1])
+        let expected = RefreshState(
+            lastAttempt: WallTime(seconds: 20), lastSuccess: WallTime(seconds: 20), retryAfter: nil,
+            expires: WallTime(seconds: 99))
+        #expect(try fixture.cache.records.refreshState("jwks") == expected)
+        #expect(try fixture.cache.validators("jwks", boundTo: "https://example.com/jwks") == .tag("b"))
+        #expect(fixture.cache.context.index.deferred.take().isEmpty)
+    }
+
+    @Test("are stored before a later change, in its transaction")
+    func order() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one", validators: [.tag("a")], at: 10)
+        _ = fixture.cache.checks.recordUnchanged(
+            "jwks", asked: .tag("a"), validators: nil, expires: nil, at: WallTime(seconds: 20))
+        try fixture.commit("two", at: 30)
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 30))
+    }
+
+    @Test("survive a change that fails")
+    func failingChange() throws {
+        let fixture = try CacheFixture()
+        let later = fixture
+        _ = later.cache.records.append(run(1))
+        #expect(throws: CacheError.self) {
+            try later.cache.context.transaction { (_) throws(SQLiteError) -> Int in
+                throw SQLiteError(code: 1, message: "no", during: "a test")
+            }
+        }
+        #expect(try numbers(fixture) == [1])
+    }
+
+    @Test(
+        "survive another one that cannot be stored, and so does the change that takes them along",
+        arguments: [false, true])
+    func badRecord(byTransaction: Bool) throws {
+        let lost = LostRecords()
+        let directory = try TemporaryDirectory.forCache()
+        let (cache, _) = try LocalCache.open(
+            cacheDirectory: directory.cache, stateDirectory: directory.state, reserve: .none,
+            unrecorded: { pipeline, _ in lost.pipelines.withLock { $0.append(pipeline) } })
+        try cache.context.withIndex { (index) throws(SQLiteError) in
+            try index.database.execute(
+                """
+                CREATE TEMP TRIGGER no_second BEFORE INSERT ON main.runs WHEN new.number = 2
+                BEGIN SELECT raise(ABORT, 'no'); END
+                """)
+        }
+        for record in [run(1), run(2, of: "other"), run(3)] { _ = cache.records.append(record) }
+        if byTransaction {
+            #expect(throws: Never.self) { try cache.records.setState("jwks", key: "k", to: [1]) }
+            #expect(try cache.records.state("jwks", key: "k") == [1])
+        }
+        #expect(try cache.records.runs("jwks").map(\.number) == [3, 1])
+        #expect(try cache.records.runs("other").isEmpty)
+        #expect(lost.pipelines.withLock { $0 } == ["other"])
+    }
+
+    @Test("are stored at the end, and lost if the process is killed")
+    func end() throws {
+        let fixture = try CacheFixture()
+        _ = fixture.cache.records.append(run(1))
+        fixture.cache.flush()
+        _ = fixture.cache.records.append(run(2))
+        let killed = try CacheFixture(try fixture.directory.copied())
+        #expect(try numbers(killed) == [1])
+    }
+
+    @Test("are bounded: a further one is turned away until they are stored")
+    func bound() throws {
+        let fixture = try CacheFixture()
+        for number in 1...CacheLimits.deferredRecords {
+            #expect(fixture.cache.records.append(run(UInt64(number))) == number)
+        }
+        #expect(fixture.cache.records.append(run(1)) == nil)
+        try fixture.commit("one", validators: [.tag("a")])
+        _ = fixture.cache.records.append(run(UInt64(CacheLimits.deferredRecords) + 1))
+        #expect(try numbers(fixture).first == UInt64(CacheLimits.deferredRecords) + 1)
+        #expect(try numbers(fixture).count == CacheLimits.runsPerPipeline)
+    }
+
+    @Test("are stored on request, which also removes rejected content whose time is over")
+    func storing() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one", at: 10)
+        try fixture.reject("bad", at: 20)
+        let end = WallTime(seconds: 20).advanced(by: CacheLimits.rejectedAge)
+        try fixture.cache.records.storeDeferred(at: WallTime(nanoseconds: end.nanoseconds - 1))
+        #expect(
+            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.rejected.all().count } == 1)
+        try fixture.cache.records.storeDeferred(at: end)
+        #expect(
+            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.rejected.all().count } == 0)
+        #expect(try fixture.names("generations/jwks").count == 1)
+    }
+}
