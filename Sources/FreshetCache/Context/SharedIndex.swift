@@ -8,6 +8,8 @@ import Synchronization
 final class SharedIndex: Sendable {
     private let layout: CacheLayout
     let connection: Mutex<CacheIndex>
+    /// Taken before the lock of the connection, for which no thread waits therefore.
+    private let turn = BlockingLock()
     /// Concurrent durable transactions share the flush of the log.
     let flush = SharedFlush()
     /// Records that the next access stores.
@@ -133,13 +135,15 @@ final class SharedIndex: Sendable {
         var replaced: RecoveryReport.Index?
         defer { if let replaced { onRebuild(replaced, layout.index) } }
         do throws(SQLiteError) {
-            return try connection.withLock { (index) throws(SQLiteError) in
-                do throws(SQLiteError) {
-                    return try body(index)
-                } catch {
-                    // The lock is still held: if two callers find damage, the second one uses the new index.
-                    if error.isDamage { replaced = replace(&index, because: error) }
-                    throw error
+            return try turn.withLock { () throws(SQLiteError) in
+                try connection.withLock { (index) throws(SQLiteError) in
+                    do throws(SQLiteError) {
+                        return try body(index)
+                    } catch {
+                        // The lock is still held: if two callers find damage, the second one uses the new index.
+                        if error.isDamage { replaced = replace(&index, because: error) }
+                        throw error
+                    }
                 }
             }
         } catch {
@@ -173,9 +177,11 @@ final class SharedIndex: Sendable {
 
     /// Writes the log to the index's file. A failure only costs the time that the end of the process takes then.
     func checkpoint() {
-        connection.withLock { index in
-            _ = store(deferred.take(), in: index)
-            try? index.checkpoint()
+        turn.withLock {
+            connection.withLock { index in
+                _ = store(deferred.take(), in: index)
+                try? index.checkpoint()
+            }
         }
     }
 

@@ -41,6 +41,7 @@ struct PipelineRun: Sendable {
             epoch: order.epoch, progress: progress, seed: seed, more: more,
             publication: more == nil ? publication : nil)
         body.rejection = copy.rejection
+        body.hasCopy = copy.generation != nil
         body.isUnconditional = order.isUnconditional
         self.body = body
     }

@@ -20,6 +20,8 @@ struct RunExecutor: Sendable {
     var before: SnapshotChecks.Before?
     /// The rejection of the previous run.
     var rejection: KnownRejection?
+    /// Whether there may be a copy; without one there are no validators either.
+    var hasCopy = true
     /// Whether all requests are unconditional.
     var isUnconditional = false
 
@@ -146,9 +148,9 @@ struct RunExecutor: Sendable {
         let binding = definition.validatorBinding(with: parameters)
         let rejection = isUnconditional ? nil : await currentRejection(of: binding)
         let validators =
-            if isUnconditional { Validators?.none } else if let rejection { rejection.validators } else {
+            if isUnconditional { Validators?.none } else if let rejection { rejection.validators } else if hasCopy {
                 await store.validators(definition.name, binding: binding)
-            }
+            } else { Validators?.none }
         var result = try await fetch(validators)
         if case .notModified(let newer, _) = result, var rejection {
             // Otherwise the operator has accepted the content meanwhile.
