@@ -15,7 +15,7 @@ package struct ConfigurationLoader: Sendable {
 
     package let searchPath: SearchPath
     let context: LoadContext
-    let fileSystem: any ConfigurationFileSystem
+    var fileSystem: any ConfigurationFileSystem
 
     package init(
         searchPath: SearchPath, context: LoadContext = LoadContext(),
@@ -28,72 +28,41 @@ package struct ConfigurationLoader: Sendable {
 
     /// Reads all files.
     package func load() -> Configuration {
-        var configuration = Configuration()
-        var search = FileSearch(searchPath: searchPath, fileSystem: fileSystem)
-        let found = search.findPipelines()
-        let daemon = search.findDaemon()
-        var errors = search.errors
-
-        let daemonFile = read(daemon, files: &configuration.daemonFiles)
-        let reader = DefinitionReader(isIncomplete: daemonFile.isIncomplete)
-        if let root = daemonFile.root { configuration.daemon = DaemonReader(reader: reader).daemon(from: root) }
-        errors += withExcerpts(limited(daemonFile.errors + reader.errors), from: daemonFile.sources)
-        configuration.daemonDiagnostics = errors.sorted(by: Diagnostic.areInReadingOrder)
-
-        var byName: [String: [Diagnostic]] = [:]
-        var cacheFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
-        var order = PipelineOrder()
-        for group in found {
-            var files: [String] = []
-            let (definition, cacheFile, predecessors, errors) = pipeline(group, files: &files)
-            // The file is masked, or was removed since its directory was listed.
-            guard !files.isEmpty || !errors.isEmpty else { continue }
-            configuration.files[group.name] = files
-            order.add(group.name, after: predecessors)
-            if let definition { configuration.pipelines.append(configuration.daemon.applyingDefaults(to: definition)) }
-            if !errors.isEmpty { byName[group.name] = errors }
-            for name in cacheFile?.names ?? [] {
-                if let cacheFile { cacheFiles[name, default: []].append((group.name, cacheFile)) }
-            }
-        }
-        // Two pipelines with the same directory name have the same stamp name too: one error is enough.
-        for (file, owners) in cacheFiles
-        where owners.count > 1 && owners.contains(where: { $0.place.names.first == file }) {
-            for (index, owner) in owners.enumerated() {
-                let other = owners[index == 0 ? 1 : 0]
-                let error = Diagnostic(
-                    at: owner.place.location, keyPath: "cache.file",
-                    message: "\(file.quoted) is also the cache file of pipeline '\(other.pipeline)'",
-                    remedy: "give each pipeline its own 'cache.file'", related: other.place.location)
-                byName[owner.pipeline, default: []] += withExcerpts(
-                    [error], from: source(of: owner.place.location.file))
-            }
-        }
-        for (name, error) in order.errors(among: configuration.files.keys) {
-            byName[name, default: []] += withExcerpts([error], from: source(of: error.file))
-        }
-        configuration.invalid = byName.filter { $0.value.contains { $0.severity == .error } }
-            .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
-        configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
-        configuration.connect(cacheFiles.values.compactMap { $0.count == 1 ? $0.first : nil })
-        configuration.diagnostics = (configuration.daemonDiagnostics + byName.values.joined())
-            .sorted(by: Diagnostic.areInReadingOrder)
-        return configuration
+        let load = ConfigurationLoad(with: self)
+        return load.configuration(of: load.pipelines(in: 0..<load.count))
     }
 
-    private func pipeline(
-        _ group: FileSearch.Group, files: inout [String]
-    ) -> (PipelineDefinition?, cacheFile: CacheFileLocation?, [Predecessor], [Diagnostic]) {
+    /// Reads the files of one pipeline.
+    func pipeline(_ group: FileSearch.Group) -> PipelineFiles {
+        var files = PipelineFiles(name: group.name)
         if let error = PipelineName.error(group.name) {
             let file = group.file ?? group.name
-            files = [file]
-            return (nil, nil, [], [Diagnostic(file: file, message: error.message, remedy: error.remedy)])
+            files.files = [file]
+            files.errors = [Diagnostic(file: file, message: error.message, remedy: error.remedy)]
+            return files
         }
-        let merged = read(group, files: &files)
+        let merged = read(group, files: &files.files)
         let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
         let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
-        let errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
-        return (result?.definition, result?.cacheFile, reader.predecessors, errors)
+        files.errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
+        (files.definition, files.cacheFile, files.predecessors) = (
+            result?.definition, result?.cacheFile, reader.predecessors
+        )
+        return files
+    }
+
+    /// Reads the files of the daemon.
+    func daemon(_ group: FileSearch.Group) -> (definition: DaemonDefinition?, files: [String], errors: [Diagnostic]) {
+        var files: [String] = []
+        let merged = read(group, files: &files)
+        let reader = DefinitionReader(isIncomplete: merged.isIncomplete)
+        let definition = merged.root.map { DaemonReader(reader: reader).daemon(from: $0) }
+        return (definition, files, withExcerpts(limited(merged.errors + reader.errors), from: merged.sources))
+    }
+
+    /// An error that is found only after all files were read, with the text at its place, which is read again.
+    func withExcerpt(_ error: Diagnostic) -> Diagnostic {
+        withExcerpts([error], from: tree(of: error.file).sources).first ?? error
     }
 
     // MARK: Files into one tree
@@ -209,9 +178,6 @@ package struct ConfigurationLoader: Sendable {
             return error
         }
     }
-
-    /// Reads a file's text again, for an error that is found only after all files are read.
-    private func source(of file: String) -> [String: SourceText] { tree(of: file).sources }
 
     /// Reads one file again, without its drop-ins. The tree is nil if the file is invalid or no longer exists.
     func tree(of file: String) -> (root: Node?, sources: [String: SourceText]) {

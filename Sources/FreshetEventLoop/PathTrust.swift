@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Checks whether only root can change the file at a path: a hook, a check, or configuration that root reads. Otherwise an
 /// attacker who has taken over the service once could permanently make it run any program.
@@ -132,6 +133,24 @@ package struct PathTrust: Sendable {
                 : ValidationError(
                     message: "\(path) cannot be looked at: \(String(cString: strerror(error.code)))",
                     isForbidden: error.code == EACCES)
+        }
+    }
+
+    /// Looks at each directory and link only once, for the paths of many files in few directories. Use it for a moment:
+    /// a directory may change.
+    package final class Lookups: Sendable {
+        private let known = Mutex<[String: Entry]>([:])
+
+        package init() {}
+
+        package func look(_ path: String) throws(Errno) -> Entry {
+            if let entry = known.withLock({ $0[path] }) { return entry }
+            let entry = try PathTrust.look(path)
+            switch entry.kind {
+            case .directory, .link: known.withLock { $0[path] = entry }
+            case .file, .other: break
+            }
+            return entry
         }
     }
 

@@ -7,6 +7,13 @@ package protocol ConfigurationFileSystem: Sendable {
     ///
     /// - Parameter limit: The largest size in bytes; a larger file is an error.
     func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent
+
+    /// The same files for one load: what is known about a directory need not be found out again for each of its files.
+    func forOneLoad() -> any ConfigurationFileSystem
+}
+
+extension ConfigurationFileSystem {
+    package func forOneLoad() -> any ConfigurationFileSystem { self }
 }
 
 /// The content of a configuration file, or the reason why it has no content.

@@ -17,6 +17,10 @@ package struct SubstitutingFileSystem: ConfigurationFileSystem {
         }
     }
 
+    package func forOneLoad() -> any ConfigurationFileSystem {
+        SubstitutingFileSystem(base.forOneLoad(), copies: copies)
+    }
+
     package func names(inDirectory path: String) throws(FileError) -> [String]? {
         let prefix = path == "/" ? path : path + "/"
         // The replaced files, and the directories that will be created for them.

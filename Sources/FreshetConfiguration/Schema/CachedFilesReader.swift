@@ -1,7 +1,7 @@
 import FreshetPipelines
 
 /// The file names of a pipeline's copy, and the location of `cache.file` in the pipeline's file.
-struct CacheFileLocation {
+struct CacheFileLocation: Sendable {
     /// The names that the copy uses below `current/`, beginning with `cache.file`.
     var names: [String]
     /// The name of the file that readers open.

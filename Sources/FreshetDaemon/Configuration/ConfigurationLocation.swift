@@ -23,15 +23,22 @@ enum ConfigurationLocation {
     static func fileSystem(_ options: DaemonOptions) -> any ConfigurationFileSystem {
         if let recorded = options.recordedFiles { return recorded }
         guard options.invoker == 0 else { return HostFileSystem() }
-        let trust = PathTrust(user: 0, isPersonal: false)
         return GuardedFileSystem(HostFileSystem()) { path in
-            do throws(PathTrust.ValidationError) {
-                try trust.check(DaemonOptions.absolute(path), as: .configuration)
-                return nil
-            } catch {
-                return FileError(
-                    message: "root does not read this configuration: \(error.message)", remedy: error.remedy)
-            }
+            trustError(path, PathTrust.look)
+        } checkOfOneLoad: {
+            let lookups = PathTrust.Lookups()
+            return { path in trustError(path, lookups.look) }
+        }
+    }
+
+    private static func trustError(
+        _ path: String, _ look: (String) throws(PathTrust.Errno) -> PathTrust.Entry
+    ) -> FileError? {
+        do throws(PathTrust.ValidationError) {
+            try PathTrust(user: 0, isPersonal: false).check(DaemonOptions.absolute(path), as: .configuration, look)
+            return nil
+        } catch {
+            return FileError(message: "root does not read this configuration: \(error.message)", remedy: error.remedy)
         }
     }
 

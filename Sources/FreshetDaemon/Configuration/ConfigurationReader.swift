@@ -20,11 +20,19 @@ struct ConfigurationReader: Sendable {
         pools = context.pools
     }
 
-    /// Reads the files.
+    /// Reads the files: those of many pipelines on two threads.
     func load() async -> Configuration {
-        let loader = loader
-        return await pools.configuration.run("configuration") { loader.load() }
+        let (loader, pool) = (loader, pools.configuration)
+        let load = await pool.run("configuration") { ConfigurationLoad(with: loader) }
+        let middle = load.count < Self.worthTwoThreads ? load.count : load.count / 2
+        async let rest = pool.run("configuration") { load.pipelines(in: middle..<load.count) }
+        let first = await pool.run("configuration") { load.pipelines(in: 0..<middle) }
+        let all = first + (await rest)
+        return await pool.run("configuration") { load.configuration(of: all) }
     }
+
+    /// As many pipelines take longer to read than the second thread costs.
+    private static let worthTwoThreads = 32
 
     /// The file of a pipeline, which need not be in the active configuration; nil: there is no such file.
     func file(ofPipeline name: String) async -> String? {

@@ -269,4 +269,28 @@ struct SearchTests {
         #expect(!difference.isEmpty)
         #expect(old.difference(from: old).isEmpty)
     }
+
+    @Test("the files of pipelines can be read in parts, by several threads, with the same result", arguments: 0...5)
+    func parts(middle: Int) {
+        let texts = [
+            "pipelines/a.yaml": pipeline(), "pipelines/b.yaml": "source: {url: 1}\ncache: {file: /}\n",
+            "pipelines/c.yaml": "source: {url: https://c.example.com}\ncache: {file: c}\nrefresh: {after: [b, d]}\n",
+            "pipelines/d.yaml": "source: {url: https://d.example.com}\ncache: {file: c}\nrefresh: {after: [c]}\n",
+            "pipelines/e.yaml": "[", "freshet.yaml": "concurrency: 0\n",
+        ]
+        let files = InMemoryFileSystem(
+            texts: Dictionary(uniqueKeysWithValues: texts.map { ("/etc/freshet/\($0.key)", $0.value) }))
+        let loader = ConfigurationLoader(searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: files)
+        let load = ConfigurationLoad(with: loader)
+        #expect(load.count == 5)
+        let (second, first) = (load.pipelines(in: middle..<5), load.pipelines(in: 0..<middle))
+        let configuration = load.configuration(of: first + second)
+        let whole = loader.load()
+        #expect(configuration.pipelines == whole.pipelines)
+        #expect(configuration.diagnostics == whole.diagnostics)
+        #expect(configuration.invalid == whole.invalid)
+        #expect(configuration.files == whole.files)
+        #expect(whole.pipelines.map(\.name) == ["a"])
+        #expect(whole.diagnostics.count >= 5)
+    }
 }

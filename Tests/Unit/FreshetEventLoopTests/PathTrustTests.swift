@@ -150,4 +150,31 @@ struct PathTrustTests {
     func real() {
         #expect(throws: Never.self) { try PathTrust(user: 990, isPersonal: false).check("/bin/sh") }
     }
+
+    @Test("lookups of one load remember directories and links, but no files")
+    func lookups() throws {
+        var template = Array("/tmp/freshet-lookups.XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let (file, link) = (directory + "/file", directory + "/link")
+        defer {
+            unlink(file)
+            unlink(link)
+            rmdir(directory)
+        }
+        let descriptor = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        close(descriptor)
+        try #require(symlink("file", link) == 0)
+        let lookups = PathTrust.Lookups()
+        #expect(try lookups.look(directory).mode == 0o700)
+        #expect(try lookups.look(file).mode == 0o600)
+        #expect(try lookups.look(link).kind == .link(to: "file"))
+        try #require(chmod(directory, 0o777) == 0 && chmod(file, 0o666) == 0 && unlink(link) == 0)
+        #expect(try lookups.look(directory).mode == 0o700)
+        #expect(try lookups.look(file).mode == 0o666)
+        #expect(try lookups.look(link).kind == .link(to: "file"))
+        #expect(throws: PathTrust.Errno.self) { try lookups.look(directory + "/missing") }
+        #expect(try PathTrust.Lookups().look(directory).mode == 0o777)
+    }
 }

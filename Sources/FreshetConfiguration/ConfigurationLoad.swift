@@ -1,0 +1,97 @@
+import FreshetPipelines
+
+/// One load of a configuration, in steps, so that several threads can read the files of pipelines.
+/// ``ConfigurationLoader/load()`` takes the steps one after another.
+///
+///     let load = ConfigurationLoad(with: loader)
+///     let configuration = load.configuration(of: load.pipelines(in: 0..<load.count))
+///
+/// Every step reads files and so blocks.
+package struct ConfigurationLoad: Sendable {
+    private let loader: ConfigurationLoader
+    private let groups: [FileSearch.Group]
+    private let daemon: FileSearch.Group
+    private let errors: [Diagnostic]
+
+    /// Finds the files.
+    package init(with loader: ConfigurationLoader) {
+        var loader = loader
+        loader.fileSystem = loader.fileSystem.forOneLoad()
+        self.loader = loader
+        var search = FileSearch(searchPath: loader.searchPath, fileSystem: loader.fileSystem)
+        groups = search.findPipelines()
+        daemon = search.findDaemon()
+        errors = search.errors
+    }
+
+    /// The number of pipelines that have a file.
+    package var count: Int { groups.count }
+
+    /// Reads the files of some pipelines. Any threads may call this at the same time.
+    package func pipelines(in range: Range<Int>) -> [PipelineFiles] { groups[range].map(loader.pipeline) }
+
+    /// Makes the configuration.
+    ///
+    /// - Parameter pipelines: what was read of all pipelines, in their order.
+    package func configuration(of pipelines: [PipelineFiles]) -> Configuration {
+        var configuration = Configuration()
+        let own = loader.daemon(daemon)
+        configuration.daemonFiles = own.files
+        if let definition = own.definition { configuration.daemon = definition }
+        configuration.daemonDiagnostics = (errors + own.errors).sorted(by: Diagnostic.areInReadingOrder)
+
+        var byName: [String: [Diagnostic]] = [:]
+        var cacheFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
+        var order = PipelineOrder()
+        // A pipeline without files and errors is masked, or was removed since its directory was listed.
+        for pipeline in pipelines where !pipeline.files.isEmpty || !pipeline.errors.isEmpty {
+            configuration.files[pipeline.name] = pipeline.files
+            order.add(pipeline.name, after: pipeline.predecessors)
+            if let definition = pipeline.definition {
+                configuration.pipelines.append(configuration.daemon.applyingDefaults(to: definition))
+            }
+            if !pipeline.errors.isEmpty { byName[pipeline.name] = pipeline.errors }
+            for name in pipeline.cacheFile?.names ?? [] {
+                if let cacheFile = pipeline.cacheFile {
+                    cacheFiles[name, default: []].append((pipeline.name, cacheFile))
+                }
+            }
+        }
+        // Two pipelines with the same directory name have the same stamp name too: one error is enough.
+        for (file, owners) in cacheFiles
+        where owners.count > 1 && owners.contains(where: { $0.place.names.first == file }) {
+            for (index, owner) in owners.enumerated() {
+                let other = owners[index == 0 ? 1 : 0]
+                let error = Diagnostic(
+                    at: owner.place.location, keyPath: "cache.file",
+                    message: "\(file.quoted) is also the cache file of pipeline '\(other.pipeline)'",
+                    remedy: "give each pipeline its own 'cache.file'", related: other.place.location)
+                byName[owner.pipeline, default: []].append(loader.withExcerpt(error))
+            }
+        }
+        for (name, error) in order.errors(among: configuration.files.keys) {
+            byName[name, default: []].append(loader.withExcerpt(error))
+        }
+        configuration.invalid = byName.filter { $0.value.contains { $0.severity == .error } }
+            .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
+        configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
+        configuration.connect(cacheFiles.values.compactMap { $0.count == 1 ? $0.first : nil })
+        configuration.diagnostics = (configuration.daemonDiagnostics + byName.values.joined())
+            .sorted(by: Diagnostic.areInReadingOrder)
+        return configuration
+    }
+}
+
+/// What the files of one pipeline define.
+package struct PipelineFiles: Sendable {
+    var name: String
+    /// Nil if the file is masked, or has errors.
+    var definition: PipelineDefinition?
+    var cacheFile: CacheFileLocation?
+    var predecessors: [Predecessor] = []
+    var errors: [Diagnostic] = []
+    /// The files that were read.
+    var files: [String] = []
+
+    init(name: String) { self.name = name }
+}
