@@ -47,8 +47,11 @@ package struct ConfigurationLoad: Sendable {
         for pipeline in pipelines where !pipeline.files.isEmpty || !pipeline.errors.isEmpty {
             configuration.files[pipeline.name] = pipeline.files
             order.add(pipeline.name, after: pipeline.predecessors)
-            if let definition = pipeline.definition {
-                configuration.pipelines.append(configuration.daemon.applyingDefaults(to: definition))
+            if let read = pipeline.definition {
+                var definition = configuration.daemon.applyingDefaults(to: read)
+                // Files that follow one another often differ only in their source.
+                if let last = configuration.pipelines.last { definition.share(with: last) }
+                configuration.pipelines.append(definition)
             }
             if !pipeline.errors.isEmpty { byName[pipeline.name] = pipeline.errors }
             for name in pipeline.cacheFile?.names ?? [] {

@@ -177,6 +177,7 @@ struct Committer: Sendable {
     ) throws(CacheError) -> CommitOutcome {
         // Content that is already known keeps its number.
         var isKnown = false
+        var recorded: IndexedPublication?
         let request = SpaceRequest(destination, holdsLock: true)
         let result = try publisher.publish(candidate, to: destination, request, &state) { () throws(CacheError) in
             let (pipeline, previous) = try context.transaction { (index) throws(SQLiteError) in
@@ -208,8 +209,10 @@ struct Committer: Sendable {
                     of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
             }
             try check.storeValues(of: pipeline, in: index)
+        } recorded: {
+            recorded = $0
         }
-        if let publication = state.publication { remember(publication, candidate, check, &state) }
+        if let recorded { remember(recorded, candidate, check, &state) }
         return isKnown ? .restored(result) : .changed(result)
     }
 }

@@ -41,11 +41,13 @@ struct GenerationPublisher: Sendable {
     ///   - isDurable: the transaction of step 10 must survive a power cut too.
     ///   - prepare: step 5.
     ///   - update: further changes in the transaction of step 10.
+    ///   - recorded: gets the publication as the index has it after step 10.
     func publish(
         _ candidate: Candidate, to destination: CacheDestination, _ spaceRequest: SpaceRequest,
         _ state: inout PipelineEntry.State, isDurable: Bool = false,
         prepare: () throws(CacheError) -> Preparation,
-        update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
+        update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void,
+        recorded: (IndexedPublication) -> Void = { _ in }
     ) throws(CacheError) -> CurrentGeneration {
         // After step 2: if space is missing, old content is removed.
         try space.free(for: candidate.size, spaceRequest)
@@ -89,7 +91,7 @@ struct GenerationPublisher: Sendable {
             if !pipeline.formerSets.isEmpty { try? sets.removeFormer(of: pipeline) }
             let path = context.layout.reader(destination.file)
             let revision = state.nextRevision()
-            state.publication = publication
+            if let publication { recorded(publication) }
             return publication?.generation(path: path, revision: revision) ?? row.generation(path: path)
         } catch {
             recovery.complete(destination.pipeline, &state)

@@ -12,8 +12,6 @@ final class PipelineEntry: Sendable {
         var epoch = 0
         /// The identity of a published file whose digest was wrong: the file is not read again.
         var refuted: FileIdentity?
-        /// The publication that the last commit of this change has recorded.
-        var publication: IndexedPublication?
         /// What is known about the copy when the lock is released; nil: it has to be read from the index.
         var checked: CheckedCopy?
         private var revisions: UInt64 = 0
@@ -67,7 +65,7 @@ final class PipelineEntry: Sendable {
     }
 
     private func begin(_ state: inout State) {
-        (state.checked, state.publication) = (nil, nil)
+        state.checked = nil
         memory.withLock { memory in
             memory.version += 1
             memory.copy = nil
@@ -79,7 +77,7 @@ final class PipelineEntry: Sendable {
             memory.version += 1
             memory.copy = state.checked
         }
-        (state.checked, state.publication) = (nil, nil)
+        state.checked = nil
     }
 
     // MARK: The copy's memory

@@ -5,7 +5,8 @@ import FreshetSystemSignals
 /// A pipeline of the active configuration.
 enum HostedPipeline {
     case running(RunningPipeline)
-    case invalid(InvalidPipeline)
+    /// Indirect, because it is many times as large as the usual case, and a dictionary reserves space for the largest.
+    indirect case invalid(InvalidPipeline)
 
     var running: RunningPipeline? {
         if case .running(let running) = self { running } else { nil }

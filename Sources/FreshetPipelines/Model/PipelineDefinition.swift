@@ -42,6 +42,13 @@ package struct PipelineDefinition: Hashable, Sendable {
         self.parameters = parameters
     }
 
+    /// Uses the refresh policy and the checks of another definition where they are equal, so that they are in memory
+    /// once.
+    package mutating func share(with other: PipelineDefinition) {
+        _refresh.share(with: other._refresh)
+        _check.share(with: other._check)
+    }
+
     /// The first source; the only one unless there is a fan-out.
     package var source: SourceDefinition {
         get { stage.source }

@@ -18,6 +18,11 @@ package struct Shared<Value: Hashable & Sendable>: Hashable, Sendable {
         set { instance = Instance(newValue) }
     }
 
+    /// Uses the instance of `other` if the values are equal, so that only one is kept.
+    package mutating func share(with other: Self) {
+        if instance !== other.instance, instance.value == other.instance.value { instance = other.instance }
+    }
+
     package static func == (one: Self, other: Self) -> Bool {
         one.instance === other.instance || one.instance.value == other.instance.value
     }
