@@ -73,7 +73,7 @@ package struct CacheChecker: Sendable {
     ///
     /// - Parameters:
     ///   - repairs: remove damaged files, and restore those that can be restored.
-    ///   - isEnough: called before each generation; if it returns true, the examination ends with the findings so far
+    ///   - isEnough: called before each piece of content; if it returns true, the examination ends with the findings so far
     ///     and repairs nothing.
     package func examine(
         _ pipeline: String, repairs: Bool = false, until isEnough: () -> Bool = { false }
@@ -85,7 +85,7 @@ package struct CacheChecker: Sendable {
         let known = try rows(of: pipeline)
         func read(_ path: String, _ digest: ContentDigest) throws(CacheError) {
             guard try context.isDirectory(context.layout.generations(of: pipeline)) else { return }
-            if try context.fileSystem.digest(of: path) != digest { doubtful.insert(path) }
+            if try context.fileSystem.digest(of: path, until: isEnough) != digest { doubtful.insert(path) }
         }
         for generation in known.kept {
             if isEnough() { return examination }
@@ -95,6 +95,7 @@ package struct CacheChecker: Sendable {
         }
         if isEnough() { return examination }
         if let rejected = known.rejected { try read(context.layout.rejected(rejected, of: pipeline), rejected) }
+        if isEnough() { return examination }
         try context.entry(pipeline).withLock { (state) throws(CacheError) in
             try look(at: pipeline, doubtful, &examination)
             guard repairs, !examination.findings.isEmpty else { return }
@@ -191,7 +192,9 @@ package struct CacheChecker: Sendable {
             if !status.isRegularFile {
                 finding.detail = "it is not a file"
                 examination.add(finding)
-            } else if doubtful.contains(path), try context.fileSystem.digest(of: path) != content.digest {
+            } else if doubtful.contains(path),
+                try context.fileSystem.digest(of: path) != content.digest
+            {
                 examination.add(finding)
             } else {
                 whole[content.number] = status.identity.inode

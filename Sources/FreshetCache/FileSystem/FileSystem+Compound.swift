@@ -28,16 +28,20 @@ extension FileSystem {
         try unlink(temporary)
     }
 
-    /// The SHA-256 of a file's content; nil if there is no such regular file.
-    func digest(of path: String) throws(CacheError) -> ContentDigest? {
+    /// The SHA-256 of a file's content; nil if there is no such regular file, or none that this process may read.
+    ///
+    /// - Parameter isEnough: called before each piece; if it returns true, the rest is not read, and the result is nil.
+    func digest(of path: String, until isEnough: () -> Bool = { false }) throws(CacheError) -> ContentDigest? {
         var hasher = try SHA256Hasher()
-        let isThere = try readFile(path) { (bytes) throws(CacheError) in hasher.update(bytes) }
+        let isThere = try readFile(path, until: isEnough) { (bytes) throws(CacheError) in hasher.update(bytes) }
         return isThere ? try hasher.finalize() : nil
     }
 
-    /// Passes the content of a file to `each`, piece by piece. Returns false if there is no such regular file.
+    /// Passes the content of a file to `each`, piece by piece. Returns false if there is no such regular file, or none
+    /// that this process may read: another program has changed its mode, and its content is of no use then.
     func readFile(
-        _ path: String, _ each: (UnsafeRawBufferPointer) throws(CacheError) -> Void
+        _ path: String, until isEnough: () -> Bool = { false },
+        _ each: (UnsafeRawBufferPointer) throws(CacheError) -> Void
     ) throws(CacheError) -> Bool {
         let descriptor: Int32
         do throws(SystemCallError) {
@@ -45,13 +49,13 @@ extension FileSystem {
             descriptor = try openFile(path)
         } catch {
             // Without the pipeline's lock, a commit may remove the name between the two calls.
-            if error.errno == ENOENT { return false }
+            if error.errno == ENOENT || error.isUnreadable { return false }
             throw .fileSystem(error)
         }
         defer { close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: CacheLimits.copyBuffer, alignment: 16)
         defer { buffer.deallocate() }
-        while true {
+        while !isEnough() {
             let count: Int
             do throws(SystemCallError) {
                 count = try read(into: buffer, from: descriptor, path: path)
@@ -61,5 +65,6 @@ extension FileSystem {
             if count == 0 { return true }
             try each(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
+        return false
     }
 }

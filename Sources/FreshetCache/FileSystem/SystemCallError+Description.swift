@@ -30,6 +30,9 @@ extension SystemCallError: CustomStringConvertible {
     /// A directory is in the place of the file.
     var isDirectory: Bool { errno == EISDIR }
 
+    /// This process may not read the file.
+    var isUnreadable: Bool { call == "open" && errno == EACCES }
+
     /// The file or directory does not exist.
     var isMissing: Bool { errno == ENOENT }
 }

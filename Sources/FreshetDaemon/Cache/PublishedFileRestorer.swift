@@ -72,7 +72,7 @@ final class PublishedFileRestorer {
             isRetryDue = false
             await pass { retried.contains($0.name) || removal?.concerns($0.definition.cache.file) == true }
             // If the directory above was removed too, a restored file or the next commit makes it again.
-            if removal == .unknown { watch?.renew() }
+            if removal == .unknown || watch?.isWatching == false { watch?.renew() }
         }
         if failed.isEmpty {
             retryDelay = Self.firstRetry

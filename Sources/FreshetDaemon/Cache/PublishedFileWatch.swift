@@ -64,20 +64,24 @@ final class PublishedFileWatch: Sendable {
     }
 
     /// Watches the directories again if one of them is not the watched one any more, and creates the directory if the
-    /// directory above exists. Files that were removed meanwhile are reported as ``Removal/unknown``. May be called from
-    /// any thread.
+    /// directory above exists. Files that were removed meanwhile are reported as ``Removal/unknown``, also if there is no
+    /// directory to watch now. May be called from any thread.
     func renew() {
-        let isNew = watches.withLock { watches in
+        let hasChanged = watches.withLock { watches in
+            let wasWatched = watches != nil
             if let old = watches {
                 guard DirectoryIdentity(of: directory) != old.identity else { return false }
                 end(old)
             }
             mkdir(directory, 0o755)
             watches = try? Self.watch(directory, inotify)
-            return watches != nil
+            return wasWatched || watches != nil
         }
-        if isNew { handler(.unknown) }
+        if hasChanged { handler(.unknown) }
     }
+
+    /// Whether the directory is watched. Otherwise ``renew()`` tries again.
+    var isWatching: Bool { watches.withLock { $0 != nil } }
 
     /// The directories above are watched first: if one of them is renamed meanwhile, that is reported.
     private static func watch(_ directory: String, _ inotify: InotifyDescriptor) throws(SystemCallError) -> Watches {

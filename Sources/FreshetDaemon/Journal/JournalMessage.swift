@@ -183,7 +183,7 @@ enum JournalMessage: String, CaseIterable {
             "damaged values in the index {file} were dropped or reset, published copies are not affected: {content}"
         case .cacheRepaired: "the cache was repaired"
         case .cacheUpdateFailed:
-            "cannot use the cache index, copies are still fetched and published; check the disk: {error}"
+            "cannot update the cache; check the disk: {error}"
         case .notRestored: "the published file is missing and cannot be published again; Freshet tries again: {error}"
         case .copyLost: "readers find no file, because no intact content is kept; Freshet fetches it again"
         case .rolledBack: "rolled back to generation {generation}"

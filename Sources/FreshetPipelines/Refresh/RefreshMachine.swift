@@ -127,7 +127,7 @@ package struct RefreshMachine: Sendable {
         guard phase.isBetweenChecks, queue.retry == nil else { return }
         let cause = RunCause(SignalName.loss, first: now, detail: "no intact content is kept")
         output.report(.received(cause))
-        queue.ready.merge(PendingRequest(causes: [cause]))
+        admit(PendingRequest(causes: [cause]), now)
     }
 
     // MARK: Signals

@@ -456,4 +456,34 @@ struct FormerFilesTests {
         #expect(try fixture.seen == .of("old"))
         #expect(try fixture.reader("catalogue.stamp") == SeenSet.bundle("old"))
     }
+
+    @Test("ends in the middle of a long file if nobody waits for it any more")
+    func abandoned() throws {
+        let files = FailingFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("one")
+        let name = try #require(try fixture.names("generations/jwks").first)
+        let path = fixture.directory.cache + "/generations/jwks/" + name
+        try #require(chmod(path, 0o644) == 0 && truncate(path, 300 << 30) == 0)
+        files.arm(.nothing)
+        let findings = try fixture.cache.checker.examine("jwks") { files.calls.filter { $0 == "read" }.count >= 3 }
+            .findings
+        #expect(findings.isEmpty)
+        #expect(files.calls.filter { $0 == "read" }.count == 3)
+    }
+
+    @Test("a file that the service may not read is damaged, and the examination and the next commit go on")
+    func unreadable() throws {
+        let files = FailingFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("one")
+        files.arm(.failEach(call: "open", errno: EACCES))
+        #expect(try fixture.cache.checker.examine("jwks").findings.map(\.kind) == [.contentDamaged, .copyDamaged])
+        // The copy looks changed, so its content is compared.
+        try #require(chmod(fixture.directory.cache + "/current/jwks.json", 0o600) == 0)
+        #expect(try fixture.cache.current("jwks") == nil)
+        try fixture.commit("two", at: 2000)
+        files.disarm()
+        #expect(try fixture.reader() == "two")
+    }
 }

@@ -10,6 +10,8 @@ final class FailingFileSystem: FileSystem {
         case nothing
         /// The n-th call fails, without effect; later calls work.
         case fail(at: Int, errno: Int32)
+        /// Each call of this name fails.
+        case failEach(call: String, errno: Int32)
         /// The n-th call and all later calls fail, as if the process were killed.
         case stop(at: Int)
     }
@@ -50,6 +52,8 @@ final class FailingFileSystem: FileSystem {
             switch state.plan {
             case .nothing: return (nil, state.observer)
             case .fail(let number, let errno): return (state.calls.count == number ? errno : nil, state.observer)
+            case .failEach(call, let errno): return (errno, state.observer)
+            case .failEach: return (nil, state.observer)
             case .stop(let number): return (state.calls.count >= number ? EIO : nil, state.observer)
             }
         }

@@ -187,6 +187,30 @@ struct RemovedFileTests {
         }
     }
 
+    @Test("is known again after the next run, if its content came back")
+    func cameBack() async throws {
+        let home = try Home()
+        try home.write("one", to: "input")
+        try home.configure(
+            "news",
+            "source: {file: \(home.path)/input}\ncache: {file: news}\n"
+                + "refresh: {on: [], quiet: 0, retry: {from: 365d, to: 365d}}\n")
+        _ = try await withDaemon(home) { client in
+            try #require(client.refresh("news").outcome == .changed)
+            let (below, aside) = (home.path + "/cache/below", home.path + "/aside")
+            try #require(rename(home.path + "/input", home.path + "/no-input") == 0)
+            try #require(rename(below, aside) == 0)
+            #expect(try eventually { try client.status("news").generation == nil })
+            #expect(try eventually { try client.status("news").lastRun?.outcome == .failed })
+            try #require(
+                system("rm -rf '\(below)'; mv '\(aside)' '\(below)'; cd '\(home.path)'; mv no-input input") == 0)
+            _ = try client.refresh("news")
+            #expect(try client.status("news").generation?.number == 1)
+            #expect(unlink(below + "/current/news") == 0)
+            #expect(eventually { home.copy("news") == "one" })
+        }
+    }
+
     @Test("is published again as soon as that is possible, without a run, and the journal says why it was not")
     func retried() async throws {
         let home = try Home()

@@ -54,4 +54,14 @@ struct LossTests {
         #expect(dialogue.at(2, .lost) == [])
         #expect(dialogue.pass(until: 400) == [])
     }
+
+    @Test("again and again is fetched once for each burst")
+    func bursts() {
+        let dialogue = Dialogue(RefreshPolicy(quiet: .seconds(2), minInterval: .zero), lastCheck: -500)
+        #expect(dialogue.at(1, .lost) == [.starts(1, ["loss"])])
+        #expect(dialogue.at(1.5, .succeeds(1)) == [])
+        for second in 2...5 { #expect(dialogue.at(Double(second), .lost) == []) }
+        #expect(dialogue.pass(until: 6.9) == [])
+        #expect(dialogue.pass(until: 7).map(\.output) == [.starts(2, ["loss"])])
+    }
 }
