@@ -78,17 +78,39 @@ package final class ControlClient {
         try connection.list("Summarize", request) { (reply: ControlMessage.Summaries) in reply.summaries }
     }
 
-    /// The status of the daemon and summaries of all pipelines. Both calls are sent together, so the client waits only
-    /// once.
-    package func overview() throws(Failure) -> (daemon: DaemonStatus, summaries: [PipelineSummary]) {
-        try connection.reading { () throws(Failure) in
+    /// The status of the daemon, and summaries of all pipelines or, if there are more than a limit, of those that failed
+    /// or are held.
+    package struct Overview: Hashable, Sendable {
+        package var daemon: DaemonStatus
+        package var summaries: [PipelineSummary]
+        /// Whether these are all pipelines.
+        package var isComplete = true
+        /// Whether more pipelines than the limit failed or are held; the others are left out.
+        package var isCut = false
+    }
+
+    /// The status of the daemon and summaries of pipelines. Both calls are sent together, so the client waits only once,
+    /// or twice if there are more pipelines than the limit.
+    ///
+    /// - Parameter limit: the most summaries; nil: all pipelines.
+    package func overview(limit: Int? = nil) throws(Failure) -> Overview {
+        var overview = try connection.reading { () throws(Failure) in
             var summaries: [PipelineSummary] = []
             try connection.begin("GetDaemon", more: false)
-            try connection.begin("Summarize")
+            if let limit {
+                try connection.begin("Summarize", ControlMessage.List(limit: Int64(limit) + 1))
+            } else {
+                try connection.begin("Summarize")
+            }
             let daemon = try connection.takeOnly(ControlMessage.Daemon.self).daemon
             try connection.take(ControlMessage.Summaries.self) { summaries += $0.summaries }
-            return (daemon, summaries)
+            return Overview(daemon: daemon, summaries: summaries)
         }
+        guard let limit, overview.summaries.count > limit else { return overview }
+        overview.isComplete = false
+        let found = try summaries(ControlMessage.List(states: [.failed, .held], limit: Int64(limit) + 1))
+        (overview.summaries, overview.isCut) = (Array(found.prefix(limit)), found.count > limit)
+        return overview
     }
 
     /// The configured inputs, signals, files and times of pipelines.

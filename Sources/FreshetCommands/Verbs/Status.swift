@@ -7,17 +7,24 @@ struct Status: Verb {
         commandName: "status",
         abstract: "Show the daemon and all pipelines, or one in detail.",
         discussion: """
-            Without a name, shows the daemon and one line for each pipeline, as 'list' does. With names, shows these \
-            pipelines in detail; for a single pipeline also its last journal entries, if systemd runs the daemon.
+            Without a name, shows the daemon and one line for each pipeline, as 'list' does. If there are more than \
+            \(Self.most) pipelines, only those that failed or are held have a line, unless '--all' is given. With names, \
+            shows these pipelines in detail; for a single pipeline also its last journal entries, if systemd runs the \
+            daemon.
 
             Examples:
               freshetctl status
+              freshetctl status --all
               freshetctl status jwks
               freshetctl status jwks -n 0
               freshetctl status 'feed-*' --json
             """)
 
+    /// The most pipelines that have a line without `--all`.
+    static let most = 100
+
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
+    @Flag(help: "Show all pipelines, however many there are.") var all = false
     @Option(
         name: [.customShort("n"), .customLong("lines")],
         help: ArgumentHelp("Show this many lines of the journal (default: 10).", valueName: "number"))
@@ -33,12 +40,15 @@ struct Status: Verb {
 
     func validate() throws {
         if let journalLines, journalLines < 0 { throw ValidationError("-n needs a number of at least 0.") }
+        if all, !names.isEmpty { throw ValidationError("--all is for all pipelines; leave out the names.") }
     }
 
-    func run(_ session: Session) throws(CommandFailure) { try Self.answer(names, journalLines: journalLines, session) }
+    func run(_ session: Session) throws(CommandFailure) {
+        try Self.answer(names, all: all, journalLines: journalLines, session)
+    }
 
     static func answer(
-        _ names: [String], journalLines: Int? = nil, _ session: Session
+        _ names: [String], all: Bool = false, journalLines: Int? = nil, _ session: Session
     ) throws(CommandFailure) {
         let client = try session.connect()
         guard names.isEmpty else { return try show(names, journalLines: journalLines ?? 10, client, session) }
@@ -48,15 +58,31 @@ struct Status: Verb {
             }
             return session.print(json: Everything(daemon: daemon, pipelines: pipelines))
         }
-        let (daemon, summaries) = try session.callDaemon { () throws(ControlClient.Failure) in try client.overview() }
+        let overview = try session.callDaemon { () throws(ControlClient.Failure) in
+            try client.overview(limit: all ? nil : most)
+        }
         var lines = DaemonView.lines(
-            daemon, session.times, session.palette, columns: session.context.columns)
-        if !summaries.isEmpty {
+            overview.daemon, session.times, session.palette, columns: session.context.columns)
+        if !overview.summaries.isEmpty {
             lines += [""]
-            lines += SummaryView.table(summaries, session.times).lines(
+            lines += SummaryView.table(overview.summaries, session.times).lines(
                 width: session.context.columns, legend: !session.options.noLegend, palette: session.palette)
         }
+        if !overview.isComplete, !session.options.noLegend { lines += ["", footer(of: overview)] }
         session.print(lines.joined(separator: "\n"))
+    }
+
+    /// Says which pipelines of many are listed.
+    private static func footer(of overview: ControlClient.Overview) -> String {
+        let selection =
+            if overview.summaries.isEmpty {
+                "No pipeline has failed or is held"
+            } else if overview.isCut {
+                "Only the first \(most) pipelines that failed or are held are listed"
+            } else {
+                "Only pipelines that failed or are held are listed"
+            }
+        return "\(selection); 'freshetctl status --all' lists all \(overview.daemon.pipelines.total)."
     }
 
     private static func show(

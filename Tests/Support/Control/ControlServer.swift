@@ -44,7 +44,7 @@ package func withForeignServer(
     let description =
         "interface \(interface)\n"
         + replies.keys.map {
-            "method \($0)(names: int, all: int, wait: int, force: int, configurationOnly: int) -> ()\n"
+            "method \($0)(names: int, all: int, limit: int, wait: int, force: int, configurationOnly: int) -> ()\n"
         }.joined()
     try await withServer(of: [try VarlinkInterface(description: description, methods: methods)]) { path, _ in
         try body(path)

@@ -94,6 +94,30 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
     }
 
+    @Test("status of very many pipelines has lines for those that failed or are held, and says how to see all")
+    func manyPipelines() async throws {
+        let service = ScriptedService((100...250).map { "p\($0)" })
+        try await withControlServer(service, rights: ownRights) { path in
+            let good = Transcript()
+            #expect(freshetctl("status", good, socket: path) == .success)
+            #expect(!good.output.contains("p100"))
+            #expect(
+                good.output.hasSuffix(
+                    "\nNo pipeline has failed or is held; 'freshetctl status --all' lists all 151.\n"),
+                "\(good.output)")
+            service.change { $0.pipelines["p250"]?.state = .failed }
+            let failed = Transcript()
+            #expect(freshetctl("status", failed, socket: path) == .success)
+            #expect(failed.output.contains("\np250") && !failed.output.contains("p249"), "\(failed.output)")
+            #expect(failed.output.contains("\nOnly pipelines that failed or are held are listed; "))
+            let all = Transcript()
+            #expect(freshetctl("status --all", all, socket: path) == .success)
+            #expect((100...250).allSatisfy { all.output.contains("\np\($0) ") }, "\(all.output)")
+            #expect(!all.output.contains("--all"))
+            #expect(freshetctl("status --all p100", Transcript(), socket: path) == .usage)
+        }
+    }
+
     @Test("status shows the daemon and a line for each pipeline")
     func status() async throws {
         try await check(

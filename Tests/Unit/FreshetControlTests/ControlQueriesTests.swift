@@ -49,11 +49,32 @@ import Testing
         try await withControlServer(service) { path in
             let client = try ControlClient(path: path)
             for _ in 1...2 {
-                let (daemon, summaries) = try client.overview()
-                #expect(daemon == (try client.daemon()))
-                #expect(summaries == (try client.pipelines()).map { PipelineSummary($0) })
-                #expect(summaries.count == 300)
+                let overview = try client.overview()
+                #expect(overview.daemon == (try client.daemon()))
+                #expect(overview.summaries == (try client.pipelines()).map { PipelineSummary($0) })
+                #expect(overview.summaries.count == 300 && overview.isComplete)
+                #expect(try client.overview(limit: 300) == overview)
             }
+        }
+    }
+
+    @Test("overview of more pipelines than its limit has those that failed or are held")
+    func largeOverview() async throws {
+        let service = ScriptedService((100...399).map { "p\($0)" })
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            let good = try client.overview(limit: 299)
+            #expect(good.summaries.isEmpty && !good.isComplete && !good.isCut)
+            service.change { script in
+                script.pipelines["p250"]?.state = .failed
+                script.pipelines["p120"]?.state = .held
+                script.pipelines["p130"]?.state = .waiting
+            }
+            let overview = try client.overview(limit: 2)
+            #expect(overview.summaries.map(\.name) == ["p120", "p250"])
+            #expect(!overview.isComplete && !overview.isCut)
+            let cut = try client.overview(limit: 1)
+            #expect(cut.summaries.map(\.name) == ["p120"] && cut.isCut)
         }
     }
 
