@@ -110,7 +110,11 @@ package struct ControlDispatcher: Sendable {
     ) async throws -> VarlinkParameters {
         let request = try call.parameters.decode(as: ControlMessage.List.self)
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
-        let names = try await pipelineNames.fitting(request.names, call)
+        var names = try await pipelineNames.fitting(request.names, call)
+        if let states = request.states {
+            let fitting = await services.pipelines.pipelineNames(in: Set(states))
+            names = request.names == nil ? fitting : Array(Set(names).intersection(fitting)).sorted()
+        }
         var items: [Item] = []
         var left = request.limit ?? .max
         var rest = request.after.map { after in names.filter { after < $0 } }?[...] ?? names[...]

@@ -8,6 +8,9 @@ package import FreshetVarlink
 package protocol PipelineControl: Sendable {
     /// The names of all pipelines, sorted.
     func pipelineNames() async -> [String]
+    /// The names of all pipelines in one of these states, sorted. The cost depends on the number of changes since the
+    /// last call, not on the number of pipelines, except for a look at each pipeline's kept state.
+    func pipelineNames(in states: Set<PipelineState>) async -> [String]
     /// Whether there is a pipeline with this name. The cost does not depend on the number of pipelines.
     func hasPipeline(_ name: String) async -> Bool
     /// Whether a peer may read the published file of a pipeline, according to the configured mode and group of the

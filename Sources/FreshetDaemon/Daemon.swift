@@ -146,7 +146,7 @@ final class Daemon {
             reloadSignal: standard.reload)
         signals.addSources(
             context, recorder, parts, networks, commits, fileEvents, standard, status, host, overview)
-        let pipelines = PipelineAdministrator(context, host)
+        let pipelines = PipelineAdministrator(context, host, overview)
         let daemon = DaemonAdministrator(
             context, parts, overview, networks, reloader, slowJobs, threshold, started: started)
         return Collaborators(

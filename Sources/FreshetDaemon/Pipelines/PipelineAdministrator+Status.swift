@@ -12,6 +12,11 @@ import Logging
 extension PipelineAdministrator {
     func pipelineNames() -> [String] { host.names }
 
+    func pipelineNames(in states: Set<PipelineState>) async -> [String] {
+        await overview.update()
+        return overview.names(in: states).sorted()
+    }
+
     func hasPipeline(_ name: String) -> Bool { host[name] != nil }
 
     func mayRead(_ name: String, _ peer: VarlinkPeer) -> Bool { context.readers.mayRead(name, peer) }

@@ -11,10 +11,12 @@ import Logging
 final class PipelineAdministrator: PipelineControl {
     let context: DaemonContext
     let host: PipelineHost
+    let overview: PipelineOverview
 
-    init(_ context: DaemonContext, _ host: PipelineHost) {
+    init(_ context: DaemonContext, _ host: PipelineHost, _ overview: PipelineOverview) {
         self.context = context
         self.host = host
+        self.overview = overview
     }
 
     // MARK: Runs

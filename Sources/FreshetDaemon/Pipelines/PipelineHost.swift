@@ -58,7 +58,13 @@ final class PipelineHost {
     // MARK: Look-up
 
     /// The names of all pipelines, sorted.
-    var names: [String] { hosted.keys.sorted() }
+    var names: [String] {
+        let names = sortedNames ?? hosted.keys.sorted()
+        sortedNames = names
+        return names
+    }
+    /// Nil: a pipeline was added or removed since they were sorted.
+    private var sortedNames: [String]?
 
     var running: [RunningPipeline] { hosted.values.compactMap(\.running) }
 
@@ -89,6 +95,7 @@ final class PipelineHost {
     }
 
     private func put(_ pipeline: HostedPipeline?, as name: String) {
+        if pipeline == nil || hosted[name] == nil { sortedNames = nil }
         hosted[name] = pipeline
         overview.mayHaveChanged(name)
     }

@@ -89,6 +89,11 @@ final class PipelineOverview {
         if entry?.isWithdrawn == true { withdrawn.insert(name) } else { withdrawn.remove(name) }
     }
 
+    /// The pipelines in one of these states.
+    func names(in wanted: Set<PipelineState>) -> [String] {
+        states.filter { wanted.contains($0.value) }.map(\.key)
+    }
+
     /// The next planned run.
     ///
     /// - Parameter reason: why it is planned; nil: for any reason.

@@ -77,6 +77,12 @@ package final class ScriptedService: PipelineControl, GenerationControl, CacheCo
             refusedReload: script.withLock { $0.refusedReload })
     }
 
+    package func pipelineNames(in states: Set<PipelineState>) async -> [String] {
+        script.withLock { script in
+            script.pipelines.filter { states.contains($0.value.state) }.map(\.key).sorted()
+        }
+    }
+
     package func pipelineNames() async -> [String] {
         script.withLock { script in
             script.allNamesAsked += 1

@@ -38,6 +38,8 @@ struct PipelineOverviewTests {
         #expect(pipelines.overview.counts.loading == 0)
         #expect(pipelines.overview.counts.failed == 1)
         #expect(pipelines.overview.counts.total == 1000)
+        #expect(pipelines.overview.names(in: [.failed, .held]) == ["p7"])
+        #expect(pipelines.overview.looks == 1001)
     }
 
     @Test("forgets what it said of a pipeline that changes, and of one that ends")
