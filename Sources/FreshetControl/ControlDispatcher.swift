@@ -245,14 +245,11 @@ package struct ControlDispatcher: Sendable {
     private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await pipelineNames.existing([name])
-        let pipeline = await services.pipelines.pipelines([name], for: call.peer).first
-        if let copy = pipeline?.withdrawn {
-            throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
+        switch await services.pipelines.copy(of: name, for: call.peer) {
+        case .withdrawn(let copy): throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
+        case .published(let generation): return ControlMessage.Generation(generation: generation)
+        case .some(.none), nil: throw ControlError.noGeneration(name: name)
         }
-        guard let generation = pipeline?.generation else {
-            throw ControlError.noGeneration(name: name)
-        }
-        return ControlMessage.Generation(generation: generation)
     }
 
     /// An event, reduced to what this peer may see.

@@ -5,6 +5,13 @@ package import FreshetVarlink
 // be called concurrently.
 
 /// The status of pipelines, and requests to them.
+/// A pipeline's copy: published, withdrawn, or none.
+package enum CopyStatus: Hashable, Sendable {
+    case published(GenerationStatus)
+    case withdrawn(WithdrawnCopy)
+    case none
+}
+
 package protocol PipelineControl: Sendable {
     /// The names of all pipelines, sorted.
     func pipelineNames() async -> [String]
@@ -18,6 +25,8 @@ package protocol PipelineControl: Sendable {
     func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool
     /// The status of several pipelines, each reduced to what this peer may see; removed pipelines are left out.
     func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineStatus]
+    /// The copy of a pipeline, reduced to what this peer may see; nil if there is no such pipeline.
+    func copy(of name: String, for peer: VarlinkPeer) async -> CopyStatus?
     /// The summaries of several pipelines; removed pipelines are left out.
     func summaries(of names: ArraySlice<String>) async -> [PipelineSummary]
     /// The configured inputs, signals, files and times of several pipelines.

@@ -27,6 +27,19 @@ extension PipelineAdministrator {
         }
     }
 
+    func copy(of name: String, for peer: VarlinkPeer) -> CopyStatus? {
+        guard let hosted = host[name] else { return nil }
+        let copy =
+            switch hosted {
+            case .running(let running): running.runner.copy
+            case .invalid(let invalid): invalid.remembered.published ?? invalid.remembered.withdrawn
+            }
+        guard let copy else { return CopyStatus.none }
+        if let withdrawn = WithdrawnCopy(copy) { return .withdrawn(withdrawn) }
+        let generation = GenerationStatus(copy)
+        return .published(mayRead(name, peer) ? generation : generation.withholdingContent())
+    }
+
     func summaries(of names: ArraySlice<String>) -> [PipelineSummary] { names.compactMap { summary(of: $0) } }
 
     func descriptions(of names: ArraySlice<String>) -> [PipelineDescription] {

@@ -128,6 +128,9 @@ extension PipelineRunner {
     /// The counts of its runs since the runner was made.
     package var counters: RunCounters { state.withLock { $0.runs.counters } }
 
+    /// The current generation, published or withdrawn, with the comment of its signature.
+    package var copy: CurrentGeneration? { state.withLock { $0.copy.current } }
+
     /// The current status of the pipeline.
     package var status: PipelineStatus {
         let now = world.clock.now

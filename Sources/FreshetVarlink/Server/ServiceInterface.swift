@@ -61,10 +61,12 @@ enum ServiceInterface {
         let info = Info(
             vendor: identity.vendor, product: identity.product, version: identity.version, url: identity.url,
             interfaces: texts.keys.sorted())
+        // The reply never changes, so it is encoded once.
+        let encoded = Result { try VarlinkParameters(encoding: info) }
         return try VarlinkInterface(
             description: description,
             methods: [
-                "GetInfo": { _ in try VarlinkParameters(encoding: info) },
+                "GetInfo": { _ in try encoded.get() },
                 "GetInterfaceDescription": { call in
                     let name = try call.parameters.decode(as: Interface.self).interface
                     guard let text = texts[name] else { throw VarlinkErrorReply.interfaceNotFound(name) }

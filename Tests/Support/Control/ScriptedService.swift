@@ -107,6 +107,12 @@ package final class ScriptedService: PipelineControl, GenerationControl, CacheCo
         script.withLock { !$0.unreadable.contains(name) }
     }
 
+    package func copy(of name: String, for peer: VarlinkPeer) async -> CopyStatus? {
+        guard let pipeline = await pipelines([name], for: peer).first else { return nil }
+        if let withdrawn = pipeline.withdrawn { return .withdrawn(withdrawn) }
+        return pipeline.generation.map(CopyStatus.published) ?? CopyStatus.none
+    }
+
     package func summaries(of names: ArraySlice<String>) async -> [PipelineSummary] {
         script.withLock { script in names.compactMap { script.pipelines[$0].map { PipelineSummary($0) } } }
     }
