@@ -18,6 +18,8 @@ final class SharedIndex: Sendable {
     private let contentSize = Atomic<Int64>(0)
     /// Called after the index was replaced, with its path.
     private let onRebuild: @Sendable (RecoveryReport.Index, String) -> Void
+    /// Until when no reader stores the deferred records first.
+    private let blockedUntil = Mutex<ContinuousClock.Instant?>(nil)
     /// Called with a pipeline whose deferred record could not be stored.
     private let onLoss: @Sendable (_ pipeline: String, CacheError) -> Void
 
@@ -53,7 +55,7 @@ final class SharedIndex: Sendable {
         var lost: Loss?
         defer { report(lost) }
         return try locked { (index) throws(SQLiteError) in
-            if storesDeferred { lost = store(deferred.take(), in: index) }
+            if storesDeferred, !isBlocked { lost = store(deferred.take(), in: index) }
             return try body(index)
         }
     }
@@ -88,6 +90,11 @@ final class SharedIndex: Sendable {
                 return try body(index)
             }
         } catch {
+            // It has waited for the other process already.
+            if !isBodyReached, error.isBusy {
+                keep(records)
+                throw error
+            }
             lost = store(records, in: index)
             if isBodyReached { throw error }
         }
@@ -101,8 +108,8 @@ final class SharedIndex: Sendable {
         var error: SQLiteError
     }
 
-    /// Stores deferred records in one transaction; if that fails, each in its own, so that one cannot take others with
-    /// it.
+    /// Stores deferred records in one transaction. If one of them causes an error, each is stored in its own, so that the
+    /// others are not lost. If another process has locked the index, the records go on waiting.
     ///
     /// - Returns: the first one that could not be stored.
     private func store(_ records: [DeferredRecords.Record], in index: borrowing CacheIndex) -> Loss? {
@@ -111,19 +118,36 @@ final class SharedIndex: Sendable {
             try index.transaction { (index) throws(SQLiteError) in try index.store(records) }
             return nil
         } catch {
+            if error.isBusy {
+                keep(records)
+                return nil
+            }
             // All others would fail for the same reason.
-            if error.isDamage || error.isFull { return Loss(pipeline: records[0].pipeline, error: error) }
+            guard error.isOfOneChange else { return Loss(pipeline: records[0].pipeline, error: error) }
         }
         var lost: Loss?
-        for record in records {
+        for (offset, record) in records.enumerated() {
             do throws(SQLiteError) {
                 try index.transaction { (index) throws(SQLiteError) in try index.store([record]) }
             } catch {
+                if error.isBusy {
+                    keep(Array(records[offset...]))
+                    return lost
+                }
                 lost = lost ?? Loss(pipeline: record.pipeline, error: error)
             }
         }
         return lost
     }
+
+    /// Another process has locked the index: the records go on waiting, and readers do not wait again for a moment.
+    private func keep(_ records: [DeferredRecords.Record]) {
+        deferred.putBack(records)
+        blockedUntil.withLock { $0 = .now + .milliseconds(Int(CacheLimits.indexBusyMilliseconds)) }
+    }
+
+    /// Whether another process had locked the index a moment ago.
+    private var isBlocked: Bool { blockedUntil.withLock { $0.map { $0 > .now } ?? false } }
 
     private func report(_ lost: Loss?) {
         if let lost { onLoss(lost.pipeline, .index(lost.error)) }
@@ -175,14 +199,22 @@ final class SharedIndex: Sendable {
         }
     }
 
-    /// Writes the log to the index's file. A failure only costs the time that the end of the process takes then.
+    /// Stores the deferred records, and writes the log to the index's file. A failure of the latter only costs the time
+    /// that the end of the process takes then.
     func checkpoint() {
-        turn.withLock {
+        let lost = turn.withLock {
             connection.withLock { index in
-                _ = store(deferred.take(), in: index)
-                try? index.checkpoint()
+                let lost = store(deferred.take(), in: index)
+                guard let left = deferred.take().first else {
+                    try? index.checkpoint()
+                    return lost
+                }
+                let error = SQLiteError(
+                    code: SQLiteError.busy, message: "database is locked", during: "the last records")
+                return lost ?? Loss(pipeline: left.pipeline, error: error)
             }
         }
+        report(lost)
     }
 
     /// Replaces an index that was found damaged during use. The rows of each pipeline are made from its files when the

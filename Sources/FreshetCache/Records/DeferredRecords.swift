@@ -35,6 +35,14 @@ final class DeferredRecords: Sendable {
         }
     }
 
+    /// The number of records that wait.
+    var count: Int { records.withLock(\.count) }
+
+    /// Puts records back that could not be stored now, before all that came since they were taken.
+    func putBack(_ earlier: [Record]) {
+        records.withLock { $0.insert(contentsOf: earlier, at: 0) }
+    }
+
     /// Takes all records. The caller holds the lock of the index, so that they are stored in their order.
     func take() -> [Record] {
         records.withLock { records in

@@ -48,9 +48,13 @@ package struct RecordStore: Sendable {
     }
 
     /// Stores the waiting records, and removes rejected content whose time is over.
-    package func storeDeferred(at now: WallTime) throws(CacheError) {
+    ///
+    /// - Returns: how many records still wait, because another process has locked the index, or because they are new.
+    @discardableResult
+    package func storeDeferred(at now: WallTime) throws(CacheError) -> Int {
         let names = try context.withIndex { (index) throws(SQLiteError) in try index.rejected.pipelines(over: now) }
         for name in names { try rejected.dropOld(of: name, at: now) }
+        return context.index.deferred.count
     }
 
     /// Records a failed attempt.

@@ -23,6 +23,14 @@ extension SQLiteError {
     /// SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ and SQLITE_IOERR_CORRUPTFS, which are macros of casts.
     private static let unreadable = [1, 2, 33].map { SQLITE_IOERR | $0 << 8 }
 
+    static let busy = SQLITE_BUSY
+
+    /// Another process has locked the index for longer than the busy timeout.
+    var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode) }
+
+    /// One change causes the error: others may succeed.
+    var isOfOneChange: Bool { [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(primaryCode) }
+
     /// There is no space for the index.
     var isFull: Bool { primaryCode == SQLITE_FULL }
 }

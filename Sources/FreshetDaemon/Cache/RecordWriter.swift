@@ -39,7 +39,10 @@ final class RecordWriter: Sendable {
 
     /// Records wait: schedules their write.
     func schedule(_ count: Int) {
-        if count == Self.batch { return write() }
+        if count == Self.batch { write() } else { schedule() }
+    }
+
+    private func schedule() {
         state.withLock { state in
             guard !state.isScheduled else { return }
             state.isScheduled = true
@@ -55,7 +58,7 @@ final class RecordWriter: Sendable {
             // Records that come from now on need a new timer.
             state.withLock { $0.isScheduled = false }
             do throws(CacheError) {
-                try cache.records.storeDeferred(at: .now)
+                if try cache.records.storeDeferred(at: .now) > 0 { schedule() }
             } catch {
                 report(error)
             }

@@ -128,4 +128,34 @@ struct DeferredRecordsTests {
             try fixture.cache.context.withIndex { (index) throws(SQLiteError) in try index.rejected.all().count } == 0)
         #expect(try fixture.names("generations/jwks").count == 1)
     }
+
+    @Test("go on waiting while another program has locked the index, and cost its readers nothing")
+    func lockedIndex() throws {
+        let lost = LostRecords()
+        let directory = try TemporaryDirectory.forCache()
+        let (cache, _) = try LocalCache.open(
+            cacheDirectory: directory.cache, stateDirectory: directory.state, reserve: .none,
+            unrecorded: { pipeline, _ in lost.pipelines.withLock { $0.append(pipeline) } })
+        // Otherwise each attempt takes five seconds.
+        try cache.context.withIndex { (index) throws(SQLiteError) in
+            try index.database.execute("PRAGMA busy_timeout = 0")
+        }
+        for number in 1...3 { _ = cache.records.append(run(UInt64(number))) }
+        let other = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 0)
+        try other.begin()
+        #expect(try cache.records.runs("jwks").isEmpty)
+        #expect(try cache.records.storeDeferred(at: WallTime(seconds: 1)) == 3)
+        #expect(throws: CacheError.self) { try cache.records.setState("jwks", key: "k", to: [1]) }
+        #expect(cache.context.index.deferred.count == 3)
+        try other.commit()
+        _ = cache.records.append(run(4))
+        // A writer does not wait until the readers try again.
+        try cache.records.setState("jwks", key: "k", to: [1])
+        #expect(try cache.records.runs("jwks").map(\.number) == [4, 3, 2, 1])
+        #expect(lost.pipelines.withLock { $0.isEmpty })
+        _ = cache.records.append(run(5))
+        try other.begin()
+        cache.flush()
+        #expect(lost.pipelines.withLock { $0 } == ["jwks"])
+    }
 }
