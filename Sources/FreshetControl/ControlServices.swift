@@ -4,7 +4,6 @@ package import FreshetVarlink
 // rights, and that a pipeline with the name exists. The caller's task is cancelled when its client goes away. Methods may
 // be called concurrently.
 
-/// The status of pipelines, and requests to them.
 /// A pipeline's copy: published, withdrawn, or none.
 package enum CopyStatus: Hashable, Sendable {
     case published(GenerationStatus)
@@ -12,11 +11,12 @@ package enum CopyStatus: Hashable, Sendable {
     case none
 }
 
+/// The status of pipelines, and requests to them.
 package protocol PipelineControl: Sendable {
     /// The names of all pipelines, sorted.
     func pipelineNames() async -> [String]
-    /// The names of all pipelines in one of these states, sorted. The cost depends on the number of changes since the
-    /// last call, not on the number of pipelines, except for a look at each pipeline's kept state.
+    /// The names of all pipelines in one of these states, sorted. Only the status of pipelines that changed since the
+    /// last call is made again; of the others the daemon keeps the state.
     func pipelineNames(in states: Set<PipelineState>) async -> [String]
     /// Whether there is a pipeline with this name. The cost does not depend on the number of pipelines.
     func hasPipeline(_ name: String) async -> Bool

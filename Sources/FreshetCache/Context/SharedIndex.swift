@@ -8,7 +8,7 @@ import Synchronization
 final class SharedIndex: Sendable {
     private let layout: CacheLayout
     let connection: Mutex<CacheIndex>
-    /// Taken before the lock of the connection, for which no thread waits therefore.
+    /// Taken before the lock of the connection. So threads wait for this lock, and never for that of the connection.
     private let turn = BlockingLock()
     /// Concurrent durable transactions share the flush of the log.
     let flush = SharedFlush()

@@ -192,9 +192,7 @@ package struct CacheChecker: Sendable {
             if !status.isRegularFile {
                 finding.detail = "it is not a file"
                 examination.add(finding)
-            } else if doubtful.contains(path),
-                try context.fileSystem.digest(of: path) != content.digest
-            {
+            } else if doubtful.contains(path), try context.fileSystem.digest(of: path) != content.digest {
                 examination.add(finding)
             } else {
                 whole[content.number] = status.identity.inode

@@ -17,7 +17,7 @@ package struct CheckMemory: Sendable {
     }
 
     /// Records that the origin confirmed the content. The index gets the record with the next transaction, or by
-    /// ``RecordStore/storeDeferred()``.
+    /// ``RecordStore/storeDeferred(at:)``.
     ///
     /// - Parameters:
     ///   - asked: the validators of the request.

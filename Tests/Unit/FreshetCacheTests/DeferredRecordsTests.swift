@@ -22,6 +22,13 @@ struct DeferredRecordsTests {
         try fixture.cache.records.runs(pipeline).map(\.number)
     }
 
+    private func cache(in directory: TemporaryDirectory, _ lost: LostRecords) throws -> LocalCache {
+        try LocalCache.open(
+            cacheDirectory: directory.cache, stateDirectory: directory.state, reserve: .none,
+            unrecorded: { pipeline, _ in lost.pipelines.withLock { $0.append(pipeline) } }
+        ).cache
+    }
+
     @Test("are found by every reader, as if they had been stored immediately")
     func areFound() throws {
         let fixture = try CacheFixture()
@@ -71,9 +78,7 @@ struct DeferredRecordsTests {
     func badRecord(byTransaction: Bool) throws {
         let lost = LostRecords()
         let directory = try TemporaryDirectory.forCache()
-        let (cache, _) = try LocalCache.open(
-            cacheDirectory: directory.cache, stateDirectory: directory.state, reserve: .none,
-            unrecorded: { pipeline, _ in lost.pipelines.withLock { $0.append(pipeline) } })
+        let cache = try cache(in: directory, lost)
         try cache.context.withIndex { (index) throws(SQLiteError) in
             try index.database.execute(
                 """
@@ -133,9 +138,7 @@ struct DeferredRecordsTests {
     func lockedIndex() throws {
         let lost = LostRecords()
         let directory = try TemporaryDirectory.forCache()
-        let (cache, _) = try LocalCache.open(
-            cacheDirectory: directory.cache, stateDirectory: directory.state, reserve: .none,
-            unrecorded: { pipeline, _ in lost.pipelines.withLock { $0.append(pipeline) } })
+        let cache = try cache(in: directory, lost)
         // Otherwise each attempt takes five seconds.
         try cache.context.withIndex { (index) throws(SQLiteError) in
             try index.database.execute("PRAGMA busy_timeout = 0")
