@@ -92,7 +92,7 @@ extension Machine {
                 switch flaw {
                 case .losesPageRequests: return
                 case .checksForPages: answer = .answered(await runner.refresh(force: false))
-                default: answer = .answered(try await runner.loadMore(at: []).answer)
+                default: answer = .answered(try await runner.furtherPages.load(at: []).answer)
                 }
             } catch {
                 answer = .refused(error)

@@ -53,7 +53,7 @@ final class CacheAdministrator {
     /// - Parameter revision: when that was: a run may have committed a copy since then.
     func lost(_ name: String, revision: UInt64) {
         host.changeInvalid(name) { $0.generation = nil }
-        if let runner = host.running(name)?.runner, !runner.losesCopy(revision: revision) { return }
+        if let runner = host.running(name)?.runner, !runner.restorer.losesCopy(revision: revision) { return }
         copyLost(name)
     }
 

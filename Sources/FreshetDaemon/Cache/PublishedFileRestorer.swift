@@ -86,7 +86,7 @@ final class PublishedFileRestorer {
         for (index, runner) in host.running.map(\.runner).filter(isMissing).enumerated() {
             await context.giveWay(before: index, "published files")
             failed.remove(runner.name)
-            switch await runner.restoreCopy() {
+            switch await runner.restorer.restore() {
             case .whole: break
             case .failed: failed.insert(runner.name)
             case .lost: lost(runner.name)

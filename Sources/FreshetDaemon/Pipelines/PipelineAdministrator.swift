@@ -82,13 +82,13 @@ final class PipelineAdministrator: PipelineControl {
         let answer: RefreshAnswer
         do throws(LoadMoreError) {
             // A refused request is not recorded as a signal, because no pipeline received it.
-            try runner.mayLoadMore(at: place)
+            try runner.furtherPages.check(place)
             host.recorder.recordOccurrence(
                 SignalName.operation,
                 (["load-more"] + (context.readers.isPublic(name) ? place : [])).joined(separator: " "),
                 pipeline: name)
-            guard wait else { return LoadMoreResult(name: name, path: try runner.requestMore(at: place)) }
-            (known, answer) = try await runner.loadMore(at: place)
+            guard wait else { return LoadMoreResult(name: name, path: try runner.furtherPages.request(at: place)) }
+            (known, answer) = try await runner.furtherPages.load(at: place)
         } catch {
             throw ControlError(error, of: name, at: place)
         }
@@ -97,7 +97,7 @@ final class PipelineAdministrator: PipelineControl {
         case .refused(let refusal): throw .tryLater(TryLaterHint(refusal))
         case .ended(let summary):
             let status = runner.status
-            let pages = runner.pages(at: known)
+            let pages = runner.furtherPages.state(at: known)
             return LoadMoreResult(
                 name: name, path: known, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
                 run: Int64(clamping: summary.run), generation: status.generation.map { Int64(clamping: $0.number) },

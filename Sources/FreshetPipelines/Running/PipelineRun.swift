@@ -55,7 +55,7 @@ struct PipelineRun: Sendable {
         let definition = runner.definition
         if definition.cache != body.definition.cache { await world.store.setAccess(definition) }
         // One that succeeded has looked.
-        if case .succeeded = result {} else { await runner.restoreCopy() }
+        if case .succeeded = result {} else { await runner.restorer.restore() }
         permits.close()
         end(result)
     }

@@ -80,21 +80,6 @@ extension PipelineRunner {
         mailbox.post(.received([RunCause(SignalName.start, first: world.clock.now, detail: detail)]))
     }
 
-    /// A repair of the cache found no intact generation, so there is no copy any more, unless a newer one was committed.
-    ///
-    /// - Parameter revision: the revision of the copy's state after the repair.
-    /// - Returns: whether the copy was lost.
-    @discardableResult
-    package func losesCopy(revision: UInt64) -> Bool {
-        let isLost = state.withLock { state in
-            guard state.copy.generation?.revision ?? 0 <= revision else { return false }
-            state.copy.lose()
-            return true
-        }
-        if isLost { mailbox.post(.lost) }
-        return isLost
-    }
-
     /// The rejected candidate is not kept any more.
     package func keepsNothingRejected() {
         state.withLock { $0.copy.forgetRejected() }

@@ -176,7 +176,7 @@ package final class PipelineRunner: Sendable {
         case .start(let order):
             start(order, in: &group)
         case .withdraw, .putBack:
-            settleCopy(withdraws: action == .withdraw, in: &group)
+            group.addTask { [restorer] in await restorer.settle(withdraws: action == .withdraw) }
         case .cancel:
             state.withLock { $0.runs.interruption }?.value = true
         case .wake(at: let instant?):

@@ -138,7 +138,7 @@ struct RejectionTests {
     @Test("a damaged copy is not published any more")
     func lost() throws {
         let stage = try rejecting()
-        #expect(stage.runner.losesCopy(revision: 1))
+        #expect(stage.runner.restorer.losesCopy(revision: 1))
         try stage.executor.runUntilIdle()
         #expect(stage.status.generation == nil && stage.status.freshness == nil)
         stage.origin.answers(.content("whole"))
@@ -153,10 +153,10 @@ struct RejectionTests {
         var newer = CurrentGeneration(number: 2, size: 3, digest: "new", committedAt: 0, path: "data")
         newer.revision = 8
         stage.runner.publishes(newer)
-        #expect(!stage.runner.losesCopy(revision: 7))
+        #expect(!stage.runner.restorer.losesCopy(revision: 7))
         try stage.executor.runUntilIdle()
         #expect(stage.status.generation?.number == 2 && stage.status.freshness != nil)
-        #expect(stage.runner.losesCopy(revision: 8))
+        #expect(stage.runner.restorer.losesCopy(revision: 8))
         #expect(stage.status.generation == nil)
     }
 

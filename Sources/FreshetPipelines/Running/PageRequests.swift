@@ -17,28 +17,31 @@ package enum LoadMoreError: Error, Hashable, Sendable {
     case refused(RefreshRefusal)
 }
 
-/// Further pages on demand, from any thread.
-extension PipelineRunner {
+/// Requests for further pages of a pipeline, from any thread.
+package struct PageRequests: Sendable {
+    private let runner: PipelineRunner
+
+    init(_ runner: PipelineRunner) { self.runner = runner }
+
     /// Requests one further page, and awaits the end of the run that loads it. If the task is cancelled, it returns
     /// ``RefreshAnswer/stopped``; the run continues.
     ///
-    /// - - Parameter place: the keys on the path to the set's branch; empty: the pipeline's own pages, or the only
-    ///   place with further pages.
+    /// - Parameter place: the keys on the path to the set's branch; empty: the pipeline's own pages, or the only place
+    ///   with further pages.
     /// - Returns: the place, and the answer.
-    package func loadMore(
-        at place: [String]
-    ) async throws(LoadMoreError) -> (place: [String], answer: RefreshAnswer) {
+    package func load(at place: [String]) async throws(LoadMoreError) -> (place: [String], answer: RefreshAnswer) {
         let place = try existing(place)
-        return (place, await waiters.answer { mailbox.post(.loadMore(request: $0, place: place)) })
+        let answer = await runner.waiters.answer { runner.mailbox.post(.loadMore(request: $0, place: place)) }
+        return (place, answer)
     }
 
     /// Requests one further page without waiting for it.
     ///
     /// - Returns: the place.
     @discardableResult
-    package func requestMore(at place: [String]) throws(LoadMoreError) -> [String] {
-        let place = try mayLoadMore(at: place)
-        mailbox.post(.loadMore(request: nil, place: place))
+    package func request(at place: [String]) throws(LoadMoreError) -> [String] {
+        let place = try check(place)
+        runner.mailbox.post(.loadMore(request: nil, place: place))
         return place
     }
 
@@ -46,10 +49,10 @@ extension PipelineRunner {
     ///
     /// - Returns: the place.
     @discardableResult
-    package func mayLoadMore(at place: [String]) throws(LoadMoreError) -> [String] {
+    package func check(_ place: [String]) throws(LoadMoreError) -> [String] {
         let place = try existing(place)
-        let now = world.clock.now
-        let refusal = state.withLock { state in
+        let now = runner.world.clock.now
+        let refusal = runner.state.withLock { state in
             state.machine.conditions.loadMoreRefusal(state.machine.settings, at: now)
         }
         if let refusal { throw .refused(refusal) }
@@ -57,12 +60,12 @@ extension PipelineRunner {
     }
 
     /// The state of a set; nil: there is no such set.
-    package func pages(at place: [String]) -> PagesState? {
-        state.withLock { state in state.runs.pages.first { $0.path == place } }
+    package func state(at place: [String]) -> PagesState? {
+        runner.state.withLock { state in state.runs.pages.first { $0.path == place } }
     }
 
     private func existing(_ place: [String]) throws(LoadMoreError) -> [String] {
-        try state.withLock { state throws(LoadMoreError) in
+        try runner.state.withLock { state throws(LoadMoreError) in
             let paged = state.configuration.definition.stage.all.compactMap(\.pages)
             guard !paged.isEmpty else { throw .noPages }
             guard paged.contains(where: \.loadsOnDemand) else { throw .notOnDemand }
@@ -81,4 +84,8 @@ extension PipelineRunner {
             return only.path
         }
     }
+}
+
+extension PipelineRunner {
+    package var furtherPages: PageRequests { PageRequests(self) }
 }

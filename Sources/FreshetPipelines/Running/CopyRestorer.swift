@@ -1,0 +1,113 @@
+internal import FreshetModel
+internal import FreshetSignals
+
+/// Keeps what readers find in agreement with what the runner of a pipeline knows: withdraws the copy, publishes it
+/// again, and records its loss. From any thread.
+package struct CopyRestorer: Sendable {
+    private let runner: PipelineRunner
+
+    init(_ runner: PipelineRunner) { self.runner = runner }
+
+    private var store: any SnapshotStore { runner.world.store }
+
+    /// Withdraws the copy, or publishes it again, and reports to the machine what became of it.
+    func settle(withdraws: Bool) async {
+        let before = runner.state.withLock { $0.copy.generation }
+        let settlement: CopyChangeResult
+        switch await withdraws
+            ? store.withdraw(runner.name, unless: { isConcluding })
+            : store.putBack(runner.definition)
+        {
+        case .done(let generation):
+            runner.state.withLock { $0.copy.record(generation) }
+            settlement = .done
+        case .damaged(let generation):
+            lost(generation)
+            settlement = .left
+        case .nothing:
+            // The kept copy is damaged and has to be fetched again, unless the run in progress is about to commit.
+            if !isConcluding { losesCopy(before) }
+            settlement = .left
+        case .left: settlement = .left
+        case .failed: settlement = .failed
+        }
+        runner.mailbox.post(.copySettled(settlement))
+    }
+
+    /// Publishes the copy again if readers do not find it, or records its loss: after a run without a new copy, and
+    /// after another program has removed the published file.
+    ///
+    /// - Returns: what readers find now.
+    @discardableResult
+    package func restore() async -> RestoredCopy {
+        guard let before = runner.state.withLock({ $0.copy.generation }), before.withdrawnSince == nil else {
+            return .whole
+        }
+        switch await store.restoreCopy(of: runner.name) {
+        case .done(let generation):
+            runner.state.withLock { $0.copy.record(generation) }
+            return .whole
+        case .nothing, .damaged: return losesCopy(before) ? .lost : .whole
+        case .left: return .whole
+        case .failed: return .failed
+        }
+    }
+
+    /// A repair of the cache found no intact generation, so there is no copy any more, unless a newer one was committed.
+    ///
+    /// - Parameter revision: the revision of the copy's state after the repair.
+    /// - Returns: whether the copy was lost.
+    @discardableResult
+    package func losesCopy(revision: UInt64) -> Bool {
+        losesCopy { $0?.revision ?? 0 <= revision }
+    }
+
+    /// There is no copy any more, unless a run or the operator has published another one meanwhile.
+    ///
+    /// - Returns: whether the copy is lost.
+    @discardableResult
+    private func losesCopy(_ before: CurrentGeneration?) -> Bool {
+        losesCopy { $0 == before }
+    }
+
+    private func losesCopy(if isStill: (CurrentGeneration?) -> Bool) -> Bool {
+        let isLost = runner.state.withLock { state in
+            guard isStill(state.copy.generation) else { return false }
+            state.copy.lose()
+            return true
+        }
+        if isLost { runner.mailbox.post(.lost) }
+        return isLost
+    }
+
+    /// The withdrawn copy was damaged. Unless there is a newer one by now, there is no copy until the next run.
+    private func lost(_ generation: CurrentGeneration) {
+        let (isCopy, checked) = runner.state.withLock { state in
+            let isCopy = state.copy.generation.map { $0.revision < generation.revision } ?? true
+            if isCopy { state.copy.loseWithdrawn() }
+            return (isCopy, state.machine.schedule.confirmed)
+        }
+        guard isCopy else { return }
+        runner.report(.withdrawnDamaged(generation, checked: checked))
+        runner.mailbox.post(.timer)
+    }
+
+    /// Whether the run in progress is about to confirm or replace the copy.
+    private var isConcluding: Bool {
+        runner.state.withLock { !$0.machine.phase.isBetweenChecks && $0.runs.progress.concludes }
+    }
+}
+
+extension PipelineRunner {
+    package var restorer: CopyRestorer { CopyRestorer(self) }
+}
+
+/// What readers find after ``CopyRestorer/restore()``.
+package enum RestoredCopy: Hashable, Sendable {
+    /// The copy, or none because the pipeline has none.
+    case whole
+    /// No file, because no intact content is kept.
+    case lost
+    /// Perhaps no file, because it could not be published.
+    case failed
+}
