@@ -70,8 +70,12 @@ struct ProgressiveShrinkTests {
         }
         for (index, (name, count)) in counts.enumerated() {
             letters.counts.update { $0[name] = count }
-            while body.progress.loaded.endedBranches <= index, index < counts.count - 1 { await Task.yield() }
-            for _ in 0..<100 { await Task.yield() }
+            guard index < counts.count - 1 else { break }
+            // The pause after the publication, or after the decision against it.
+            while body.progress.loaded.endedBranches <= index || clock.manual.sleeperCount == 0 {
+                try clock.executor.runUntilIdle()
+                await Task.yield()
+            }
             try clock.manual.advance(by: StageEvaluator.publishingPause, draining: clock.executor)
         }
         return await task.value
