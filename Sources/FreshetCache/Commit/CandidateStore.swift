@@ -46,7 +46,7 @@ struct CandidateStore: Sendable {
             return try context.fileSystem.createFile(path)
         } catch  where error.isMissing {
             return try context.onFiles { (files) throws(SystemCallError) in
-                try context.makeDirectories(for: pipeline, files)
+                try context.makeDirectories(ofNew: pipeline, files)
                 return try files.createFile(path)
             }
         } catch {

@@ -24,9 +24,25 @@ extension CacheContext {
         let madeCurrent = try files.makeDirectory(layout.current, mode: CacheLayout.currentMode)
         let madeGenerations = try files.makeDirectory(layout.generations, mode: CacheLayout.generationsMode)
         if madeCurrent || madeGenerations { try files.synchronizeDirectory(layout.cacheDirectoryItself) }
-        if let pipeline {
-            let made = try files.makeDirectory(layout.generations(of: pipeline), mode: CacheLayout.generationsMode)
-            if made { try files.synchronizeDirectory(layout.generations) }
+        if let pipeline { try makeGenerations(of: pipeline, files) }
+    }
+
+    /// Makes the directory of a new pipeline's generations, whose parents usually exist.
+    func makeDirectories(ofNew pipeline: String, _ files: any FileSystem) throws(SystemCallError) {
+        do throws(SystemCallError) {
+            try makeGenerations(of: pipeline, files)
+        } catch  where error.isMissing {
+            try makeDirectories(for: pipeline, files)
+        }
+    }
+
+    private func makeGenerations(of pipeline: String, _ files: any FileSystem) throws(SystemCallError) {
+        let failures = generationsFlush.failures
+        guard try files.makeDirectory(layout.generations(of: pipeline), mode: CacheLayout.generationsMode) else {
+            return
+        }
+        try generationsFlush.perform(since: failures) { () throws(SystemCallError) in
+            try files.synchronizeDirectory(layout.generations)
         }
     }
 

@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// The lock of a pipeline's ``CheckedCopy`` may be taken with each of these; with it only ``DeferredRecords`` is called.
 /// The locks of ``TemporaryNames``, ``LeftoverFiles``, of the table of pipelines and of the quota protect single
-/// values; nothing else is called with them. The two ``SharedFlush``es have no lock while they flush.
+/// values; nothing else is called with them. The three ``SharedFlush``es have no lock while they flush.
 final class CacheContext: Sendable {
     let layout: CacheLayout
     let fileSystem: any FileSystem
@@ -24,6 +24,8 @@ final class CacheContext: Sendable {
     let quota: Mutex<CacheQuota>
     /// Concurrent commits share the flush of the directory `current/`.
     let currentFlush = SharedFlush()
+    /// The same for the directory `generations/`, in which each new pipeline gets a directory.
+    let generationsFlush = SharedFlush()
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     /// The lock of the state directory is held as long as this object lives.
     private let lock: StateLock
