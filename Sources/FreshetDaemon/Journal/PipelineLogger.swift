@@ -6,7 +6,7 @@ import Logging
 /// Logs each event of a pipeline's engine at a suitable level, and publishes it to clients that follow the pipeline.
 struct PipelineLogger: Sendable {
     let name: String
-    let log: Logger
+    private let log: PipelineLog
     let events: ControlEvents
     /// Limits the messages of all pipelines together.
     private let limiter: LogLimiter
@@ -18,9 +18,7 @@ struct PipelineLogger: Sendable {
     init(name: String, log: Logger, events: ControlEvents, limiter: LogLimiter, readers: ContentReaders) {
         self.name = name
         self.readers = readers
-        var log = log
-        log[metadataKey: "pipeline"] = .string(name)
-        self.log = log
+        self.log = PipelineLog(log, name: name)
         self.events = events
         self.limiter = limiter
     }
@@ -140,6 +138,12 @@ struct PipelineLogger: Sendable {
             }
             return fields
         }
+        /// Failed branches have their own message.
+        func done() -> [JournalField: Logger.MetadataValue] {
+            var fields = fields()
+            fields[.error] = nil
+            return fields
+        }
         if summary.reason.isLoadMore { return loadedMore(summary, fields(), of: generation) }
         switch summary.outcome {
         case .changed, .unchanged:
@@ -150,14 +154,11 @@ struct PipelineLogger: Sendable {
                 BurstSummary.EndedRun(
                     outcome: hasChanged ? .changed : .unchanged, isRecovery: isRecovery,
                     isNew: hasChanged || isRecovery))
-            var done = fields()
-            // Failed branches have their own message below.
-            done[.error] = nil
             if isRecovery { log.log(.recovered, level: logs ? .info : .debug) }
             if hasChanged {
-                log.log(.changed, level: logs ? .info : .debug, done)
+                log.log(.changed, level: logs ? .info : .debug, done())
             } else {
-                log.log(.unchanged, done)
+                log.log(.unchanged, done())
             }
             if hasChanged { logTruncation(summary, of: generation) }
             if summary.failure != nil {
@@ -218,6 +219,29 @@ struct PipelineLogger: Sendable {
         if case .log(let skipped) = decision, skipped > 0 { fields[.repeated] = .stringConvertible(skipped) }
         if let next { fields[.next] = .string("in \((next.at - .now).rounded)") }
         return fields
+    }
+}
+
+/// Logs messages about one pipeline. A `Logger` with the name as metadata would keep a copy of its handler for each
+/// pipeline.
+private struct PipelineLog: Sendable {
+    private let logger: Logger
+    private let name: String
+
+    init(_ logger: Logger, name: String) {
+        self.logger = logger
+        self.name = name
+    }
+
+    /// Logs a message with the name of the pipeline; see ``Logging/Logger/log(_:text:level:_:file:function:line:)``.
+    func log(
+        _ message: JournalMessage, text: Logger.Message? = nil, level: Logger.Level? = nil,
+        _ fields: @autoclosure () -> [JournalField: Logger.MetadataValue] = [:], file: String = #fileID,
+        function: String = #function, line: UInt = #line
+    ) {
+        logger.log(
+            message, text: text, level: level, fields().merging([.pipeline: .string(name)]) { $1 }, file: file,
+            function: function, line: line)
     }
 }
 

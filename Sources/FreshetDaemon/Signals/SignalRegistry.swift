@@ -29,6 +29,9 @@ final class SignalRegistry {
     private let recorder: SignalRecorder
     private var entries: [String: Entry] = [:]
     private var selections: [Selection] = []
+    /// The sets of names of the leases since the last reload: most pipelines use the same sources, so most leases
+    /// share a set.
+    private var nameSets: Set<Set<String>> = []
 
     init(_ context: DaemonContext, _ recorder: SignalRecorder) {
         self.context = context
@@ -86,8 +89,10 @@ final class SignalRegistry {
             entries[reference.name]?.subscribers += 1
             if let signal = reference.signal ?? source.signal { signals.append(signal) }
         }
-        return SignalLease(self, signal: .merge(signals), used: used, subscribed: subscribed)
+        return SignalLease(self, signal: .merge(signals), used: shared(used), subscribed: shared(subscribed))
     }
+
+    private func shared(_ names: Set<String>) -> Set<String> { nameSets.insert(names).memberAfterInsert }
 
     fileprivate func release(_ lease: SignalLease) {
         for name in lease.subscribed { entries[name]?.subscribers -= 1 }
@@ -104,6 +109,7 @@ final class SignalRegistry {
             entry.ending.value = true
             entries[name] = nil
         }
+        nameSets = []
     }
 
     /// The names of the sources that a pipeline subscribes to, sorted.

@@ -18,6 +18,9 @@ package struct Shared<Value: Hashable & Sendable>: Hashable, Sendable {
         set { instance = Instance(newValue) }
     }
 
+    /// The wrapper itself, for another property that shares the instance.
+    package var projectedValue: Self { self }
+
     /// Uses the instance of `other` if the values are equal, so that only one is kept.
     package mutating func share(with other: Self) {
         if instance !== other.instance, instance.value == other.instance.value { instance = other.instance }

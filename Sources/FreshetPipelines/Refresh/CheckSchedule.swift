@@ -21,7 +21,7 @@ struct CheckSchedule: Sendable {
         lastSuccess = memory.lastCheck
         originExpires = memory.expires
         confirmed = memory.confirmed
-        self.memory = memory
+        if memory != StoredRefreshState() { self.memory = memory }
     }
 
     /// The last check that found content at the origin, accepted or rejected.

@@ -52,7 +52,7 @@ package enum RefreshEvent: Hashable, Sendable {
     /// The wall clock was stepped.
     ///
     /// - Parameter memory: the state from before the restart, converted by the clock as it is now.
-    case clockStepped(StoredRefreshState)
+    case clockStepped(StoredRefreshState?)
     /// The permit that ``RefreshAction/requestPermit(_:)`` requested was granted.
     case permitGranted(UInt64)
     /// The result of the proof that ``RefreshAction/prove(_:)`` requested.

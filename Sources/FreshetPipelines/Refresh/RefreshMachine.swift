@@ -306,10 +306,10 @@ package struct RefreshMachine: Sendable {
 
     /// The wall clock was stepped: stored wall-clock times are converted to boot time again, and a certificate that was
     /// not valid at the old date may be valid now.
-    private mutating func clockStepped(_ new: StoredRefreshState, _ now: Instant) {
+    private mutating func clockStepped(_ new: StoredRefreshState?, _ now: Instant) {
         if queue.retry?.kind == .certificateDate { queue.retry?.isCut = true }
         schedule.retryRejected(settings, isBetweenChecks: phase.isBetweenChecks, now)
-        guard let old = schedule.memory else { return }
+        guard let old = schedule.memory, let new else { return }
         if conditions.retryAfter == old.retryAfter { conditions.retryAfter = new.retryAfter }
         copy.clockStepped(from: old.copy, to: new.copy)
         schedule.clockStepped(

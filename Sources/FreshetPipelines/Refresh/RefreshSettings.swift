@@ -2,7 +2,7 @@ package import FreshetModel
 
 /// The part of a pipeline's definition and of the host's settings that the refresh machine needs.
 package struct RefreshSettings: Hashable, Sendable {
-    package var policy: RefreshPolicy
+    @Shared package var policy: RefreshPolicy
     package var needsNetwork: Bool
     /// The delay of the signals `start` and `network` on this host, so that a fleet does not send its requests at the
     /// same time.
@@ -18,8 +18,17 @@ package struct RefreshSettings: Hashable, Sendable {
         policy: RefreshPolicy, needsNetwork: Bool, splay: Duration = .zero, plannedDelay: Duration = .zero,
         maxAge: Duration? = nil, withdraws: Bool = false
     ) {
+        self.init(
+            policy: Shared(wrappedValue: policy), needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay,
+            maxAge: maxAge, withdraws: withdraws)
+    }
+
+    private init(
+        policy: Shared<RefreshPolicy>, needsNetwork: Bool, splay: Duration, plannedDelay: Duration, maxAge: Duration?,
+        withdraws: Bool
+    ) {
+        _policy = policy
         self.withdraws = withdraws
-        self.policy = policy
         self.needsNetwork = needsNetwork
         self.splay = splay
         self.plannedDelay = plannedDelay
@@ -31,7 +40,7 @@ package struct RefreshSettings: Hashable, Sendable {
     ///   - share: this host's and pipeline's share of `random-delay`: 0 or more, less than 1, always the same.
     package init(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         self.init(
-            policy: definition.refresh, needsNetwork: definition.needsNetwork, splay: splay,
+            policy: definition.$refresh, needsNetwork: definition.needsNetwork, splay: splay,
             plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge,
             withdraws: definition.cache.withdraws)
     }

@@ -8,11 +8,11 @@ struct CopyRecord: Sendable {
     /// When a check last confirmed the copy.
     var lastCheck: WallTime?
     /// The content that a check rejected last.
-    private(set) var rejected: RejectedCandidate?
+    @Boxed private(set) var rejected: RejectedCandidate?
     /// The run that fetched `rejected`; nil: it was before a restart of the daemon.
     private var rejectedRun: UInt64?
     /// The rejection for conditional requests.
-    private(set) var rejection: KnownRejection?
+    @Boxed private(set) var rejection: KnownRejection?
     /// The trusted comment of the last signed content.
     private var signed: SignedComment?
     /// What the machine knows about the copy.

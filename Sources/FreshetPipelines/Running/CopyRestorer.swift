@@ -94,7 +94,7 @@ package struct CopyRestorer: Sendable {
 
     /// Whether the run in progress is about to confirm or replace the copy.
     private var isConcluding: Bool {
-        runner.state.withLock { !$0.machine.phase.isBetweenChecks && $0.runs.progress.concludes }
+        runner.state.withLock { !$0.machine.phase.isBetweenChecks && $0.runs.progress?.concludes == true }
     }
 }
 

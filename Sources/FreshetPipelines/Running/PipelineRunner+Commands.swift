@@ -89,7 +89,7 @@ extension PipelineRunner {
     package func keepsNotRejected(_ digest: ContentDigest) {
         state.withLock { state in
             state.copy.forgetRejected(digest)
-            state.runs.progress.forgetRejected(digest)
+            state.runs.progress?.forgetRejected(digest)
         }
     }
 
@@ -125,7 +125,7 @@ extension PipelineRunner {
             var wait = machine.waitsFor(at: now).map(detailed)
             switch activity {
             case .loading:
-                activity = .loading(state.runs.progress.loaded)
+                activity = .loading(state.runs.progress?.loaded ?? LoadProgress())
                 wait =
                     state.runs.permits?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
                     ?? state.runs.permits?.queue.map { Wait(.permit, detail: $0.description) }

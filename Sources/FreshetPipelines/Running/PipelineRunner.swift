@@ -16,8 +16,6 @@ package final class PipelineRunner: Sendable {
     private let timer: any EngineTimer
     private let send: @Sendable (PipelineReport) -> Void
     private let probes: ProbeCoordinator
-    /// The stored state with its wall-clock times, which are converted again when the wall clock is stepped.
-    private let remembered: PersistentState
     private let seed: UInt64
 
     struct State {
@@ -30,6 +28,14 @@ package final class PipelineRunner: Sendable {
         var runs: RunHistory
         /// Since when the operator holds the pipeline.
         var heldSince: WallTime?
+        /// The stored state with its wall-clock times, which are converted again when the wall clock is stepped; nil
+        /// once a check has succeeded.
+        @Boxed var remembered: PersistentState?
+
+        /// Forgets what the machine does not need any more.
+        mutating func forgetRemembered() {
+            if remembered != nil, machine.schedule.memory == nil { remembered = nil }
+        }
     }
 
     init(
@@ -53,9 +59,9 @@ package final class PipelineRunner: Sendable {
         if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
             known.isOfOtherConfiguration = true
         }
-        // The machine has the record.
-        known.lastRunRecord = nil
-        self.remembered = known
+        // Others have these.
+        (known.lastRunRecord, known.binding, known.signed, known.rejected) = (nil, nil, nil, nil)
+        (known.parameters, known.pages) = ([:], [])
         let memory = StoredRefreshState(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
         let lastRun = remembered.lastRunRecord.map {
@@ -71,7 +77,7 @@ package final class PipelineRunner: Sendable {
                 runs: RunHistory(
                     pages: remembered.generation == nil
                         ? [] : PartCache.pages(remembered.pages, of: definition, with: values)),
-                heldSince: remembered.heldSince))
+                heldSince: remembered.heldSince, remembered: machine.schedule.memory.map { _ in known }))
     }
 
     /// Takes all events and performs the resulting actions.
@@ -110,8 +116,10 @@ package final class PipelineRunner: Sendable {
             if schedule.memory == nil, let success = schedule.lastSuccess { state.copy.lastCheck = wall(success) }
             // Content that was rejected because of its time may pass now.
             state.copy.forgetRejection()
-            return StoredRefreshState(
-                remembered, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
+            return state.remembered.map {
+                StoredRefreshState(
+                    $0, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
+            }
         }
         mailbox.post(.clockStepped(memory))
     }
@@ -196,9 +204,10 @@ package final class PipelineRunner: Sendable {
             enqueue(.requests(requests), in: &group)
         case .report(.runEnded(let summary, let next)):
             let (copy, committed) = state.withLock { state -> (CurrentGeneration?, CurrentGeneration?) in
-                state.runs.ended(summary)
                 let copy = state.copy.current
-                return (copy, state.runs.committed(copy))
+                let committed = state.runs.ended(summary, copy)
+                state.forgetRemembered()
+                return (copy, committed)
             }
             enqueue(.run(record(of: summary)), in: &group)
             send(PipelineReport(.runEnded(summary, next: next), copy: copy, committed: committed))

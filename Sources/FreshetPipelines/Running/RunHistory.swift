@@ -1,12 +1,12 @@
 import FreshetModel
 internal import FreshetSignals
 
-/// The run in progress, or the last run, and what all runs have left.
+/// The run in progress, and what all runs have left.
 struct RunHistory: Sendable {
     /// Set to end the run in progress; nil: there is none.
     private(set) var interruption: CurrentValue<Bool>?
-    /// The progress of the run in progress, or of the last run.
-    private(set) var progress = RunProgress()
+    /// The progress of the run in progress; nil: there is none.
+    private(set) var progress: RunProgress?
     /// The permits of that run.
     private(set) var permits: RunPermits?
     private(set) var counters = RunCounters()
@@ -25,9 +25,15 @@ struct RunHistory: Sendable {
     }
 
     /// The run has ended, as the machine reports.
-    mutating func ended(_ summary: RunSummary) {
-        interruption = nil
+    ///
+    /// - Returns: the copy, if the run has committed it and readers find it.
+    mutating func ended(_ summary: RunSummary, _ copy: CurrentGeneration?) -> CurrentGeneration? {
         counters.record(summary, progress)
+        let committed = progress?.committed
+        (progress, permits, interruption) = (nil, nil, nil)
+        guard let committed, let copy, copy.number == committed, copy.withdrawnSince == nil
+        else { return nil }
+        return copy
     }
 
     /// A run has succeeded with these sets of pages.
@@ -41,12 +47,5 @@ struct RunHistory: Sendable {
     ) -> RunFailure? {
         branches.record(failures, of: count, at: now)
         return branches.flaw
-    }
-
-    /// The copy, if the run has committed it and readers find it.
-    func committed(_ copy: CurrentGeneration?) -> CurrentGeneration? {
-        guard let committed = progress.committed, let copy, copy.number == committed, copy.withdrawnSince == nil
-        else { return nil }
-        return copy
     }
 }

@@ -14,10 +14,10 @@ package struct RunCounters: Hashable, Sendable {
     package init() {}
 
     /// Adds a run that ended.
-    mutating func record(_ summary: RunSummary, _ progress: RunProgress) {
+    mutating func record(_ summary: RunSummary, _ progress: RunProgress?) {
         outcomes[summary.outcome, default: 0] += 1
         duration += summary.duration
-        requests += progress.requests
-        bytes &+= progress.loaded.bytes
+        requests += progress?.requests ?? 0
+        bytes &+= progress?.loaded.bytes ?? 0
     }
 }
