@@ -7,8 +7,8 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
-    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetModel", "FreshetPipelines",
-    "FreshetSystemSignals", "FreshetVarlink", "ConfigurationTestSupport",
+    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetModel", "FreshetNATS",
+    "FreshetPipelines", "FreshetSystemSignals", "FreshetVarlink", "ConfigurationTestSupport",
 ]
 
 let package = Package(
@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "FreshetSystemSignals", targets: ["FreshetSystemSignals"]),
         .library(name: "FreshetSystemd", targets: ["FreshetSystemd"]),
         .library(name: "FreshetVarlink", targets: ["FreshetVarlink"]),
+        .library(name: "FreshetNATS", targets: ["FreshetNATS"]),
         .library(name: "FreshetTestKit", targets: ["FreshetTestKit"]),
         .executable(name: "freshetd", targets: ["freshetd"]),
         .executable(name: "freshetctl", targets: ["freshetctl"]),
@@ -48,6 +49,7 @@ let package = Package(
             dependencies: ["FreshetSignals", "FreshetEventLoop", "CNetlink", "CSystemd"]),
         .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
+        .target(name: "FreshetNATS", dependencies: ["FreshetEventLoop", "FreshetVarlink", "CCurl", "CCrypto"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetModel", "FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
         .target(
@@ -134,6 +136,9 @@ let package = Package(
         .testTarget(
             name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop", "ThreadTestSupport"],
             path: "Tests/Unit/FreshetVarlinkTests"),
+        .testTarget(
+            name: "FreshetNATSTests", dependencies: ["FreshetNATS", "FreshetEventLoop", "ThreadTestSupport"],
+            path: "Tests/Unit/FreshetNATSTests"),
         .testTarget(
             name: "FreshetPipelinesTests",
             dependencies: [

@@ -56,6 +56,10 @@ static inline CURLcode freshet_curl_get_long(CURL *easy, CURLINFO info, long *va
 static inline CURLcode freshet_curl_get_off(CURL *easy, CURLINFO info, curl_off_t *value) {
     return curl_easy_getinfo(easy, info, value);
 }
+// CURLINFO_ACTIVESOCKET; CURL_SOCKET_BAD (-1): there is no connection.
+static inline CURLcode freshet_curl_get_socket(CURL *easy, curl_socket_t *value) {
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, value);
+}
 static inline CURLMcode freshet_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

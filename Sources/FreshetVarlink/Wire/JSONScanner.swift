@@ -235,7 +235,7 @@ package struct JSONScanner {
 
 extension [UInt8] {
     /// Appends text as a JSON string.
-    mutating func append(jsonString text: String) {
+    package mutating func append(jsonString text: String) {
         append(UInt8(ascii: "\""))
         for byte in text.utf8 {
             switch byte {

@@ -1,0 +1,66 @@
+import CCurl
+
+/// The libcurl handles of one connection: an easy handle with its options, and a multi handle that drives the
+/// connecting. The connection, its TLS session and the answers of the resolver belong to them and end with them.
+///
+/// Not `Sendable`: they stay on the loop's thread.
+final class CurlHandles {
+    let easy: UnsafeMutableRawPointer
+    let multi: UnsafeMutableRawPointer
+    private let errorText: UnsafeMutablePointer<CChar>
+
+    /// Returns nil if the process is out of memory, the only reason for which libcurl makes no handle.
+    init?() {
+        // The call is thread-safe since 7.84, and counted; HTTPClient makes it too.
+        curl_global_init(Int(CURL_GLOBAL_SSL))
+        guard let easy = curl_easy_init() else { return nil }
+        guard let multi = curl_multi_init() else {
+            curl_easy_cleanup(easy)
+            return nil
+        }
+        self.easy = easy
+        self.multi = multi
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        freshet_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+    }
+
+    deinit {
+        // Closing the connection would otherwise call back into an owner that is being freed.
+        freshet_curl_multi_set_socket_function(multi, nil)
+        freshet_curl_multi_set_timer_function(multi, nil)
+        curl_multi_remove_handle(multi, easy)
+        curl_easy_cleanup(easy)
+        curl_multi_cleanup(multi)
+        errorText.deallocate()
+    }
+
+    /// Sets a number or a switch. The required libcurl (7.87) has all options that are set here.
+    func set(_ option: CURLoption, _ value: Int) {
+        freshet_curl_set_long(easy, option, value)
+    }
+
+    /// Sets a string, which libcurl copies.
+    func set(_ option: CURLoption, _ value: String) {
+        freshet_curl_set_string(easy, option, value)
+    }
+
+    /// libcurl's words for a failure.
+    func reason(of code: CURLcode) -> String {
+        let detail = String(cString: errorText)
+        return Text.escaped(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail)
+    }
+
+    /// The socket of the connection; nil: there is no connection.
+    var socket: Int32? {
+        var socket: curl_socket_t = -1
+        guard freshet_curl_get_socket(easy, &socket) == CURLE_OK, socket >= 0 else { return nil }
+        return socket
+    }
+
+    /// Whether the lookup of the name has ended; an address needs none.
+    var isLookedUp: Bool {
+        var time: curl_off_t = 0
+        return freshet_curl_get_off(easy, CURLINFO_NAMELOOKUP_TIME_T, &time) == CURLE_OK && time > 0
+    }
+}

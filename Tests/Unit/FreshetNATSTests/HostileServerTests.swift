@@ -1,0 +1,168 @@
+import FreshetEventLoop
+import Glibc
+import TestSupport
+import Testing
+import ThreadTestSupport
+
+@testable import FreshetNATS
+
+@Suite("With a hostile server", .hangLimit) struct HostileServerTests {
+    private let a = NATSSubject(trusted: "a")
+
+    /// What the server sends, under a short name.
+    struct Garbage: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let text: String
+
+        static let all = [
+            Garbage("another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n"),
+            Garbage("a wrong INFO", "INFO {\"max_payload\":\"x\"}\r\n"), Garbage("zeros", "\0\0\0\0\r\n"),
+            Garbage("a wrong line end", "PING\n"), Garbage("a huge message", "MSG a 1 99999999999999999999\r\n"),
+            Garbage("an endless INFO", "INFO " + String(repeating: "[", count: 70_000)),
+        ]
+
+        init(_ name: String, _ text: String) {
+            testDescription = name
+            self.text = text
+        }
+    }
+
+    @Test("garbage ends the connection with an error, and the client tries again", arguments: Garbage.all)
+    func garbage(garbage: Garbage) async throws {
+        let server = try FakeServer()
+        try await withClient(NATSConfiguration(try server.address())) { client in
+            try await onThread {
+                for _ in 0..<3 {
+                    let connection = try server.accept()
+                    connection.send(garbage.text)
+                    #expect(try connection.clientCloses())
+                }
+            }.get()
+            let error = try await client.failure()
+            let isViolation = if case .violation = error { true } else { false }
+            #expect(isViolation, "\(error)")
+        }
+    }
+
+    @Test("garbage on a connection in use fails its requests")
+    func garbageLater() async throws {
+        let server = try FakeServer()
+        try await withClient(NATSConfiguration(try server.address())) { client in
+            async let script: Void = onThread {
+                let connection = try server.greet()
+                _ = try connection.receive(until: "PUB a ")
+                connection.send("+OK\r\nPONG\r\nMSG a 99 1\r\nx\r\nMSG a 1 3\r\nabc\r\n-ERR 'x'\r\nBANG\r\n")
+                #expect(try connection.clientCloses())
+            }.get()
+            #expect(await client.isConnected())
+            await #expect(throws: NATSError.connectionLost) { try await client.request(self.a, timeout: testTimeout) }
+            try await script
+        }
+    }
+
+    @Test("a server that accepts and closes again and again is not tried in a tight loop")
+    func closes() async throws {
+        let server = try FakeServer()
+        var configuration = NATSConfiguration(try server.address())
+        configuration.timing = NATSTiming(backoff: .seconds(1_000), longestBackoff: .seconds(1_000))
+        try await withClient(configuration) { client in
+            try await onThread { _ = try server.accept() }.get()
+            let error = try await client.failure()
+            #expect(error == .closed(host: "127.0.0.1:\(server.port)", reason: nil))
+            guard case .disconnected(_, let next) = await client.state else { throw Unexpected() }
+            #expect(next > .now + .seconds(500))
+        }
+    }
+
+    @Test("endless messages for an unknown subscription, and endless PING, do not block the loop or fill memory")
+    func flood() async throws {
+        let server = try FakeServer()
+        try await withClient(NATSConfiguration(try server.address())) { client in
+            async let script: Void = onThread {
+                let connection = try server.greet()
+                _ = try connection.receive(until: "SUB ")
+                let flood = Array(String(repeating: "PING\r\nMSG a 77 3\r\nabc\r\n", count: 2_000).utf8)
+                // It never reads: at last the client cannot send its answers, and ends the connection.
+                for _ in 0..<10_000 { connection.send(flood) }
+                let next = try server.greet()
+                _ = try next.receive(until: "SUB ")
+                #expect(try next.clientCloses())
+            }.get()
+            #expect(await client.isConnected())
+            // The actor answers meanwhile.
+            let isOver = await eventually {
+                guard case .disconnected = await client.state else { return false }
+                return true
+            }
+            #expect(isOver)
+            #expect(try await client.failure() == .outgoingBufferFull(limit: 2 << 20))
+            #expect(await client.isConnected())
+            await client.beginEpoch(1)
+            try await script
+        }
+    }
+
+    @Test("a server that sends nothing is given up, and so is one that stops to answer")
+    func silence() async throws {
+        let server = try FakeServer()
+        var configuration = NATSConfiguration(try server.address())
+        configuration.timing.handshakeTimeout = .milliseconds(20)
+        configuration.timing.silence = .milliseconds(20)
+        configuration.timing.pongTimeout = .milliseconds(20)
+        try await withClient(configuration) { client in
+            try await onThread {
+                #expect(try server.accept().clientCloses())
+                let connection = try server.greet()
+                #expect(try connection.receive(until: "SUB ").contains("SUB _INBOX."))
+                _ = try connection.receive(until: "PING\r\n")
+                #expect(try connection.clientCloses())
+            }.get()
+            guard case .connectionFailed = try await client.failure() else { throw Unexpected() }
+        }
+    }
+
+    @Test("a server without headers gets none, and a port without a server is an error")
+    func headers() async throws {
+        let server = try FakeServer()
+        try await withClient(NATSConfiguration(try server.address())) { client in
+            async let script: Void = onThread {
+                let connection = try server.greet("{\"max_payload\":10}")
+                #expect(try connection.clientCloses())
+            }.get()
+            #expect(await client.isConnected())
+            var headers = NATSHeaders()
+            try headers.append("A", "b")
+            let block = headers
+            await #expect(throws: NATSError.headersUnsupported) { try await client.publish(self.a, headers: block) }
+            await client.beginEpoch(1, isNetworkPresent: false)
+            try await script
+        }
+        let unused = try NATSServerAddress("http://127.0.0.1:1")
+        try await withClient(NATSConfiguration(unused)) { client in
+            guard case .connectionFailed(host: "127.0.0.1:1", _) = try await client.failure() else {
+                throw Unexpected()
+            }
+        }
+    }
+
+    @Test("a client that ends while it connects, or waits for replies, ends everything")
+    func stop() async throws {
+        let server = try FakeServer()
+        let (request, subscription) = try await withClient(NATSConfiguration(try server.address())) { client in
+            async let script = onThread {
+                let connection = try server.greet()
+                _ = try connection.receive(until: "PUB a ")
+                return connection.descriptor
+            }.get()
+            #expect(await client.isConnected())
+            let request = Task { try await client.request(self.a, timeout: testTimeout) }
+            let subscription = try await client.subscribe(NATSSubjectPattern(self.a))
+            _ = try await script
+            return (request, subscription)
+        }
+        await #expect(throws: (any Error).self) { try await request.value }
+        #expect(try await subscription.next() == nil)
+    }
+
+    struct Unexpected: Error {}
+}

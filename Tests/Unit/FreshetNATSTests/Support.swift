@@ -1,0 +1,267 @@
+import FreshetEventLoop
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import ThreadTestSupport
+
+@testable import FreshetNATS
+
+/// A real nats-server on a free port of loopback, in its own directory. It ends with the value.
+final class NATSServer: Sendable {
+    /// The program, which `Scripts/setup test` unpacks; nil: it could not be downloaded.
+    static let program: String? = {
+        let root = "\(#filePath)".split(separator: "/").dropLast(4).joined(separator: "/")
+        let path = "/\(root)/.build/test-nats/bin/nats-server"
+        return access(path, X_OK) == 0 ? path : nil
+    }()
+    static let isAvailable = program != nil
+
+    let directory: TemporaryDirectory
+    private let loop: EventLoop
+    private let configuration: String
+    private let process: Mutex<ChildProcess?>
+    private let portNumber = Mutex(0)
+
+    /// Starts a server.
+    ///
+    /// - Parameters:
+    ///   - configuration: further blocks of the configuration; `DIRECTORY` stands for the server's directory.
+    ///   - prepare: makes files in the directory before the start.
+    init(_ configuration: String = "", prepare: (TemporaryDirectory) async throws -> Void = { _ in }) async throws {
+        directory = try TemporaryDirectory()
+        self.configuration = configuration.replacing("DIRECTORY", with: directory.path)
+        loop = try EventLoop()
+        try loop.runInThread(named: "nats-server")
+        process = Mutex(nil)
+        try await prepare(directory)
+        try await start()
+    }
+
+    deinit {
+        process.withLock { $0 }?.signal(SIGKILL)
+        loop.stop()
+    }
+
+    var port: Int { portNumber.withLock { $0 } }
+
+    func address(tls: Bool = false) throws -> NATSServerAddress {
+        try NATSServerAddress("\(tls ? "https" : "http")://127.0.0.1:\(port)")
+    }
+
+    /// Starts the server, the second time on the same port.
+    func start() async throws {
+        let path = try directory.write(
+            """
+            host: 127.0.0.1
+            port: \(port == 0 ? -1 : port)
+            server_name: test
+            ports_file_dir: "\(directory.path)"
+            log_file: "\(directory.path("log"))"
+            \(configuration)
+
+            """, to: "configuration")
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        let child = try ChildProcess(
+            loop, .init(path: try #require(Self.program), arguments: ["-c", path]), input: null, output: null,
+            error: null)
+        process.withLock { $0 = child }
+        let ports = directory.path("nats-server_\(child.identifier).ports")
+        let isReady = await eventually {
+            guard child.result == nil else { return true }
+            guard let text = TemporaryDirectory.text(ports), let end = text.range(of: "127.0.0.1:")?.upperBound else {
+                return false
+            }
+            portNumber.withLock { $0 = Int(text[end...].prefix { $0.isNumber }) ?? 0 }
+            return port > 0
+        }
+        try #require(isReady && child.result == nil, "nats-server: \(log)")
+    }
+
+    /// Kills the server, and waits for its end.
+    func kill() async {
+        let child = process.withLock { $0 }
+        child?.signal(SIGKILL)
+        _ = await child?.wait()
+    }
+
+    /// Lets the server read its configuration again.
+    func reload(_ change: (String) -> String) throws {
+        try directory.write(change(directory.text("configuration") ?? ""), to: "configuration")
+        process.withLock { $0 }?.signal(SIGHUP)
+    }
+
+    /// Stops the server from running, or lets it run again.
+    func freeze(_ isFrozen: Bool) { process.withLock { $0 }?.signal(isFrozen ? SIGSTOP : SIGCONT) }
+
+    /// What the server logged.
+    var log: String { directory.text("log") ?? "no log" }
+
+    /// How often the log has a text.
+    func count(_ text: String) -> Int { log.ranges(of: text).count }
+}
+
+extension String {
+    /// The range of the first occurrence.
+    func range(of text: String) -> Range<String.Index>? { firstRange(of: text) }
+}
+
+extension NATSConfiguration {
+    /// For servers of a test.
+    ///
+    /// - Parameter backoff: in milliseconds.
+    init(_ addresses: NATSServerAddress..., backoff: Int = 10, credential: NKeySeed? = nil) {
+        self.init(servers: addresses, name: "test", credential: credential)
+        timing.backoff = .milliseconds(backoff)
+        timing.longestBackoff = .milliseconds(50)
+    }
+}
+
+/// Runs a client on its own loop while `body` runs.
+func withClient<Success: Sendable>(
+    _ configuration: NATSConfiguration, fraction: @escaping @Sendable () -> Double = { 1 },
+    _ body: @escaping @Sendable (NATSClient) async throws -> Success
+) async throws -> Success {
+    let loop = try EventLoop()
+    try loop.runInThread(named: "test-loop")
+    defer { loop.stop() }
+    let client = NATSClient(loop, configuration, fraction: fraction)
+    return try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask(executorPreference: loop) { await client.run() }
+        let result: Result<Success, any Error>
+        do { result = .success(try await body(client)) } catch { result = .failure(error) }
+        group.cancelAll()
+        try await group.waitForAll()
+        #expect(await client.state == .stopped)
+        return try result.get()
+    }
+}
+
+/// The same, and waits for the connection before.
+func withConnectedClient<Success: Sendable>(
+    _ configuration: NATSConfiguration, _ body: @escaping @Sendable (NATSClient) async throws -> Success
+) async throws -> Success {
+    try await withClient(configuration) { client in
+        let isHeld = await client.isConnected()
+        let state = await client.state
+        try #require(isHeld, "\(state)")
+        return try await body(client)
+    }
+}
+
+extension NATSClient {
+    /// Polls until the client is connected.
+    nonisolated func isConnected() async -> Bool { await eventually { await state.serverInfo != nil } }
+
+    /// The error of the next failed attempt or connection. For one caller at a time.
+    nonisolated func failure() async throws -> NATSError {
+        for await event in events {
+            switch event {
+            case .state(.disconnected(let error, _)), .state(.refused(let error, _)): return error
+            default: continue
+            }
+        }
+        throw CancellationError()
+    }
+}
+
+extension NATSMessage {
+    var text: String { String(decoding: payload, as: UTF8.self) }
+}
+
+extension NATSSubscription {
+    /// The text of the next message.
+    func text() async throws -> String? {
+        guard case .message(let message)? = try await next() else { return nil }
+        return message.text
+    }
+}
+
+/// A server that sends what a test wants, on a free port of loopback. Its methods block; use them in ``onThread``.
+final class FakeServer: Sendable {
+    let port: UInt16
+    private let listener: OwnedDescriptor
+
+    init() throws {
+        listener = OwnedDescriptor(socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = listener.rawValue
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && listen(descriptor, 64) == 0
+                    && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        try #require(isListening, "errno \(errno)")
+        port = UInt16(bigEndian: address.sin_port)
+    }
+
+    func address() throws -> NATSServerAddress { try NATSServerAddress("http://127.0.0.1:\(port)") }
+
+    /// The next connection.
+    func accept() throws -> FakeConnection {
+        var poller = pollfd(fd: listener.rawValue, events: Int16(POLLIN), revents: 0)
+        try #require(poll(&poller, 1, testTimeoutMilliseconds) == 1)
+        return FakeConnection(OwnedDescriptor(Glibc.accept(listener.rawValue, nil, nil)))
+    }
+
+    /// The next connection, after a handshake without a credential.
+    func greet(_ info: String = "{\"headers\":true,\"max_payload\":1048576}") throws -> FakeConnection {
+        let connection = try accept()
+        connection.send("INFO \(info)\r\n")
+        _ = try connection.receive(until: "PING\r\n")
+        connection.send("PONG\r\n")
+        return connection
+    }
+}
+
+/// A connection of a ``FakeServer``.
+struct FakeConnection {
+    let descriptor: OwnedDescriptor
+
+    init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
+
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    /// Sends bytes as far as the client accepts them.
+    func send(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(descriptor.rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+
+    /// Receives until the text has arrived; returns all that arrived.
+    func receive(until text: String) throws -> String {
+        var received = ""
+        while !received.contains(text) {
+            let more = try receive()
+            try #require(!more.isEmpty, "the client closed the connection after \(received)")
+            received += more
+        }
+        return received
+    }
+
+    /// What arrived; empty: the client closed the connection.
+    func receive() throws -> String {
+        var poller = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+        try #require(poll(&poller, 1, testTimeoutMilliseconds) == 1)
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor.rawValue, &buffer, buffer.count, 0)
+        return String(decoding: buffer[..<max(0, count)], as: UTF8.self)
+    }
+
+    /// Whether the client closes the connection.
+    func clientCloses() throws -> Bool {
+        while try !receive().isEmpty {}
+        return true
+    }
+}
