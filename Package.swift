@@ -138,7 +138,9 @@ let package = Package(
             path: "Tests/Unit/FreshetVarlinkTests"),
         .testTarget(
             name: "FreshetNATSTests", dependencies: ["FreshetNATS", "FreshetEventLoop", "ThreadTestSupport"],
-            path: "Tests/Unit/FreshetNATSTests"),
+            path: "Tests/Unit/FreshetNATSTests",
+            // Scripts/setup reads it.
+            exclude: ["requirements.txt"]),
         .testTarget(
             name: "FreshetPipelinesTests",
             dependencies: [
