@@ -183,8 +183,12 @@ final class FakeServer: Sendable {
     let port: UInt16
     private let listener: OwnedDescriptor
 
-    init() throws {
+    /// - Parameter receiveBuffer: bytes that the kernel keeps for a server that does not read; nil: the usual.
+    init(receiveBuffer: Int32? = nil) throws {
         listener = OwnedDescriptor(socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
+        if var size = receiveBuffer {
+            setsockopt(listener.rawValue, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
