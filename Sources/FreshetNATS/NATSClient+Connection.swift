@@ -177,10 +177,10 @@ extension NATSClient {
     }
 
     private func received(error text: String) {
-        guard machine.isConnected, let subject = PermissionViolation(text) else {
-            return machine.received(error: text)
-        }
+        machine.received(error: text, at: .now)
+        guard machine.isConnected else { return }
         publishEvent.yield(.serverError(text))
+        guard let subject = PermissionViolation(text) else { return }
         switch subject {
         case .publish(let subject):
             for waiter in requests.remove(to: subject) { waiter.resume(returning: .failure(.notPermitted(text))) }
@@ -218,7 +218,6 @@ extension NATSClient {
                 client.isFlushPlanned = false
                 guard let error = client.connection?.flush() else { return }
                 client.fail(error)
-                client.settle()
             }
         }
     }
@@ -228,6 +227,7 @@ extension NATSClient {
     /// The connection, or an attempt, failed.
     func fail(_ error: NATSError) {
         perform(machine.ended(error, at: .now, fraction: fraction()))
+        settle()
     }
 
     /// Closes the connection. Everything that waits for it fails.

@@ -277,6 +277,8 @@ public actor NATSClient {
             try publish(subject, payload, headers: headers, reply: NATSSubject(trusted: "\(inbox)\(token)"))
         } else {
             _ = try presentConnection()
+            // The answer to PING is expected even if the request is cancelled meanwhile.
+            guard pongs.count < requests.limit else { throw .tooManyRequests(limit: requests.limit) }
             transmit(ClientOperation.ping)
             guard machine.isConnected else { throw .connectionLost }
             pongs.append(token)

@@ -117,4 +117,14 @@ enum Text {
         }
         return result
     }
+
+    /// libcurl quotes the URL of a proxy that it cannot use, with its password. The quoted text may be an invalid URL,
+    /// so all of it before the last `@` is removed.
+    static func withoutUserInformation(_ text: String) -> String {
+        guard let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
+        let before = text[..<at]
+        let scheme = before.firstRange(of: "://")?.upperBound
+        let quote = before.firstIndex(of: "'").map { before.index(after: $0) }
+        return "\(text[..<(scheme ?? quote ?? text.startIndex)])…\(text[at...])"
+    }
 }

@@ -48,7 +48,8 @@ final class CurlHandles {
     /// libcurl's words for a failure.
     func reason(of code: CURLcode) -> String {
         let detail = String(cString: errorText)
-        return Text.escaped(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail)
+        return Text.escaped(
+            Text.withoutUserInformation(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
     }
 
     /// The socket of the connection; nil: there is no connection.

@@ -88,7 +88,10 @@ final class NATSConnection {
         handles.set(CURLOPT_URL, address.url)
         handles.set(CURLOPT_PROTOCOLS_STR, "http,https")
         handles.set(CURLOPT_CONNECT_ONLY, 1)
-        handles.set(CURLOPT_CONNECTTIMEOUT_MS, Int(options.connectTimeout / .milliseconds(1)))
+        // Zero would mean libcurl's default.
+        let timeout = min(max(options.connectTimeout, .milliseconds(1)), .seconds(3_600)).components
+        handles.set(
+            CURLOPT_CONNECTTIMEOUT_MS, Int(timeout.seconds) * 1_000 + Int(timeout.attoseconds / 1_000_000_000_000_000))
         // A proxy of the environment gets CONNECT: the protocol is not HTTP. A server on this machine needs no proxy.
         handles.set(CURLOPT_HTTPPROXYTUNNEL, 1)
         if !address.usesTLS { handles.set(CURLOPT_NOPROXY, "*") }

@@ -42,8 +42,8 @@ struct SessionMachine: Sendable {
     private var epoch: UInt64 = 0
     private var isNetworkPresent = true
     private var lastError: NATSError?
-    /// The last error that the server sent on this connection.
-    private var serverError: String?
+    /// The last error that the server sent on this connection, and when.
+    private var serverError: (text: String, at: Instant)?
     private(set) var info = NATSServerInfo()
     /// When the client has to send PING if nothing arrives; or, after PING, when the connection has ended.
     private var keepalive: Instant?
@@ -190,13 +190,13 @@ struct SessionMachine: Sendable {
         return .establish
     }
 
-    /// The server sent an error; if it is fatal, the server closes the connection afterwards.
-    mutating func received(error text: String) { serverError = text }
+    /// The server sent an error; if it is fatal, the server closes the connection immediately afterwards.
+    mutating func received(error text: String, at now: Instant) { serverError = (text, now) }
 
     /// The connection, or the attempt, ended. Returns `close`, unless there was none.
     mutating func ended(_ error: NATSError, at now: Instant, fraction: Double) -> Action {
         guard let server else { return .none }
-        lastError = explained(error, server)
+        lastError = explained(error, server, now)
         keepalive = nil
         let attempt: ReconnectSchedule.Attempt
         if case .refused = lastError {
@@ -242,11 +242,14 @@ struct SessionMachine: Sendable {
         }
     }
 
+    /// How long an error of the server explains the end of the connection: afterwards, it was not fatal.
+    private static let explanationLifetime: Duration = .seconds(5)
+
     /// The error with the reason that the server gave before.
-    private func explained(_ error: NATSError, _ server: Int) -> NATSError {
-        guard let serverError else { return error }
-        return Self.isRefusal(serverError)
-            ? .refused(host: hosts[server], reason: serverError) : .closed(host: hosts[server], reason: serverError)
+    private func explained(_ error: NATSError, _ server: Int, _ now: Instant) -> NATSError {
+        guard let (text, since) = serverError, now - since <= Self.explanationLifetime else { return error }
+        return Self.isRefusal(text)
+            ? .refused(host: hosts[server], reason: text) : .closed(host: hosts[server], reason: text)
     }
 
     /// Whether an error of nats-server is about the credential (errors.go).

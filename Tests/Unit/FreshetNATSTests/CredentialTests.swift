@@ -134,7 +134,13 @@ struct CredentialTests {
             let error = try await client.failure()
             #expect(error.description.contains("certificate"), "\(error)")
         }
-        #expect(server.count("client connection created") == 0)
+        // A trusted certificate for another name.
+        configuration = NATSConfiguration(try NATSServerAddress("https://localhost:\(server.port)"))
+        configuration.connection.certificateAuthority = server.directory.path("ca.pem")
+        try await withClient(configuration) { client in
+            let error = try await client.failure()
+            #expect(error.description.contains("localhost"), "\(error)")
+        }
     }
 
     @Test("a server without handshake_first is reported with the remedy")

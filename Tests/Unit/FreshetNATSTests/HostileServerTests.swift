@@ -83,7 +83,9 @@ import ThreadTestSupport
             async let script: Void = onThread {
                 let connection = try server.greet()
                 _ = try connection.receive(until: "SUB ")
-                let flood = Array(String(repeating: "PING\r\nMSG a 77 3\r\nabc\r\n", count: 2_000).utf8)
+                let flood = Array(
+                    String(repeating: String(repeating: "PING\r\n", count: 20) + "MSG a 77 3\r\nabc\r\n", count: 100)
+                        .utf8)
                 // It never reads: at last the client cannot send its answers, and ends the connection.
                 for _ in 0..<10_000 { connection.send(flood) }
                 let next = try server.greet()
@@ -97,6 +99,38 @@ import ThreadTestSupport
             #expect(await client.isConnected())
             await client.beginEpoch(1)
             try await script
+        }
+    }
+
+    @Test("an operation of the client itself that finds the buffer full ends the connection, and another one is made")
+    func fullBuffer() async throws {
+        let server = try FakeServer(receiveBuffer: 4_096)
+        var configuration = NATSConfiguration(try server.address())
+        configuration.limits.outgoing = 100_000
+        try await withClient(configuration) { client in
+            let first = Task { try await onThread { try server.greet() }.get() }
+            #expect(await client.isConnected())
+            let connection = try await first.value
+            for size in [49_900, 1_000, 0] {
+                let isFull = await eventually {
+                    do throws(NATSError) {
+                        try await client.publish(self.a, [UInt8](repeating: 1, count: size))
+                        return false
+                    } catch {
+                        return true
+                    }
+                }
+                #expect(isFull)
+            }
+            let isEnded = await eventually {
+                _ = try? await client.subscribe(NATSSubjectPattern(self.a)).cancel()
+                return await client.state.serverInfo == nil
+            }
+            #expect(isEnded)
+            #expect(try await client.failure() == .outgoingBufferFull(limit: 100_000))
+            let second = try await onThread { try server.greet() }.get()
+            #expect(await client.isConnected())
+            withExtendedLifetime((connection, second)) {}
         }
     }
 

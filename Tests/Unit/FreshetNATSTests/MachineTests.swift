@@ -156,7 +156,7 @@ private let origin = ContinuousClock.Instant.now
         _ = machine.start(at: at(0))
         _ = machine.connected(at: at(0))
         _ = machine.received(NATSServerInfo(), usesTLS: true, at: at(0), fraction: 0)
-        machine.received(error: "Authorization Violation")
+        machine.received(error: "Authorization Violation", at: at(0))
         #expect(machine.ended(.closed(host: "a:1", reason: nil), at: at(0), fraction: 0.5) == .close)
         #expect(
             machine.state
@@ -168,11 +168,20 @@ private let origin = ContinuousClock.Instant.now
     @Test("an error of the server explains the end of the connection")
     func serverError() {
         var machine = connected()
-        machine.received(error: "Maximum Connections Exceeded")
+        machine.received(error: "Maximum Connections Exceeded", at: at(60))
         _ = machine.ended(.connectionFailed(host: "a:1", reason: "reset"), at: at(60), fraction: 0)
         #expect(
             machine.state
                 == .disconnected(.closed(host: "a:1", reason: "Maximum Connections Exceeded"), nextAttempt: at(60)))
+    }
+
+    @Test("an error of the server that did not end the connection explains no later end")
+    func harmlessError() {
+        var machine = connected()
+        machine.received(error: "Invalid Publish Subject", at: at(1))
+        let lost = NATSError.connectionFailed(host: "a:1", reason: "reset")
+        _ = machine.ended(lost, at: at(60), fraction: 0)
+        #expect(machine.state == .disconnected(lost, nextAttempt: at(60)))
     }
 
     @Test("a new network epoch drops the connection and makes another one; the same epoch changes nothing")

@@ -105,4 +105,14 @@ extension NKeySeed {
         #expect(isAboutURL, "\(url): \(String(describing: error))")
         #expect(error?.description.contains("secret") == false)
     }
+
+    @Test("libcurl's words about a proxy do not show its password")
+    func proxy() {
+        for (words, result) in [
+            ("Unsupported proxy 'http://u:p@h:1', libcurl", "Unsupported proxy 'http://…@h:1', libcurl"),
+            ("bad proxy 'u:p@@h'", "bad proxy '…@h'"), ("p@h", "…@h"), ("no route", "no route"),
+        ] {
+            #expect(Text.withoutUserInformation(words) == result)
+        }
+    }
 }
