@@ -9,7 +9,8 @@ public enum NATSConnectionState: Hashable, Sendable, CustomStringConvertible {
     case connected(host: String, NATSServerInfo)
     /// The last connection or attempt failed.
     case disconnected(NATSError, nextAttempt: ContinuousClock.Instant)
-    /// A server refused the credential; attempts are hourly.
+    /// A server refused the credential; attempts are hourly, whatever the network does. After a change of the
+    /// credential, make another client.
     case refused(NATSError, nextAttempt: ContinuousClock.Instant)
 
     /// What the server says about itself; nil: there is no connection.
