@@ -64,7 +64,8 @@ import ThreadTestSupport
     func closes() async throws {
         let server = try FakeServer()
         var configuration = NATSConfiguration(try server.address())
-        configuration.timing = NATSTiming(backoff: .seconds(1_000), longestBackoff: .seconds(1_000))
+        configuration.timing.backoff = .seconds(1_000)
+        configuration.timing.longestBackoff = .seconds(1_000)
         try await withClient(configuration) { client in
             try await onThread { _ = try server.accept() }.get()
             let error = try await client.failure()

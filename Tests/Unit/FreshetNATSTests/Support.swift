@@ -115,6 +115,9 @@ extension NATSConfiguration {
         self.init(servers: addresses, name: "test", credential: credential)
         timing.backoff = .milliseconds(backoff)
         timing.longestBackoff = .milliseconds(50)
+        // The thread of a fake server may begin late on a busy machine.
+        timing.handshakeTimeout = testTimeout
+        timing.pongTimeout = testTimeout
     }
 }
 
