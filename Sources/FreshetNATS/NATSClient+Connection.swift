@@ -74,9 +74,11 @@ extension NATSClient {
         var proof: (publicKey: String, signature: String)?
         // Without a nonce, the server asks for no signature.
         if let credential = configuration.credential, let nonce = machine.info.nonce {
-            guard let signature = credential.signature(of: Array(nonce.utf8)) else {
+            guard let signature = credential.signature(ofNonce: nonce) else {
                 return fail(
-                    .connectionFailed(host: address.description, reason: "libcrypto does not provide Ed25519"))
+                    .violation(
+                        host: address.description,
+                        "its nonce has other characters than Base64, or libcrypto does not provide Ed25519"))
             }
             proof = (credential.publicKey, NKeyText.base64(signature))
         }

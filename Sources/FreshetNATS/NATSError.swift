@@ -13,6 +13,8 @@ public enum NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     case plainTextToNetwork(host: String)
     /// The credential is not an NKEY seed of a user; the text says why, without the seed.
     case invalidSeed(String)
+    /// The text is not the public NKEY of a user; the text says why.
+    case invalidPublicKey(String)
 
     // Limits.
     /// The message is longer than the server accepts, in bytes.
@@ -69,6 +71,7 @@ public enum NATSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .plainTextToNetwork(let host):
             "http is for addresses of this machine only; use https for \(host)"
         case .invalidSeed(let reason): "the credential is not an NKEY seed of a user: \(reason)"
+        case .invalidPublicKey(let reason): "this is not the public NKEY of a user: \(reason)"
         case .payloadTooLarge(let size, let limit): "the message has \(size) bytes; the server accepts \(limit)"
         case .headersUnsupported: "the server does not accept headers"
         case .outgoingBufferFull(let limit): "\(limit) bytes wait to be sent; the server reads too slowly"

@@ -62,8 +62,42 @@ public final class NKeySeed: @unchecked Sendable {
         seed.deallocate()
     }
 
-    /// The Ed25519 signature of a message; nil: libcrypto does not provide Ed25519.
-    func signature(of message: [UInt8]) -> [UInt8]? {
+    /// The most characters of a server's nonce; nats-server's has 15.
+    private static let longestNonce = 64
+
+    /// The signature of a server's nonce; nil: libcrypto does not provide Ed25519, or the text is not a nonce.
+    ///
+    /// A nonce is Base64. Whatever else a key signs has other characters: a server could otherwise pass it as a nonce,
+    /// and would get a valid signature of it.
+    func signature(ofNonce nonce: String) -> [UInt8]? {
+        guard (1...Self.longestNonce).contains(nonce.utf8.count), nonce.utf8.allSatisfy(Self.isNonce) else {
+            return nil
+        }
+        return rawSignature(of: Array(nonce.utf8))
+    }
+
+    private static func isNonce(_ character: UInt8) -> Bool {
+        switch character {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "+/-_=".utf8.contains(character)
+        }
+    }
+
+    /// The Ed25519 signature (RFC 8032) of a statement, which ``NKeyPublicKey/isSigned(_:_:as:)`` verifies.
+    ///
+    /// - Parameters:
+    ///   - statement: any bytes.
+    ///   - purpose: what the statement is, such as `freshet record 1`: a signature is valid for one purpose only. With
+    ///     the line end after it, no statement can be the nonce of a server.
+    /// - Returns: 64 bytes; nil: libcrypto does not provide Ed25519.
+    public func signature(of statement: [UInt8], as purpose: StaticString) -> [UInt8]? {
+        rawSignature(of: NKeyPublicKey.message(statement, as: purpose))
+    }
+
+    /// The signature of bytes as they are; only for what cannot have two meanings.
+    func rawSignature(of message: [UInt8]) -> [UInt8]? {
         // Errors stay in the thread's queue, where later users of the thread would take them for their own errors.
         defer { ERR_clear_error() }
         guard let key = Self.privateKey(of: seed) else { return nil }

@@ -10,6 +10,8 @@ enum NKeyText {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
     /// Two bytes of prefixes, 32 of the seed, two of the checksum.
     private static let seedBytes = 36
+    /// One byte of prefix, 32 of the key, two of the checksum.
+    private static let publicKeyBytes = 35
 
     /// Decodes the seed of a user. All copies are overwritten.
     ///
@@ -51,6 +53,35 @@ enum NKeyText {
         }
         seed.copyMemory(
             from: UnsafeRawBufferPointer(rebasing: bytes[2..<34]))
+    }
+
+    /// The 32 bytes of a user's public key.
+    static func publicKey(_ text: String) throws(NATSError) -> [UInt8] {
+        let word = Array(text.utf8)
+        guard word.count == (publicKeyBytes * 8 + 4) / 5 else {
+            throw .invalidPublicKey("it has \(word.count) characters instead of \((publicKeyBytes * 8 + 4) / 5)")
+        }
+        var bytes: [UInt8] = []
+        var (bits, count): (UInt32, UInt32) = (0, 0)
+        for character in word {
+            guard let digit = digit(character) else {
+                throw .invalidPublicKey("it has a character that is not Base32")
+            }
+            bits = bits << 5 | digit
+            count += 5
+            if count >= 8 {
+                count -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+            }
+        }
+        // 56 characters are exactly 35 bytes.
+        guard UInt16(bytes[33]) | UInt16(bytes[34]) << 8 == crc16(bytes[..<33]) else {
+            throw .invalidPublicKey("its checksum is wrong")
+        }
+        guard bytes[0] == userPrefix else {
+            throw .invalidPublicKey("it is another kind of key; that of a user begins with U")
+        }
+        return Array(bytes[1..<33])
     }
 
     /// The text of a user's public key.

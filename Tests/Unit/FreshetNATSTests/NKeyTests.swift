@@ -25,9 +25,47 @@ extension NKeySeed {
     func vector() throws {
         let seed = try NKeySeed(text: " \(TestKeys.seed)\n")
         #expect(seed.publicKey == TestKeys.publicKey)
-        let signature = try #require(seed.signature(of: []))
+        let signature = try #require(seed.rawSignature(of: []))
         #expect(signature.prefix(4) == [0xE5, 0x56, 0x43, 0x00] && signature.count == 64)
         #expect(signature.last == 0x0B)
+    }
+
+    @Test("a server gets no signature of a statement by passing it as a nonce")
+    func nonce() throws {
+        let seed = try NKeySeed(text: TestKeys.seed)
+        #expect(seed.signature(ofNonce: "S3Kn0W-_abcDEF1") != nil)
+        for text in [
+            "", "freshet fleet record\n{}", "{}", "a b", "a\u{0}", "ä", String(repeating: "a", count: 65),
+        ] {
+            #expect(seed.signature(ofNonce: text) == nil)
+        }
+    }
+
+    @Test("a statement is signed for one purpose, and verified with the public key")
+    func statement() throws {
+        let seed = try NKeySeed(text: TestKeys.seed)
+        let key = try NKeyPublicKey(TestKeys.publicKey)
+        let statement = Array("content".utf8)
+        let signature = try #require(seed.signature(of: statement, as: "a"))
+        #expect(key.isSigned(statement, signature, as: "a"))
+        #expect(!key.isSigned(statement, signature, as: "b"))
+        #expect(!key.isSigned(statement + [0], signature, as: "a"))
+        #expect(!key.isSigned(statement, Array(signature.dropLast()), as: "a"))
+        let other = try NKeySeed(text: TestKeys.otherSeed)
+        #expect(!(try NKeyPublicKey(other.publicKey)).isSigned(statement, signature, as: "a"))
+    }
+
+    @Test("a text that is not a public key of a user is rejected with its reason")
+    func publicKeys() {
+        for (text, reason) in [
+            ("", "it has 0 characters instead of 56"),
+            (TestKeys.seed, "it has 58 characters instead of 56"),
+            (TestKeys.publicKey.lowercased(), "it has a character that is not Base32"),
+            ("A" + TestKeys.publicKey.dropFirst(), "its checksum is wrong"),
+            (String(TestKeys.publicKey.dropLast()) + "A", "its checksum is wrong"),
+        ] {
+            #expect(throws: NATSError.invalidPublicKey(reason)) { _ = try NKeyPublicKey(text) }
+        }
     }
 
     @Test("a signature is text that is safe in URLs and JSON")
