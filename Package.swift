@@ -7,8 +7,8 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
-    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetModel", "FreshetNATS",
-    "FreshetPipelines", "FreshetSystemSignals", "FreshetVarlink", "ConfigurationTestSupport",
+    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetFleet", "FreshetJQ", "FreshetModel",
+    "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetVarlink", "ConfigurationTestSupport",
 ]
 
 let package = Package(
@@ -50,6 +50,7 @@ let package = Package(
         .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
         .target(name: "FreshetNATS", dependencies: ["FreshetEventLoop", "FreshetVarlink", "CCurl", "CCrypto"]),
+        .target(name: "FreshetFleet", dependencies: ["FreshetModel", "FreshetNATS", "FreshetVarlink"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetModel", "FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
         .target(
@@ -141,6 +142,9 @@ let package = Package(
             path: "Tests/Unit/FreshetNATSTests",
             // Scripts/setup reads it.
             exclude: ["requirements.txt"]),
+        .testTarget(
+            name: "FreshetFleetTests", dependencies: ["FreshetFleet", "FreshetModel", "FreshetNATS"],
+            path: "Tests/Unit/FreshetFleetTests"),
         .testTarget(
             name: "FreshetPipelinesTests",
             dependencies: [

@@ -1,0 +1,187 @@
+import FreshetModel
+import FreshetNATS
+import Testing
+
+@testable import FreshetFleet
+
+/// Keys of RFC 8032, 7.1, as NKEYs.
+private let seeds = [
+    "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA",
+    "SUAEZTIITMUP7FW2TW3MGRXMCFHA6W4KGGPTLK5GETNIZ5XNJ64KN63OVI",
+]
+
+private func seed(_ index: Int = 0) throws -> NKeySeed {
+    let text = Array(seeds[index].utf8)
+    return try text.withUnsafeBytes { bytes in try NKeySeed(bytes) }
+}
+
+private func digest(_ byte: UInt8) throws -> ContentDigest {
+    try #require(ContentDigest(bytes: Array(repeating: byte, count: 32)))
+}
+
+private func record(_ number: UInt64 = 7, content: UInt8 = 1) throws -> FleetRecord {
+    FleetRecord(
+        fleet: "prod", pipeline: "jwks", fingerprint: try digest(9), number: number, digest: try digest(content),
+        size: 1_234, body: .inline, checkedAt: WallTime(microseconds: 1_795_000_000_000_001), madeBy: "ams-3")
+}
+
+private func subject() throws -> FleetSubject {
+    FleetSubject(fleet: "prod", pipeline: "jwks", fingerprint: try digest(9))
+}
+
+private func publishers(_ index: Int = 0) throws -> Set<NKeyPublicKey> {
+    [try NKeyPublicKey(try seed(index).publicKey)]
+}
+
+@Suite("The record of a fleet") struct RecordTests {
+    @Test("a record with everything is read as it was written")
+    func everything() throws {
+        var whole = try record()
+        whole.pipeline = "ä \"quoted\" \\ name"
+        whole.body = .chunks
+        whole.validators = Validators(entityTag: #"W/"a""#, lastModified: "Thu, 26 Nov 2026 15:00:00 GMT")
+        (whole.answeredDemand, whole.members, whole.spreadMilliseconds) = (12, 10_000, 5_000)
+        whole.rollOut = FleetRecord.RollOut(share: 10_000, since: WallTime(seconds: 1_795_000_000), isHalted: true)
+        whole.pause = FleetRecord.Pause(until: WallTime(seconds: 1_795_000_060), reason: "503\nlater")
+        whole.minisign = "untrusted comment: x\nRUQ\ntrusted comment: y\nAA=="
+        let text = whole.text
+        #expect(try FleetRecord(text: text) == whole)
+        // One line, so that it fits in a header.
+        #expect(text.allSatisfy { $0 >= 0x20 })
+        let least = try record()
+        #expect(try FleetRecord(text: least.text) == least)
+    }
+
+    @Test("a text that is not a record is rejected with the member that is wrong")
+    func malformed() throws {
+        let text = String(decoding: try record().text, as: UTF8.self)
+        func error(_ old: String, _ new: String) throws -> FleetRecord.FormatError? {
+            #expect(text.contains(old))
+            return #expect(throws: FleetRecord.FormatError.self) {
+                _ = try FleetRecord(text: Array(text.replacing(old, with: new).utf8))
+            }
+        }
+        #expect(try error("{", "[") == .notJSON)
+        #expect(try error("\"size\"", "\"number\"") == .notJSON)
+        #expect(try error("\"version\":1", "\"version\":2") == .newerVersion(2))
+        #expect(try error("\"number\":7", "\"number\":0") == .member("number"))
+        #expect(try error("\"number\":7", "\"number\":-7") == .member("number"))
+        #expect(try error("\"number\":7", "\"number\":7.5") == .member("number"))
+        #expect(try error("\"number\":7", "\"number\":18446744073709551616") == .member("number"))
+        #expect(try error("\"size\":1234", "\"size\":9223372036854775808") == .member("size"))
+        #expect(try error("\"size\":1234", "\"size\":\"1234\"") == .member("size"))
+        #expect(try error("inline", "elsewhere") == .member("body"))
+        #expect(try error("0101", "010g") == .member("digest"))
+        #expect(try error("ams-3", "") == .member("made-by"))
+        #expect(try error("ams-3", "ams\\u001b[2J") == .member("made-by"))
+        #expect(try error("1795000000000001", "9223372036854775807") == .member("checked-at"))
+        #expect(try error("\"members\":1", "\"members\":4294967296") == .member("members"))
+        #expect(try error("ams-3", String(repeating: "a", count: 1_025)) == .member("made-by"))
+        #expect(try error("ams-3", String(repeating: "a", count: 16_385)) == .tooLong)
+    }
+
+    @Test("members of later versions that change nothing are ignored")
+    func unknownMembers() throws {
+        let text = String(decoding: try record().text, as: UTF8.self)
+        let longer = text.replacing("{", with: #"{"later":[1,{"a":null}],"#)
+        #expect(try FleetRecord(text: Array(longer.utf8)) == record())
+    }
+}
+
+@Suite("The signature of a record") struct SignatureTests {
+    private func rejection(
+        _ headers: NATSHeaders, by keys: Set<NKeyPublicKey>? = nil, for expected: FleetSubject? = nil
+    ) throws -> RecordRejection? {
+        let (keys, expected) = (try keys ?? publishers(), try expected ?? subject())
+        return #expect(throws: RecordRejection.self) {
+            _ = try SignedRecord(headers).verified(by: keys, for: expected)
+        }
+    }
+
+    @Test("a record of a publisher counts")
+    func counts() throws {
+        let signed = try #require(SignedRecord(try record(), signedBy: try seed()))
+        let again = try SignedRecord(try signed.headers())
+        #expect(again == signed)
+        #expect(try again.verified(by: try publishers(), for: try subject()) == record())
+    }
+
+    @Test("a poisoned, unsigned or otherwise signed record is rejected")
+    func attacks() throws {
+        let signed = try #require(SignedRecord(try record(), signedBy: try seed()))
+        let headers = try signed.headers()
+        let text = try #require(headers[SignedRecord.recordHeader])
+        let signature = try #require(headers[SignedRecord.signatureHeader])
+        func headersWith(_ text: String?, _ signature: String?) throws -> NATSHeaders {
+            var headers = NATSHeaders()
+            if let text { try headers.append(SignedRecord.recordHeader, text) }
+            if let signature { try headers.append(SignedRecord.signatureHeader, signature) }
+            return headers
+        }
+        let key = try seed().publicKey
+        let poisoned = text.replacing("\"number\":7", with: "\"number\":8")
+        #expect(try rejection(try headersWith(poisoned, signature)) == .wrongSignature(key))
+        #expect(try rejection(try headersWith(text, nil)) == .unsigned)
+        #expect(try rejection(try headersWith(nil, signature)) == .noRecord)
+        for bad in [key, "\(key) AAAA", "\(signature) x", "x y", "\(key)  \(signature.dropFirst(key.utf8.count + 1))"] {
+            #expect(try rejection(try headersWith(text, bad)) == .unsigned)
+        }
+        // Another key, which no member lists; and its signature in the name of the publisher.
+        let foreign = try #require(SignedRecord(try record(), signedBy: try seed(1)))
+        let other = try seed(1).publicKey
+        #expect(try rejection(try foreign.headers()) == .unknownPublisher(other))
+        let forged = try #require(try foreign.headers()[SignedRecord.signatureHeader]).replacing(other, with: key)
+        #expect(try rejection(try headersWith(text, forged)) == .wrongSignature(key))
+        // Two records in one message.
+        var twice = headers
+        try twice.append(SignedRecord.recordHeader, poisoned)
+        #expect(try rejection(twice) == .noRecord)
+        // The list of publishers is empty.
+        #expect(try rejection(headers, by: []) == .unknownPublisher(key))
+    }
+
+    @Test("a record of another fleet, pipeline or definition is rejected although it is signed")
+    func others() throws {
+        let headers = try #require(SignedRecord(try record(), signedBy: try seed())).headers()
+        var expected = try subject()
+        expected.fleet = "test"
+        #expect(try rejection(headers, for: expected) == .otherFleet("prod"))
+        expected = try subject()
+        expected.pipeline = "feed"
+        #expect(try rejection(headers, for: expected) == .otherPipeline("jwks"))
+        expected = try subject()
+        expected.fingerprint = try digest(8)
+        #expect(try rejection(headers, for: expected) == .otherDefinition(try digest(9)))
+    }
+
+    @Test("a rejection says what to do, without the characters of its sender")
+    func descriptions() throws {
+        #expect(
+            RecordRejection.unknownPublisher("U\u{1B}[2Jx").description
+                == "it is signed by U?[2Jx, which is not among fleet.publishers")
+        #expect(RecordRejection.malformed(.newerVersion(2)).description.contains("update it"))
+    }
+}
+
+@Suite("The newest record that a member has seen") struct KnownHeadTests {
+    @Test("news has content, a confirmation, or nothing new; what was missed is counted")
+    func news() throws {
+        var head = KnownHead()
+        #expect(try head.saw(try record(1)) == .content(try record(1), gap: 0))
+        #expect(try head.saw(try record(1)) == .known)
+        #expect(try head.saw(try record(2)) == .confirmation(try record(2)))
+        #expect(try head.saw(try record(9, content: 2)) == .content(try record(9, content: 2), gap: 6))
+        #expect(head.number == 9)
+    }
+
+    @Test("a member never goes back: a replayed record and a second one of a number are rejected")
+    func backwards() throws {
+        var head = KnownHead(seen: 5)
+        #expect(throws: RecordRejection.older(number: 4, seen: 5)) { try head.saw(try record(4)) }
+        #expect(try head.saw(try record(5)) == .content(try record(5), gap: 0))
+        #expect(throws: RecordRejection.conflicting(number: 5)) { try head.saw(try record(5, content: 2)) }
+        _ = try head.saw(try record(.max))
+        #expect(throws: RecordRejection.older(number: 6, seen: .max)) { try head.saw(try record(6)) }
+        #expect(try head.saw(try record(.max)) == .known)
+    }
+}
