@@ -56,6 +56,10 @@ static inline CURLcode freshet_curl_get_long(CURL *easy, CURLINFO info, long *va
 static inline CURLcode freshet_curl_get_off(CURL *easy, CURLINFO info, curl_off_t *value) {
     return curl_easy_getinfo(easy, info, value);
 }
+static inline CURLcode freshet_curl_set_progress_function(
+    CURL *easy, int (*value)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t)) {
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, value);
+}
 // CURLINFO_ACTIVESOCKET; CURL_SOCKET_BAD (-1): there is no connection.
 static inline CURLcode freshet_curl_get_socket(CURL *easy, curl_socket_t *value) {
     return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, value);

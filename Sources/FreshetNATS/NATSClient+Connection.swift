@@ -15,7 +15,8 @@ extension NATSClient {
                     + subscriptions.resubscribe())
         case .ping:
             transmit(ClientOperation.ping)
-            pongs.append(nil)
+            // Sending may have ended the connection.
+            if machine.isConnected { pongs.append(nil) }
         case .close: drop(.connectionLost)
         }
     }
@@ -118,9 +119,15 @@ extension NATSClient {
         } catch {
             return fail(error)
         }
-        // The socket may be empty although TLS has more, so the loop would not report it.
+        // The socket may be empty although TLS has more, so the loop would not report it. One such read at a time: the
+        // loop reports a socket that is not empty too, and each report would plan another one.
+        guard planned.read != present else { return }
+        planned.read = present
         loop.perform(named: "NATS") { [weak self] in
-            self?.assumeIsolated { $0.received(.ready(.read), on: present) }
+            self?.assumeIsolated { client in
+                if client.planned.read == present { client.planned.read = nil }
+                client.received(.ready(.read), on: present)
+            }
         }
     }
 
@@ -159,15 +166,18 @@ extension NATSClient {
     }
 
     private func receivedReply(_ message: NATSMessage) {
-        guard let token = token(of: message.subject),
-            let (waiter, outcome) = requests.received(message, for: token, at: .now)
-        else { return }
+        guard let token = token(of: message.subject) else { return }
+        // Before the table is changed: the caller's function may use this client.
+        let isLast = requests.function(for: message, token)?(message) ?? false
+        guard let (waiter, outcome) = requests.received(message, for: token, isLast: isLast, at: .now) else { return }
         waiter.resume(returning: outcome)
     }
 
     /// The token at the end of a subject for replies.
     private func token(of subject: String) -> UInt64? {
-        UInt64(String(decoding: subject.utf8.dropFirst(inbox.utf8.count).prefix(20), as: UTF8.self))
+        guard subject.utf8.starts(with: inbox.utf8) else { return nil }
+        let token = subject.utf8.dropFirst(inbox.utf8.count)
+        return token.count <= 20 ? UInt64(String(decoding: token, as: UTF8.self)) : nil
     }
 
     private func receivedPong() {
@@ -178,14 +188,21 @@ extension NATSClient {
         perform(machine.receivedPong(at: .now))
     }
 
-    private func received(error text: String) {
-        machine.received(error: text, at: .now)
+    private func received(error raw: String) {
+        let text = Text.escaped(raw)
+        let violation = PermissionViolation(raw)
+        // A missing right ends no connection, so it does not explain the end of one.
+        if violation == nil { machine.received(error: text, at: .now) }
         guard machine.isConnected else { return }
         publishEvent.yield(.serverError(text))
-        guard let subject = PermissionViolation(text) else { return }
-        switch subject {
+        guard let violation else { return }
+        switch violation {
         case .publish(let subject):
             for waiter in requests.remove(to: subject) { waiter.resume(returning: .failure(.notPermitted(text))) }
+        case .subscribe(let pattern) where pattern == inbox + "*":
+            for waiter in requests.refuse(.notPermitted(text)) {
+                waiter.resume(returning: .failure(.notPermitted(text)))
+            }
         case .subscribe(let pattern):
             for buffer in subscriptions.remove(pattern: pattern) { buffer.finish(.failure(.notPermitted(text))) }
         }
@@ -213,11 +230,11 @@ extension NATSClient {
 
     /// Sends what waits in the loop's next round, together.
     func planFlush() {
-        guard !isFlushPlanned else { return }
-        isFlushPlanned = true
+        guard !planned.isFlush else { return }
+        planned.isFlush = true
         loop.perform(named: "NATS") { [weak self] in
             self?.assumeIsolated { client in
-                client.isFlushPlanned = false
+                client.planned.isFlush = false
                 guard let error = client.connection?.flush() else { return }
                 client.fail(error)
             }
@@ -239,6 +256,7 @@ extension NATSClient {
         serial += 1
         parser = NATSParser(limits: parser.limits)
         pongs = []
+        requests.refusal = nil
         for waiter in requests.removeAll() { waiter.resume(returning: .failure(error)) }
     }
 }
@@ -249,13 +267,38 @@ enum PermissionViolation: Hashable {
     case subscribe(String)
 
     init?(_ text: String) {
-        let parts = text.split(separator: "\"", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count > 1 else { return nil }
-        let subject = String(parts[1])
-        switch parts[0].lowercased() {
+        guard let quote = text.utf8.firstIndex(of: UInt8(ascii: "\"")),
+            let subject = Self.unquoted(text.utf8[text.utf8.index(after: quote)...])
+        else { return nil }
+        switch text[..<quote].lowercased() {
         case "permissions violation for publish to ": self = .publish(subject)
         case "permissions violation for subscription to ": self = .subscribe(subject)
         default: return nil
         }
     }
+
+    /// The text up to the next quote. The server quotes as Go does (`%q`): `\"` and `\\` stand for `"` and `\`. A subject
+    /// has no other characters that Go escapes.
+    private static func unquoted(_ text: Substring.UTF8View) -> String? {
+        var bytes: [UInt8] = []
+        var isEscaped = false
+        for byte in text {
+            if isEscaped || (byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "\"")) {
+                bytes.append(byte)
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\"") {
+                return String(decoding: bytes, as: UTF8.self)
+            } else {
+                isEscaped = true
+            }
+        }
+        return nil
+    }
+}
+
+/// Work that the client has passed to the loop and that is not done yet.
+struct PlannedWork {
+    var isFlush = false
+    /// The connection from which more is to be read.
+    var read: UInt64?
 }

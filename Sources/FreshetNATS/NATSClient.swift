@@ -48,7 +48,7 @@ public actor NATSClient {
     var connection: NATSConnection?
     /// Distinguishes events of the connection from those of earlier ones.
     var serial: UInt64 = 0
-    var isFlushPlanned = false
+    var planned = PlannedWork()
     var timer: LoopTimer?
     var armed: ContinuousClock.Instant?
     var abandonedLookups: [ContinuousClock.Instant] = []
@@ -224,7 +224,7 @@ public actor NATSClient {
         let number = subscriptions.add(pattern, buffer)
         if machine.isConnected {
             transmit(ClientOperation.subscribe(pattern, number: number))
-            subscriptions.sent(number)
+            if machine.isConnected { subscriptions.sent(number) }
         }
         return NATSSubscription(pattern, buffer) { [weak self, loop] in
             loop.perform(named: "NATS") { [weak self] in self?.assumeIsolated { $0.unsubscribe(number) } }
@@ -274,6 +274,7 @@ public actor NATSClient {
         guard !Task.isCancelled else { throw .cancelled }
         guard !requests.isFull else { throw .tooManyRequests(limit: requests.limit) }
         if let subject {
+            if let refusal = requests.refusal { throw refusal }
             try publish(subject, payload, headers: headers, reply: NATSSubject(trusted: "\(inbox)\(token)"))
         } else {
             _ = try presentConnection()

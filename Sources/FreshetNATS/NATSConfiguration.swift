@@ -45,11 +45,14 @@ public struct NATSConnectionOptions: Hashable, Sendable {
     public var clientCertificate: ClientCertificate?
     /// The most time to resolve the name, to connect and for TLS.
     public var connectTimeout: Duration
+    /// The URL of a proxy, which gets CONNECT; nil: that of the environment.
+    public var proxy: String?
 
     public init(
         certificateAuthority: String? = nil, clientCertificate: ClientCertificate? = nil,
-        connectTimeout: Duration = .seconds(10)
+        connectTimeout: Duration = .seconds(10), proxy: String? = nil
     ) {
+        self.proxy = proxy
         self.certificateAuthority = certificateAuthority
         self.clientCertificate = clientCertificate
         self.connectTimeout = connectTimeout

@@ -47,9 +47,14 @@ final class CurlHandles {
 
     /// libcurl's words for a failure.
     func reason(of code: CURLcode) -> String {
-        let detail = String(cString: errorText)
-        return Text.escaped(
-            Text.withoutUserInformation(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
+        if code == CURLE_ABORTED_BY_CALLBACK { return "the proxy's answer has no end" }
+        var text = String(cString: errorText)
+        if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+        // libcurl quotes the URL of a proxy, perhaps without its end, so its password cannot be found in it.
+        if code == CURLE_COULDNT_RESOLVE_PROXY || text.hasPrefix("Unsupported proxy") {
+            text = String(text.prefix { $0 != "'" }) + "(see the proxy's URL)"
+        }
+        return Text.escaped(Text.withoutUserInformation(text))
     }
 
     /// The socket of the connection; nil: there is no connection.

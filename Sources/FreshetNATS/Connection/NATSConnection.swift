@@ -28,6 +28,8 @@ final class NATSConnection {
 
     /// The bytes that one call of libcurl reads or writes: one record of TLS.
     private static let pieceSize = 16 << 10
+    /// The most processor time of one call of libcurl while it connects: a handshake takes a few milliseconds.
+    private static let longestCall: Duration = .milliseconds(100)
 
     private let loop: EventLoop
     private let address: NATSServerAddress
@@ -37,6 +39,9 @@ final class NATSConnection {
     private var watches: [Int32: DescriptorWatch] = [:]
     /// The watch of the connection that has been made.
     private var watch: DescriptorWatch?
+    private var isConnecting = false
+    /// The processor time of the thread when libcurl was called.
+    private var callBegan: Duration = .zero
     private var outgoing: OutgoingBuffer
     /// A piece that libcurl could not send. OpenSSL requires that the same memory is passed again (SSL_write(3)), so
     /// the memory stays until all of it has been sent.
@@ -61,8 +66,16 @@ final class NATSConnection {
         timer = LoopTimer(loop, named: "NATS") { onEvent(.timer) }
         outgoing = OutgoingBuffer(limit: outgoingLimit)
         Self.configure(handles, address, options)
+        // libcurl reads the answer of a proxy as long as bytes arrive, without a look at its timeout.
+        freshet_curl_set_progress_function(handles.easy) { connection, _, _, _, _ in
+            guard let connection else { return 1 }
+            let began = Unmanaged<NATSConnection>.fromOpaque(connection).takeUnretainedValue().callBegan
+            return ProcessorTime.used - began > NATSConnection.longestCall ? 1 : 0
+        }
         // This object owns the handles, which reset both callbacks before they are freed.
         let me = Unmanaged.passUnretained(self).toOpaque()
+        freshet_curl_set_pointer(handles.easy, CURLOPT_XFERINFODATA, me)
+        handles.set(CURLOPT_NOPROGRESS, 0)
         freshet_curl_multi_set_pointer(handles.multi, CURLMOPT_SOCKETDATA, me)
         freshet_curl_multi_set_socket_function(handles.multi) { _, descriptor, what, connection, _ in
             guard let connection else { return -1 }
@@ -97,6 +110,9 @@ final class NATSConnection {
         if !address.usesTLS { handles.set(CURLOPT_NOPROXY, "*") }
         // The names of protocols in TLS (ALPN) are those of HTTP.
         handles.set(CURLOPT_SSL_ENABLE_ALPN, 0)
+        // TLS 1.2 can begin a handshake in a connection that is in use: libcurl would then have to read before it sends.
+        handles.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_3))
+        if let proxy = options.proxy { handles.set(CURLOPT_PROXY, proxy) }
         // libcurl must not use signals, which belong to the program.
         handles.set(CURLOPT_NOSIGNAL, 1)
         // A lookup runs on a thread that cannot be interrupted; the end of the connection must not wait for it.
@@ -117,7 +133,7 @@ final class NATSConnection {
     }
 
     /// Whether a lookup of the name is in progress: its thread stays when this object is released.
-    var waitsForLookup: Bool { watch == nil && !handles.isLookedUp }
+    var waitsForLookup: Bool { isConnecting && !handles.isLookedUp }
 
     // MARK: Connecting
 
@@ -137,9 +153,11 @@ final class NATSConnection {
             if !readiness.isDisjoint(with: [.read, .hangup]) { events |= CURL_CSELECT_IN }
             if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
             if readiness.contains(.error) { events |= CURL_CSELECT_ERR }
+            beginCall()
             curl_multi_socket_action(handles.multi, descriptor, events, &running)
             return connectingEnded()
         case .timer:
+            beginCall()
             curl_multi_socket_action(handles.multi, CURL_SOCKET_TIMEOUT, 0, &running)
             return watch == nil ? connectingEnded() : .nothing
         case .ready(let readiness):
@@ -149,11 +167,17 @@ final class NATSConnection {
         }
     }
 
+    private func beginCall() {
+        isConnecting = watch == nil
+        callBegan = ProcessorTime.used
+    }
+
     private func connectingEnded() -> Progress {
         var left: Int32 = 0
         while let message = curl_multi_info_read(handles.multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE else { continue }
             let code = freshet_curl_message_result(message)
+            isConnecting = false
             guard code == CURLE_OK else { return .failed(failed(reason(of: code))) }
             return beginConnection()
         }

@@ -35,7 +35,7 @@ struct ReconnectSchedule: Hashable, Sendable {
     }
 
     /// Whether a server refused the credential, and none accepted it since.
-    var isRefused: Bool { refusedUntil.contains { $0 != nil } }
+    private(set) var isRefused = false
 
     /// The first attempt: immediate.
     func first(at now: Instant) -> Attempt { attempt(after: .zero, now) }
@@ -48,13 +48,15 @@ struct ReconnectSchedule: Hashable, Sendable {
 
     /// A server refused the credential.
     mutating func refused(by server: Int, at now: Instant, fraction: Double) -> Attempt {
+        isRefused = true
         refusedUntil[server] = now + timing.refusedBackoff * (0.9 + 0.2 * fraction)
         return moveOn(from: server, now, fraction)
     }
 
-    /// A server accepted the client.
+    /// A server accepted the client. Others that refuse it stay left out.
     mutating func accepted(by server: Int) {
-        for index in refusedUntil.indices { refusedUntil[index] = nil }
+        isRefused = false
+        refusedUntil[server] = nil
         next = server
     }
 

@@ -23,6 +23,8 @@ struct RequestTable<Waiter> {
         var timeout: Duration
         var deadline: Instant
         var waiter: Waiter
+        /// The place in the order of the requests.
+        var place: UInt64
         var replies: [NATSMessage] = []
         var bytes = 0
     }
@@ -32,17 +34,21 @@ struct RequestTable<Waiter> {
     private var pending: [UInt64: Pending] = [:]
     /// When the first request expires.
     private(set) var deadline: Instant?
-    private var lastToken: UInt64 = 0
+    private var lastPlace: UInt64 = 0
+    /// Why no request can get a reply on this connection; nil: nothing prevents it.
+    var refusal: NATSError?
 
     init(limit: Int) { self.limit = limit }
 
     var isFull: Bool { pending.count >= limit }
     var count: Int { pending.count }
 
-    /// A new token, which is part of the subject for replies.
-    mutating func makeToken() -> UInt64 {
-        lastToken += 1
-        return lastToken
+    /// A new token, which is part of the subject for replies. It is random: who sees the token of one request must not
+    /// know that of the next, or could answer it.
+    func makeToken() -> UInt64 {
+        var token: UInt64
+        repeat { token = .random(in: .min ... .max) } while pending[token] != nil
+        return token
     }
 
     /// Adds a request.
@@ -52,20 +58,35 @@ struct RequestTable<Waiter> {
         _ token: UInt64, _ kind: RequestKind, subject: String, timeout: Duration, at now: Instant, _ waiter: Waiter
     ) {
         let until = now + timeout
-        pending[token] = Pending(kind: kind, subject: subject, timeout: timeout, deadline: until, waiter: waiter)
+        lastPlace += 1
+        pending[token] = Pending(
+            kind: kind, subject: subject, timeout: timeout, deadline: until, waiter: waiter, place: lastPlace)
         deadline = min(deadline ?? until, until)
+    }
+
+    /// The caller's function that says whether a reply is the last one; nil: it is not to be asked.
+    func function(for message: NATSMessage, _ token: UInt64) -> (@Sendable (NATSMessage) -> Bool)? {
+        guard !message.isNoResponders, !message.isEndOfBatch, case .several(_, let isLast)? = pending[token]?.kind
+        else {
+            return nil
+        }
+        return isLast
     }
 
     /// A reply arrived. Returns the waiter and its outcome if that ends the request; a reply without a request is
     /// ignored, since the request may have ended before.
-    mutating func received(_ message: NATSMessage, for token: UInt64, at now: Instant) -> (Waiter, RequestOutcome)? {
+    ///
+    /// - Parameter isLast: what ``function(for:_:)`` returned.
+    mutating func received(
+        _ message: NATSMessage, for token: UInt64, isLast: Bool = false, at now: Instant
+    ) -> (Waiter, RequestOutcome)? {
         guard let index = pending.index(forKey: token) else { return nil }
         // No copy of the request, which would copy the replies with each reply.
         switch pending.values[index].kind {
         case .flush: return nil
         case .single:
             return end(token, message.isNoResponders ? .failure(.noResponders) : .success([message]))
-        case .several(let limits, let isLast):
+        case .several(let limits, _):
             let isFirst = pending.values[index].replies.isEmpty
             if message.isNoResponders, isFirst { return end(token, .failure(.noResponders)) }
             if message.isEndOfBatch { return end(token, .success(pending.values[index].replies)) }
@@ -73,7 +94,7 @@ struct RequestTable<Waiter> {
                 message.weight <= limits.bytes - pending.values[index].bytes
             else { return end(token, .failure(.repliesTooLarge)) }
             pending.values[index].replies.append(message)
-            guard !isLast(message) else { return end(token, .success(pending.values[index].replies)) }
+            guard !isLast else { return end(token, .success(pending.values[index].replies)) }
             pending.values[index].bytes += message.weight
             let earlier = pending.values[index].deadline
             pending.values[index].deadline = now + pending.values[index].timeout
@@ -98,6 +119,12 @@ struct RequestTable<Waiter> {
     /// Ends the requests to a subject to which the server does not permit to publish.
     mutating func remove(to subject: String) -> [Waiter] { remove { $0.subject == subject } }
 
+    /// No request gets a reply on this connection: ends all that wait for one.
+    mutating func refuse(_ error: NATSError) -> [Waiter] {
+        refusal = error
+        return remove { if case .flush = $0.kind { false } else { true } }
+    }
+
     /// Ends all requests.
     mutating func removeAll() -> [Waiter] { remove { _ in true } }
 
@@ -105,7 +132,7 @@ struct RequestTable<Waiter> {
         let ended = pending.filter { isEnded($0.value) }
         for token in ended.keys { pending[token] = nil }
         findDeadline()
-        return ended.sorted { $0.key < $1.key }.map(\.value.waiter)
+        return ended.values.sorted { $0.place < $1.place }.map(\.waiter)
     }
 
     private mutating func findDeadline() { deadline = pending.values.lazy.map(\.deadline).min() }

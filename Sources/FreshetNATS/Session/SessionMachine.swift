@@ -247,6 +247,10 @@ struct SessionMachine: Sendable {
 
     /// The error with the reason that the server gave before.
     private func explained(_ error: NATSError, _ server: Int, _ now: Instant) -> NATSError {
+        switch error {
+        case .closed, .connectionFailed: break
+        default: return error  // the client ended the connection, and knows why
+        }
         guard let (text, since) = serverError, now - since <= Self.explanationLifetime else { return error }
         return Self.isRefusal(text)
             ? .refused(host: hosts[server], reason: text) : .closed(host: hosts[server], reason: text)

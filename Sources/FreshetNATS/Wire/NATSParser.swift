@@ -185,11 +185,11 @@ struct NATSParser: Sendable {
         return value
     }
 
-    /// The text of an error, which the server quotes.
+    /// The text of an error, which the server quotes. It is untrusted, and not longer than a line.
     private static func unquoted(_ text: ArraySlice<UInt8>) -> String {
         let quote = UInt8(ascii: "'")
         let isQuoted = text.count >= 2 && text.first == quote && text.last == quote
-        return Text.escaped(isQuoted ? text.dropFirst().dropLast() : text)
+        return String(decoding: isQuoted ? text.dropFirst().dropLast() : text, as: UTF8.self)
     }
 
     // MARK: Messages

@@ -98,8 +98,8 @@ extension FuzzTarget {
             try hold("a message that is written again is the same", again == operation)
         case .error(let text):
             try hold(
-                "an error has no control characters",
-                text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control })
+                "an error is shown without control characters",
+                Text.escaped(text).unicodeScalars.allSatisfy { $0.properties.generalCategory != .control })
         case .info(let info):
             try hold("a text of INFO has a limit", info.version.utf8.count <= 512 && info.maxPayload >= 0)
         case .unusable, .ping, .pong, .ok: break

@@ -87,6 +87,28 @@ struct CredentialTests {
         }
     }
 
+    @Test("without the right to replies, a request ends immediately with the server's words")
+    func noReplies() async throws {
+        let server = try await NATSServer(
+            """
+            authorization { users: [ { nkey: \(TestKeys.publicKey), permissions: {
+                publish: ">", subscribe: { deny: "_INBOX.>" } } } ] }
+            """)
+        let seed = try NKeySeed(text: TestKeys.seed)
+        try await withConnectedClient(NATSConfiguration(try server.address(), credential: seed)) { client in
+            for _ in 0..<2 {
+                var failure: NATSError?
+                do throws(NATSError) {
+                    _ = try await client.request(self.a, timeout: .seconds(1_000))
+                } catch {
+                    failure = error
+                }
+                guard case .notPermitted = failure else { throw NotRefused() }
+            }
+            try await client.flush(timeout: testTimeout)
+        }
+    }
+
     // MARK: TLS
 
     private let tls = """

@@ -60,6 +60,83 @@ import ThreadTestSupport
         }
     }
 
+    @Test("a proxy whose answer has no end does not hold the loop")
+    func endlessProxy() async throws {
+        let proxy = try FakeServer()
+        var configuration = NATSConfiguration(try NATSServerAddress("https://127.0.0.1:9"))
+        configuration.connection.proxy = "http://user:S3CRET@127.0.0.1:\(proxy.port)"
+        configuration.timing.backoff = .seconds(1_000)
+        configuration.timing.longestBackoff = .seconds(1_000)
+        try await withClient(configuration) { client in
+            async let script: Void = onThread {
+                let connection = try proxy.accept()
+                _ = try connection.receive(until: "\r\n\r\n")
+                connection.send("HTTP/1.1 407 No\r\nContent-Length: 100000000000\r\n\r\n")
+                let piece = [UInt8](repeating: 1, count: 65_536)
+                // It ends when the client closes the connection.
+                while connection.send(piece) {}
+            }.get()
+            let error = try await client.failure()
+            #expect(error.description.contains("the proxy's answer has no end"), "\(error)")
+            try await script
+        }
+    }
+
+    @Test(
+        "the URL of a proxy that cannot be used stays secret",
+        arguments: [
+            "http://user:S3CRET", "http://user:S3CRET@bad host:1",
+            "http://user:\(String(repeating: "S3CRET", count: 60))@bad host:1",
+        ])
+    func secretProxy(url: String) async throws {
+        var configuration = NATSConfiguration(try NATSServerAddress("https://127.0.0.1:9"))
+        configuration.connection.proxy = url
+        try await withClient(configuration) { client in
+            let error = try await client.failure()
+            #expect(!error.description.contains("S3CRET"), "\(error)")
+        }
+    }
+
+    @Test("a name that cannot be looked up is tried again and again, with its reason")
+    func noSuchName() async throws {
+        // A label of more than 63 characters: no resolver is asked.
+        let host = String(repeating: "a", count: 70) + ".example"
+        try await withClient(NATSConfiguration(try NATSServerAddress("https://\(host)"), backoff: 1)) { client in
+            for _ in 0..<8 {
+                let error = try await client.failure()
+                #expect(!error.description.contains("lookups are still waiting"), "\(error)")
+            }
+        }
+    }
+
+    @Test("a function that judges a reply may end the connection")
+    func judgeEnds() async throws {
+        let server = try FakeServer()
+        try await withClient(NATSConfiguration(try server.address())) { client in
+            async let script: FakeConnection = onThread {
+                let connection = try server.greet()
+                let text = try connection.receive(until: "PUB a ")
+                let reply = try #require(
+                    text.split(separator: " ").first { $0.hasPrefix("_INBOX") && !$0.hasSuffix("*") })
+                connection.send("MSG \(reply) 1 1\r\nx\r\n")
+                return connection
+            }.get()
+            #expect(await client.isConnected())
+            let isLast: @Sendable (NATSMessage) -> Bool = { _ in
+                client.assumeIsolated { $0.beginEpoch(7, isNetworkPresent: false) }
+                return true
+            }
+            var failure: NATSError?
+            do throws(NATSError) {
+                _ = try await client.requestSeveral(self.a, timeout: testTimeout, isLast: isLast)
+            } catch {
+                failure = error
+            }
+            #expect(failure == .connectionLost)
+            _ = try await script
+        }
+    }
+
     @Test("a server that accepts and closes again and again is not tried in a tight loop")
     func closes() async throws {
         let server = try FakeServer()

@@ -63,6 +63,15 @@ private let origin = ContinuousClock.Instant.now
         #expect(!schedule.isRefused)
     }
 
+    @Test("a server that accepts the client does not end the pause of another one that refused it")
+    func refusedByOne() {
+        var schedule = schedule(2)
+        #expect(schedule.refused(by: 0, at: at(0), fraction: 0).server == 1)
+        schedule.accepted(by: 1)
+        #expect(!schedule.isRefused)
+        #expect(schedule.ended(1, after: .seconds(60), at: at(60), fraction: 0).server == 1)
+    }
+
     @Test("a refused credential costs 24 attempts a day, however often the network changes")
     func noBurst() {
         var schedule = schedule(1)
@@ -217,6 +226,20 @@ private let origin = ContinuousClock.Instant.now
         #expect(machine.tick(at: at(60), fraction: 0) == .connect(server: 1))
     }
 
+    @Test("an error of the server explains a closed connection, and not what the client found wrong")
+    func explanation() {
+        for (error, isExplained) in [
+            (NATSError.closed(host: "a:1", reason: nil), true), (.connectionFailed(host: "a:1", reason: "reset"), true),
+            (.violation(host: "a:1", "BANG"), false), (.outgoingBufferFull(limit: 1), false),
+        ] {
+            var machine = connected()
+            machine.received(error: "Stale Connection", at: at(59))
+            _ = machine.ended(error, at: at(60), fraction: 0)
+            let reason = NATSError.closed(host: "a:1", reason: "Stale Connection")
+            #expect(machine.state == .disconnected(isExplained ? reason : error, nextAttempt: at(60)))
+        }
+    }
+
     @Test("a server that requires TLS on a plain connection is not used")
     func tlsRequired() {
         var info = NATSServerInfo()
@@ -256,6 +279,10 @@ private let origin = ContinuousClock.Instant.now
             PermissionViolation("Permissions Violation for Subscription to \"a.>\" using queue \"q\"")
                 == .subscribe("a.>"))
         #expect(PermissionViolation("Stale Connection") == nil)
+        let long = String(repeating: "x", count: 2_000)
+        #expect(PermissionViolation("Permissions Violation for Publish to \"\(long)\"") == .publish(long))
+        #expect(PermissionViolation(#"Permissions Violation for Publish to "a\"b\\c""#) == .publish(#"a"b\c"#))
+        #expect(PermissionViolation(#"Permissions Violation for Publish to "a\""#) == nil)
     }
 }
 
@@ -299,7 +326,10 @@ private let origin = ContinuousClock.Instant.now
         var copy = table
         let batch = copy.received(reply("", status: "204 EOB"), for: token, at: at(4))
         #expect(batch?.1 == .success([reply("x"), reply("x"), reply("x")]))
-        let last = table.received(reply("end"), for: token, at: at(4))
+        #expect(table.function(for: reply("x"), token)?(reply("x")) == false)
+        #expect(table.function(for: reply("", status: "204 EOB"), token) == nil)
+        let isLast = table.function(for: reply("end"), token)?(reply("end")) ?? false
+        let last = table.received(reply("end"), for: token, isLast: isLast, at: at(4))
         #expect(last?.1 == .success([reply("x"), reply("x"), reply("x"), reply("end")]))
     }
 
@@ -311,6 +341,23 @@ private let origin = ContinuousClock.Instant.now
             #expect(table.received(reply("xx"), for: token, at: at(1)) == nil)
             #expect(table.received(reply("xx"), for: token, at: at(1))?.1 == .failure(.repliesTooLarge))
         }
+    }
+
+    @Test("the token of one request says nothing about the next one")
+    func tokens() {
+        let table = RequestTable<Int>(limit: 3)
+        let tokens = (0..<100).map { _ in table.makeToken() }
+        #expect(zip(tokens, tokens.dropFirst()).allSatisfy { $0 &+ 1 != $1 })
+        #expect(Set(tokens).count == 100)
+    }
+
+    @Test("while replies are not permitted, requests end with the server's words, and a flush goes on")
+    func refusal() {
+        var table = RequestTable<String>(limit: 3)
+        table.add(table.makeToken(), .single, subject: "s", timeout: .seconds(5), at: at(0), "a")
+        table.add(table.makeToken(), .flush, subject: "", timeout: .seconds(5), at: at(0), "b")
+        #expect(table.refuse(.notPermitted("x")) == ["a"])
+        #expect(table.refusal == .notPermitted("x") && table.count == 1)
     }
 
     @Test("requests expire at their time, and a full table says so")

@@ -234,16 +234,18 @@ struct FakeConnection {
 
     func send(_ text: String) { send(Array(text.utf8)) }
 
-    /// Sends bytes as far as the client accepts them.
-    func send(_ bytes: [UInt8]) {
+    /// Sends bytes as far as the client accepts them; false: it has closed the connection.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes {
                 Glibc.send(descriptor.rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            guard count > 0 else { return }
+            guard count > 0 else { return false }
             sent += count
         }
+        return true
     }
 
     /// Receives until the text has arrived; returns all that arrived.
