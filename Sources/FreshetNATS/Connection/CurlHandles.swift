@@ -27,6 +27,7 @@ final class CurlHandles {
 
     deinit {
         // Closing the connection would otherwise call back into an owner that is being freed.
+        set(CURLOPT_NOPROGRESS, 1)
         freshet_curl_multi_set_socket_function(multi, nil)
         freshet_curl_multi_set_timer_function(multi, nil)
         curl_multi_remove_handle(multi, easy)

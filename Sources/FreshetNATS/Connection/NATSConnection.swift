@@ -72,7 +72,7 @@ final class NATSConnection {
             let began = Unmanaged<NATSConnection>.fromOpaque(connection).takeUnretainedValue().callBegan
             return ProcessorTime.used - began > NATSConnection.longestCall ? 1 : 0
         }
-        // This object owns the handles, which reset both callbacks before they are freed.
+        // This object owns the handles, which switch all callbacks off before they are freed.
         let me = Unmanaged.passUnretained(self).toOpaque()
         freshet_curl_set_pointer(handles.easy, CURLOPT_XFERINFODATA, me)
         handles.set(CURLOPT_NOPROGRESS, 0)
