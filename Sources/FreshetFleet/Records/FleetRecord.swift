@@ -1,18 +1,10 @@
 package import FreshetModel
 
-/// What a fleet knows about the content of one pipeline: which content is the newest, where it is, and what was learned
-/// when it was fetched. A publisher signs it, so that each member can check who made it.
+/// What a fleet knows about the content of one pipeline: which content is the newest, and what was learned when it
+/// was fetched. A publisher signs it, so that each member can check who made it.
 ///
 /// A record says nothing about the quality of the content: each member runs its own checks.
 package struct FleetRecord: Hashable, Sendable {
-    /// Where the content is.
-    package enum Body: String, Hashable, Sendable {
-        /// In the payload of the message that has the record.
-        case inline
-        /// In pieces, by its digest.
-        case chunks
-    }
-
     /// The part of the fleet that may take the content.
     package struct RollOut: Hashable, Sendable {
         /// Members whose stable place is below this part may take the content: parts of 1,000,000.
@@ -28,18 +20,6 @@ package struct FleetRecord: Hashable, Sendable {
         }
     }
 
-    /// The origin must not be asked before an instant: its `Retry-After`, or the backoff of the fetcher that failed.
-    package struct Pause: Hashable, Sendable {
-        package var until: WallTime
-        /// For people.
-        package var reason: String
-
-        package init(until: WallTime, reason: String) {
-            self.until = until
-            self.reason = reason
-        }
-    }
-
     package var fleet: String
     package var pipeline: String
     /// The digest of all that decides what the content is (source, transforms, parameters, format): members with
@@ -51,7 +31,6 @@ package struct FleetRecord: Hashable, Sendable {
     package var digest: ContentDigest
     /// Bytes.
     package var size: UInt64
-    package var body: Body
     package var validators = Validators()
     /// When the origin last confirmed the content, by the clock of the server.
     package var checkedAt: WallTime
@@ -65,13 +44,12 @@ package struct FleetRecord: Hashable, Sendable {
     package var spreadMilliseconds: UInt32 = 0
     /// Nil: all members may take the content.
     package var rollOut: RollOut?
-    package var pause: Pause?
     /// The origin's own signature file (minisign), which members check again; nil: there is none.
     package var minisign: String?
 
     package init(
         fleet: String, pipeline: String, fingerprint: ContentDigest, number: UInt64, digest: ContentDigest,
-        size: UInt64, body: Body, checkedAt: WallTime, madeBy: String
+        size: UInt64, checkedAt: WallTime, madeBy: String
     ) {
         self.fleet = fleet
         self.pipeline = pipeline
@@ -79,7 +57,6 @@ package struct FleetRecord: Hashable, Sendable {
         self.number = number
         self.digest = digest
         self.size = size
-        self.body = body
         self.checkedAt = checkedAt
         self.madeBy = madeBy
     }

@@ -43,7 +43,6 @@ extension FleetRecord {
         writer.add("number", number)
         writer.add("digest", digest.description)
         writer.add("size", size)
-        writer.add("body", body.rawValue)
         writer.add("entity-tag", validators.entityTag)
         writer.add("last-modified", validators.lastModified)
         writer.add("checked-at", checkedAt)
@@ -54,8 +53,6 @@ extension FleetRecord {
         writer.add("roll-out-share", rollOut.map { UInt64($0.share) })
         writer.add("roll-out-since", rollOut?.since)
         writer.add("roll-out-halted", rollOut.map { $0.isHalted ? 1 : 0 })
-        writer.add("pause-until", pause?.until)
-        writer.add("pause-reason", pause?.reason)
         writer.add("minisign", minisign)
         return writer.finish()
     }
@@ -70,7 +67,7 @@ extension FleetRecord {
         self.init(
             fleet: try reader.name("fleet"), pipeline: try reader.name("pipeline"),
             fingerprint: try reader.digest("fingerprint"), number: try reader.number("number"),
-            digest: try reader.digest("digest"), size: try reader.number("size"), body: try reader.body("body"),
+            digest: try reader.digest("digest"), size: try reader.number("size"),
             checkedAt: try reader.time("checked-at"), madeBy: try reader.name("made-by"))
         guard number > 0 else { throw .member("number") }
         guard size <= UInt64(Int64.max) else { throw .member("size") }
@@ -83,10 +80,6 @@ extension FleetRecord {
             rollOut = RollOut(
                 share: try reader.count("roll-out-share"), since: try reader.time("roll-out-since"),
                 isHalted: try reader.number("roll-out-halted") != 0)
-        }
-        if reader.has("pause-until") {
-            pause = Pause(
-                until: try reader.time("pause-until"), reason: try reader.text("pause-reason") ?? "")
         }
         minisign = try reader.text("minisign", atMost: Self.longestMinisign)
     }
@@ -174,10 +167,5 @@ private struct MemberReader {
     func digest(_ name: String) throws(FleetRecord.FormatError) -> ContentDigest {
         guard let text = try text(name), let digest = ContentDigest(hexadecimal: text) else { throw .member(name) }
         return digest
-    }
-
-    func body(_ name: String) throws(FleetRecord.FormatError) -> FleetRecord.Body {
-        guard let text = try text(name), let body = FleetRecord.Body(rawValue: text) else { throw .member(name) }
-        return body
     }
 }
