@@ -50,7 +50,8 @@ let package = Package(
         .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
         .target(name: "FreshetNATS", dependencies: ["FreshetEventLoop", "FreshetVarlink", "CCurl", "CCrypto"]),
-        .target(name: "FreshetFleet", dependencies: ["FreshetModel", "FreshetNATS", "FreshetVarlink"]),
+        .target(
+            name: "FreshetFleet", dependencies: ["FreshetModel", "FreshetEventLoop", "FreshetNATS", "FreshetVarlink"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetModel", "FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
         .target(
@@ -69,7 +70,7 @@ let package = Package(
             dependencies: [
                 "FreshetModel", "FreshetSignals", "FreshetEventLoop", "FreshetSystemSignals", "FreshetSystemd",
                 "FreshetVarlink", "FreshetPipelines", "FreshetJQ", "FreshetEmitters", "FreshetCache",
-                "FreshetConfiguration",
+                "FreshetConfiguration", "FreshetFleet", "FreshetNATS",
                 "FreshetControl", logging,
             ]),
         .target(
@@ -98,6 +99,11 @@ let package = Package(
             name: "ControlTestSupport",
             dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "TestSupport", "ThreadTestSupport"],
             path: "Tests/Support/Control"),
+        // A real nats-server.
+        .target(
+            name: "NATSTestSupport",
+            dependencies: ["FreshetNATS", "FreshetEventLoop", "TestSupport", "ThreadTestSupport"],
+            path: "Tests/Support/NATS"),
         // The files of a configuration, in memory.
         .target(
             name: "ConfigurationTestSupport", dependencies: ["FreshetConfiguration"],
@@ -138,12 +144,14 @@ let package = Package(
             name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop", "ThreadTestSupport"],
             path: "Tests/Unit/FreshetVarlinkTests"),
         .testTarget(
-            name: "FreshetNATSTests", dependencies: ["FreshetNATS", "FreshetEventLoop", "ThreadTestSupport"],
+            name: "FreshetNATSTests",
+            dependencies: ["FreshetNATS", "FreshetEventLoop", "NATSTestSupport", "ThreadTestSupport"],
             path: "Tests/Unit/FreshetNATSTests",
             // Scripts/setup reads it.
             exclude: ["requirements.txt"]),
         .testTarget(
-            name: "FreshetFleetTests", dependencies: ["FreshetFleet", "FreshetModel", "FreshetNATS"],
+            name: "FreshetFleetTests",
+            dependencies: ["FreshetFleet", "FreshetEventLoop", "FreshetModel", "FreshetNATS", "NATSTestSupport"],
             path: "Tests/Unit/FreshetFleetTests"),
         .testTarget(
             name: "FreshetPipelinesTests",

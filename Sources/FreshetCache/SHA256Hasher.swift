@@ -14,11 +14,11 @@ extension ContentDigest {
 ///
 /// `@unchecked Sendable` is safe: the value cannot be copied, so the context has one owner at a time, and libcrypto's
 /// contexts are not bound to a thread.
-struct SHA256Hasher: ~Copyable, @unchecked Sendable {
+package struct SHA256Hasher: ~Copyable, @unchecked Sendable {
     private let context: OpaquePointer
     private var isGood = true
 
-    init() throws(CacheError) {
+    package init() throws(CacheError) {
         guard let made = EVP_MD_CTX_new() else { throw .digestUnavailable }
         // Fails only if the system's crypto policy does not allow SHA-256 at all.
         guard EVP_DigestInit_ex(made, EVP_sha256(), nil) == 1 else {
@@ -30,7 +30,7 @@ struct SHA256Hasher: ~Copyable, @unchecked Sendable {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         if !bytes.isEmpty, EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) != 1 { isGood = false }
     }
 
@@ -42,7 +42,7 @@ struct SHA256Hasher: ~Copyable, @unchecked Sendable {
         return try copy.finalize()
     }
 
-    consuming func finalize() throws(CacheError) -> ContentDigest {
+    package consuming func finalize() throws(CacheError) -> ContentDigest {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         guard isGood, EVP_DigestFinal_ex(context, &bytes, &count) == 1,

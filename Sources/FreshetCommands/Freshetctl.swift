@@ -38,7 +38,7 @@ struct FreshetctlCommand: ParsableCommand {
             CommandGroup(
                 name: "Service",
                 subcommands: [
-                    Metrics.self, LogLevelVerb.self, Fsck.self, Prune.self, Completions.self,
+                    Metrics.self, LogLevelVerb.self, Fsck.self, FleetVerb.self, Prune.self, Completions.self,
                 ]),
         ],
         defaultSubcommand: List.self)

@@ -22,6 +22,9 @@ package struct DaemonDefinition: Hashable, Sendable {
     /// The free space that the cache leaves on its file system.
     package var minFree = FreeSpaceRule.standard
 
+    /// The fleet that this machine is a member of; nil: none.
+    package var fleet: FleetDefinition?
+
     /// 512 MiB: a jq program that changes little of a 60 MB answer needs 370 MiB.
     package static let defaultMemoryLimit: UInt64 = 512 << 20
     /// 1 GiB.

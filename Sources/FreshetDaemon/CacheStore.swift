@@ -38,6 +38,8 @@ struct CacheStore: SnapshotStore {
     private static let signedKey = "signed"
     /// The key of the instant at which the operator held the pipeline: wall-clock microseconds since 1970.
     private static let heldKey = "held"
+    /// The key of the fingerprint and number of the fleet's newest record.
+    private static let fleetKey = "fleet"
 
     func remembered(_ pipeline: String) async -> PersistentState {
         await workers.run("index") { [self] in
@@ -76,6 +78,22 @@ struct CacheStore: SnapshotStore {
         try await workers.run("index") { [cache] () throws(CacheError) in
             try cache.records.setState(
                 pipeline, key: Self.heldKey, to: since.map { Array(String($0.microseconds).utf8) }, isDurable: true)
+        }
+    }
+
+    /// The fingerprint and the highest number of the fleet's record of each shared pipeline, as stored.
+    func fleetNumbers() async -> [String: String] {
+        await workers.run("index") { [self] in
+            ((try? cache.records.states(key: Self.fleetKey)) ?? [:]).mapValues { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    /// Stores the fingerprint and number of the fleet's record that a pipeline has followed.
+    func rememberFleet(_ pipeline: String, _ number: String) async {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.records.setState(pipeline, key: Self.fleetKey, to: Array(number.utf8))
+            }
         }
     }
 

@@ -123,15 +123,17 @@ final class Daemon {
         let fileEvents = FileEventPublisher(log: context.flapLog, recorder: recorder)
         let commits = CommitSignals()
         let overview = PipelineOverview()
-        let parts = try await DaemonParts(context, configuration, removed, fileEvents, commits, status, overview)
+        let parts = try await DaemonParts(
+            context, configuration, removed, fileEvents, commits, recorder, status, overview)
         let networks = NetworkSources(parts.network, context, recorder)
         let signals = SignalRegistry(context, recorder)
         let host = PipelineHost(
-            context, parts.engine, parts.store,
+            context, parts.engine, parts.store, parts.fleet,
             HookAssigner(parts.hooks, parts.store, isStateLost: parts.isIndexNew), signals, networks, commits,
             recorder, status, overview, ReloadLock())
         overview.begin { [weak host] in host?[$0].map(PipelineOverview.Entry.init) }
         host.use(configuration.daemon)
+        await parts.fleet.use(configuration.daemon.fleet)
         let administrator = CacheAdministrator(
             context, parts.cache, parts.store, host, reader, commits, status)
         let restorer = PublishedFileRestorer(context, host, directory: parts.cache.publishedDirectory) {

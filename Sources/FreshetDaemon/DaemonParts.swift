@@ -17,6 +17,7 @@ struct DaemonParts: Sendable {
     let isIndexNew: Bool
     let http: HTTPClient
     let network: NetworkMonitor
+    let fleet: FleetService
     let engine: PipelineEngine
     let requestLimiter: RequestLimiter
     let memory: MemoryBudget
@@ -30,18 +31,21 @@ struct DaemonParts: Sendable {
     @DaemonActor
     init(
         _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog,
-        _ fileEvents: FileEventPublisher, _ commits: CommitSignals, _ status: StatusReporter,
-        _ overview: PipelineOverview
+        _ fileEvents: FileEventPublisher, _ commits: CommitSignals, _ recorder: SignalRecorder,
+        _ status: StatusReporter, _ overview: PipelineOverview
     ) async throws {
         let (loop, pools, directories) = (context.loop, context.pools, context.directories)
         let opening = try await CacheOpening(context, configuration, removed, commits)
         (cache, store, isIndexNew) = (opening.cache, opening.store, opening.isIndexNew)
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
         self.http = http
+        let fleet = FleetService(context, store, recorder) { status.mayHaveChanged() }
+        self.fleet = fleet
         let network = NetworkMonitor(loop) { epoch in
             // On the loop's thread, which is the HTTP client's: old connections are closed before pipelines get the
             // signal.
             http.assumeIsolated { $0.beginEpoch(epoch) }
+            fleet.beginEpoch(epoch)
         }
         self.network = network
         if case .unavailable(let reason) = network.availability {
@@ -58,7 +62,8 @@ struct DaemonParts: Sendable {
             transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log = context.log] gaps in
                 log.log(.sandboxIncomplete, [.error: .string("no \(gaps)")])
             }, store: store, clock: context.clock, requestLimiter: requestLimiter, memory: memory, prober: http,
-            helpers: try await CheckHelpers(context), redact: { [redactor = context.redactor] in redactor.text($0) })
+            sharing: fleet, helpers: try await CheckHelpers(context),
+            redact: { [redactor = context.redactor] in redactor.text($0) })
         let engine = PipelineEngine(dependencies) { [flapLog = context.flapLog] in
             flapLog.log($0)
         } onStep: {

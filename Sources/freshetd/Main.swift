@@ -89,6 +89,24 @@ struct FreshetDaemonCommand: ParsableCommand {
     var quiet = false
     @Flag(name: .customLong("json"), help: "With --check, --cat, --dry-run and --fsck: print JSON.")
     var json = false
+    @Option(
+        name: .customLong("fleet"),
+        help: ArgumentHelp(
+            "Manage a fleet and exit: setup creates its buckets, doctor examines them, key shows a public key.",
+            valueName: "action"))
+    var fleet: FleetAction?
+    @Option(
+        name: .customLong("seed"),
+        help: ArgumentHelp("With --fleet: use the NKEY seed in this file.", valueName: "file"))
+    var seed: String?
+    @Flag(name: .customLong("new"), help: "With --fleet key: write a new seed to the file, which must not exist.")
+    var new = false
+    @Flag(name: .customLong("yes"), help: "With --fleet setup: do not ask.")
+    var yes = false
+    @Option(
+        name: .customLong("replicas"),
+        help: ArgumentHelp("With --fleet setup: keep each bucket on 1, 3 or 5 servers.", valueName: "count"))
+    var replicas = 1
     @Flag(
         name: .customLong("once"),
         help: """
@@ -100,9 +118,17 @@ struct FreshetDaemonCommand: ParsableCommand {
     var names: [String] = []
 
     func validate() throws {
-        guard [check, once, dryRun != nil, fsck, cat].count(where: { $0 }) <= 1 else {
-            throw ValidationError("use only one of --check, --cat, --once, --dry-run and --fsck")
+        guard [check, once, dryRun != nil, fsck, cat, fleet != nil].count(where: { $0 }) <= 1 else {
+            throw ValidationError("use only one of --check, --cat, --once, --dry-run, --fsck and --fleet")
         }
+        if fleet == nil {
+            guard seed == nil, !new, !yes, replicas == 1 else {
+                throw ValidationError("--seed, --new, --yes and --replicas need --fleet")
+            }
+        }
+        guard !new || fleet == .key else { throw ValidationError("--new needs --fleet key") }
+        guard fleet != .key || seed != nil else { throw ValidationError("--fleet key needs --seed FILE") }
+        guard [1, 3, 5].contains(replicas) else { throw ValidationError("--replicas has to be 1, 3 or 5") }
         if let name = names.first, !once, !cat {
             throw ValidationError("unexpected argument '\(name)'; only --once and --cat accept names of pipelines")
         }
@@ -138,6 +164,16 @@ struct FreshetDaemonCommand: ParsableCommand {
             let parts = copy.split(separator: "=", maxSplits: 1).map(String.init)
             if parts.count == 2 { options.copies[parts[0]] = parts[1] }
         }
+        var fleetRequest: FleetActionRequest?
+        if let fleet {
+            // The file of the seed may be readable by root only.
+            guard var request = FleetActionRequest.make(fleet, seed: seed, isNew: new) else {
+                throw ExitCode(DaemonExit.failure.rawValue)
+            }
+            (request.isConfirmed, request.replicas) = (yes, UInt32(replicas))
+            fleetRequest = request
+        }
+        if fleet == .key { throw ExitCode(DaemonExit.success.rawValue) }
         if let failure = DaemonEntry.dropRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
         if cat { throw ExitCode(DaemonEntry.cat(names, options, json: json).rawValue) }
@@ -152,9 +188,11 @@ struct FreshetDaemonCommand: ParsableCommand {
         }
         let status = ExitStatus()
         let request = dryRunRequest
-        Task {
+        Task { [fleetRequest] in
             status.value =
-                if let request {
+                if let fleetRequest {
+                    await DaemonEntry.manageFleet(fleetRequest, options, on: loop)
+                } else if let request {
                     await DaemonEntry.dryRun(request, options, on: loop)
                 } else {
                     await DaemonEntry.run(options, on: loop)
@@ -166,7 +204,7 @@ struct FreshetDaemonCommand: ParsableCommand {
     }
 
     private var work: DaemonEntry.Work {
-        if fsck { .examination } else if check || cat || dryRun != nil { .reading } else { .service }
+        if fsck { .examination } else if check || cat || dryRun != nil || fleet != nil { .reading } else { .service }
     }
 
     private var examinationRequest: ExaminationRequest {
@@ -195,3 +233,5 @@ struct FreshetDaemonCommand: ParsableCommand {
 private final class ExitStatus: @unchecked Sendable {
     var value = DaemonExit.failure
 }
+
+extension FleetAction: ExpressibleByArgument {}

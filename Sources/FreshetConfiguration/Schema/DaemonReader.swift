@@ -25,6 +25,7 @@ struct DaemonReader {
         }
         daemon.networkTarget = reader.value("network-target", in: file, .address)
         daemon.networkProbe = reader.value("network-probe", in: file, .probe)
+        daemon.fleet = FleetReader(reader: reader).fleet(in: file)
         cacheQuota(of: &daemon, in: file)
         if let section = reader.section(.daemonMemory, "memory", in: file) {
             daemon.memoryLimit =

@@ -10,6 +10,11 @@ package enum KeyCatalogue {
         case daemonCache = "daemon-cache"
         /// The memory of the daemon and its helpers.
         case daemonMemory = "memory"
+        /// `fleet` of freshet.yaml.
+        case daemonFleet = "daemon-fleet"
+        case daemonFallback = "fallback"
+        /// `fleet` of a pipeline.
+        case fleet
         /// One parameter.
         case parameter
         /// One hook.
@@ -21,6 +26,8 @@ package enum KeyCatalogue {
             case .pipeline, .daemon: ""
             case .daemonCache: "cache"
             case .daemonMemory: rawValue
+            case .daemonFleet: "fleet"
+            case .daemonFallback: "fleet.fallback"
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
@@ -29,7 +36,7 @@ package enum KeyCatalogue {
             case .syncToken: "source.pages.sync-token"
             case .each: "source.each"
             case .sha256, .minisign: "check.\(rawValue)"
-            case .source, .refresh, .check, .cache, .hook: rawValue
+            case .source, .refresh, .check, .cache, .hook, .fleet: rawValue
             }
         }
 
@@ -46,7 +53,9 @@ package enum KeyCatalogue {
         package var unsupportedKeys: [String] { KeyCatalogue.unsupportedKeys[self] ?? [] }
 
         /// Whether the section belongs to the files of pipelines.
-        var isOfPipelines: Bool { ![.daemon, .daemonCache, .daemonMemory].contains(self) }
+        var isOfPipelines: Bool {
+            ![.daemon, .daemonCache, .daemonMemory, .daemonFleet, .daemonFallback].contains(self)
+        }
 
         /// The location of the section as text for a message about another section.
         private func place(relativeTo other: Section) -> String {
@@ -91,7 +100,7 @@ package enum KeyCatalogue {
     private static let keys: [Section: [String]] = [
         .pipeline: [
             "format", "description", "parameters", "source", "sources", "combine", "transform", "refresh", "check",
-            "cache", "on-change",
+            "cache", "on-change", "fleet",
         ],
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
@@ -131,10 +140,16 @@ package enum KeyCatalogue {
         .hook: ["exec", "reload-unit", "timeout"],
         .daemon: [
             "format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache",
-            "memory",
+            "memory", "fleet",
         ],
         .daemonCache: ["max-total", "min-free"],
         .daemonMemory: ["max"],
+        .daemonFleet: [
+            "name", "servers", "certificate-authority", "credential", "machine", "role", "publishers", "domain",
+            "spread", "fallback",
+        ],
+        .daemonFallback: ["after", "rate"],
+        .fleet: ["share", "grace"],
     ]
 
     private static let unsupportedKeys: [Section: [String]] = [:]

@@ -29,6 +29,7 @@ struct PipelineReader {
         var check = CheckReader(reader: reader).check(
             in: file, sources: stage?.all.map(\.source), copies: cache?.format)
         ProofReader(reader: reader).readProofs(of: &check, of: stage, in: file)
+        let fleet = FleetReader(reader: reader).sharing(in: file, stage, check, cache)
         let hooks = HookReader(reader: reader).hooks(in: file)
         let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFileLocation(of: cache, at: $0) } }
         if let cache { CachedFilesReader(reader: reader).checkForm(of: check, of: cache, in: file) }
@@ -40,6 +41,7 @@ struct PipelineReader {
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache, parameters: reader.parameters)
         definition.hooks = hooks
+        definition.fleet = fleet
         return (definition, cacheFile)
     }
 

@@ -140,6 +140,7 @@ final class ConfigurationReloader {
         let isTargetChanged = new.daemon.networkTarget != before.daemon.networkTarget
         active = new
         host.use(new.daemon)
+        await parts.fleet.use(new.daemon.fleet)
         await host.replaceInvalid(new.invalid)
         parts.requestLimiter.change(new.daemon.requestLimits)
         parts.memory.change(limit: JQTransformer.memoryForLongAnswers(of: new.daemon.memoryLimit))

@@ -88,6 +88,13 @@ enum JournalMessage: String, CaseIterable {
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
     case unproven = "01f1b346262941eea1639f2dd0e6f0e2"
     case proven = "79025b8d29fb478b9a8904bd8b725b47"
+    // The fleet.
+    case fleetConnected = "2c1d9a6e0b7f4b58a3f4c6d8e9017b25"
+    case fleetLost = "9e4b7c30d15a4f6c8b2e7a90c4d3f618"
+    case fleetUnusable = "b06f2d8e4a9c4e1790d5c3b7a8f1e264"
+    case fleetContent = "47a9e0c5b8d24c31a6f7e2d90b1c5836"
+    case fleetRejected = "d83c5f1a7e604b2994c0e6b8a1d7f352"
+    case fleetFailed = "60b8e3d7c2f14a95b1d4f9a0e7c68213"
     // Helpers.
     case sandboxIncomplete = "e9b953088d0044d39cfb12a66af1d571"
     // The event loop.
@@ -108,7 +115,7 @@ enum JournalMessage: String, CaseIterable {
             .summary, .reloaded,
             .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
-            .proven, .hookDone, .hookOutput, .checkOutput, .signed:
+            .fleetConnected, .fleetContent, .proven, .hookDone, .hookOutput, .checkOutput, .signed:
             .info
         case .firedByRequest, .cacheRepaired, .logLevel, .socketRepaired, .logindMissing, .busNotReceived, .unproven,
             .rolledBack, .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForSpace, .pruned,
@@ -116,10 +123,11 @@ enum JournalMessage: String, CaseIterable {
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .indexRepaired, .networkUnknown, .fileUnwatched, .more, .lost,
-            .notRestored, .copyLost,
+            .notRestored, .copyLost, .fleetLost, .fleetRejected, .fleetFailed,
             .hookFailed:
             .warning
-        case .reloadRefused, .configurationError, .invalidPipeline, .cacheUpdateFailed, .socketLost: .error
+        case .fleetUnusable, .reloadRefused, .configurationError, .invalidPipeline, .cacheUpdateFailed, .socketLost:
+            .error
         case .cannotStart, .controlFailed: .critical
         }
     }
@@ -205,6 +213,12 @@ enum JournalMessage: String, CaseIterable {
         case .networkUnknown: "cannot determine whether the network is reachable; pipelines run as if it were"
         case .unproven: "pipelines wait: {error}"
         case .proven: "the network reaches {probe}"
+        case .fleetConnected: "connected to the fleet"
+        case .fleetLost: "the fleet cannot be used now, copies stay: {error}"
+        case .fleetUnusable: "the fleet cannot be used until this is repaired: {error}"
+        case .fleetContent: "takes number {number} of the fleet, fetched by {source}"
+        case .fleetRejected: "rejected a record of the fleet, keeping the copy: {error}"
+        case .fleetFailed: "an operation on the fleet's buckets failed: {error}"
         case .sandboxIncomplete: "jq helpers run without a part of their sandbox: {error}"
         case .slowJob: "{job} kept the daemon busy for {milliseconds} ms; if this happens often, report a bug"
         case .more: "{count} similar messages suppressed (shown at debug)"

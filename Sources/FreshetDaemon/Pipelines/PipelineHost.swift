@@ -13,6 +13,7 @@ final class PipelineHost {
     let context: DaemonContext
     let engine: PipelineEngine
     let store: CacheStore
+    private let fleet: FleetService
     let hooks: HookAssigner
     let signals: SignalRegistry
     let networks: NetworkSources
@@ -36,13 +37,15 @@ final class PipelineHost {
     private var becomingInvalid: [String: InvalidPipeline] = [:]
 
     init(
-        _ context: DaemonContext, _ engine: PipelineEngine, _ store: CacheStore, _ hooks: HookAssigner,
-        _ signals: SignalRegistry, _ networks: NetworkSources, _ commits: CommitSignals, _ recorder: SignalRecorder,
+        _ context: DaemonContext, _ engine: PipelineEngine, _ store: CacheStore, _ fleet: FleetService,
+        _ hooks: HookAssigner, _ signals: SignalRegistry, _ networks: NetworkSources, _ commits: CommitSignals,
+        _ recorder: SignalRecorder,
         _ status: StatusReporter, _ overview: PipelineOverview, _ lock: ReloadLock
     ) {
         self.context = context
         self.engine = engine
         self.store = store
+        self.fleet = fleet
         self.hooks = hooks
         self.signals = signals
         self.networks = networks
@@ -181,6 +184,7 @@ final class PipelineHost {
         _ definition: PipelineDefinition
     ) -> (lease: SignalLease, target: NetworkTarget, network: NetworkFeed) {
         context.readers.set(definition)
+        fleet.share(definition)
         let target = networks.target(of: definition)
         let lease = signals.subscribe(definition)
         return (lease, target, networks.feed(of: target))
@@ -219,6 +223,7 @@ final class PipelineHost {
         guard let pipeline = running(name) else { return }
         put(becomingInvalid.removeValue(forKey: name).map(HostedPipeline.invalid), as: name)
         context.readers.remove(name)
+        fleet.forget(name)
         await engine.remove(pipeline.runner)
         pipeline.lease.end()
         hooks.scheduler.dismiss(name)
@@ -232,6 +237,7 @@ final class PipelineHost {
         // Another target is another source.
         guard !pipeline.lease.covers(definition) else {
             context.readers.set(definition)
+            fleet.share(definition)
             pipeline.runner.reconfigure(definition, splay: splay, share: share)
             return updateDirectNetworks(pipeline)
         }

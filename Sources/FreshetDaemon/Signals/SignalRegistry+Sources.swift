@@ -30,6 +30,7 @@ extension SignalRegistry {
         add(networks.references)
         add(BusSources(BusSignals(parts.systemBus), context, recorder).references)
         add(FileSource.references(parts.files, fileEvents))
+        add(FleetSource.references(parts.fleet))
         add(CommitSource.references(commits) { [weak host] in host?.copyStatus(of: $0) ?? ("not known", nil) })
     }
 }

@@ -34,10 +34,20 @@ package struct FleetClaim: Hashable, Sendable {
     package var sequence: UInt64
     /// Nil: nobody holds the claim.
     package var holder: Holder?
+    /// By the engine's clock; nil: not known.
+    package var storedAt: WallTime?
 
-    package init(sequence: UInt64 = 0, holder: Holder? = nil) {
+    package init(sequence: UInt64 = 0, holder: Holder? = nil, storedAt: WallTime? = nil) {
         self.sequence = sequence
         self.holder = holder
+        self.storedAt = storedAt
+    }
+
+    /// Whether the holder's time is over: the engine should have removed the claim. One that was stored without a
+    /// lifetime must not stop a fleet for good.
+    func isOver(at time: WallTime?) -> Bool {
+        guard let holder, let storedAt, let time else { return false }
+        return storedAt.duration(to: time) > (holder.pause?.duration ?? FleetSettings.claimLifetime) + .seconds(1)
     }
 }
 

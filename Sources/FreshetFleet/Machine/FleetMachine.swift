@@ -24,6 +24,8 @@ package struct FleetMachine: Sendable {
 
     /// After so many claims without an answer, the engine counts as silent.
     static let mostUnansweredClaims = 2
+    /// After so many attempts to store a head, the result of the run stays with this member.
+    static let mostPublications = 10
 
     package enum Event: Sendable {
         /// There is a connection to the engine; `serverTime` is the time of its clock now.
@@ -33,12 +35,16 @@ package struct FleetMachine: Sendable {
         case head(FleetHead)
         /// A change of the claim arrived, while claims are watched.
         case claim(FleetClaim)
-        /// The answer to ``Action/read``; head nil: there is none.
-        case read(FleetHead?, FleetClaim)
+        /// The answer to ``Action/read``; head nil: there is none, or its record does not count.
+        ///
+        /// `sequence` is the number of the stored head, whatever its record is; 0: there is none.
+        case read(FleetHead?, sequence: UInt64, FleetClaim)
         /// ``Action/read`` failed.
         case readFailed
         /// A run begins. ``Action/decide(_:)`` answers.
         case run(FleetRequest)
+        /// The stored content of a head is damaged or incomplete.
+        case unusable(ContentDigest)
         /// The run that waits for a decision was cancelled.
         case abandoned
         /// The answer to ``Action/claim(expected:nonce:)`` or ``Action/renew(expected:nonce:)``.
@@ -80,9 +86,11 @@ package struct FleetMachine: Sendable {
         package var size: UInt64
         package var validators: Validators
         package var checkedAt: WallTime
-        /// The content of the previous head, which the engine does not have to keep any more once this one is stored;
-        /// nil: it is the same, or there was none.
-        package var replaced: ContentDigest?
+        /// The content before that of the previous head: once this head is stored, no member takes it any more. Nil: none
+        /// is known.
+        package var obsolete: ContentDigest?
+        /// Whether the content has to be stored although the engine seems to have it.
+        package var rewrites: Bool
     }
 
     struct Draft: Hashable, Sendable {
@@ -103,7 +111,10 @@ package struct FleetMachine: Sendable {
         case waiting(until: Instant, isLate: Bool)
         case spreading(until: Instant)
         case fetching(renewal: Instant)
-        case publishing
+        /// - Parameter retry: when the head is stored again, after an answer was lost.
+        case publishing(retry: Instant?)
+
+        var isPublishing: Bool { if case .publishing = self { true } else { false } }
     }
 
     /// A run that waits for a decision.
@@ -119,6 +130,8 @@ package struct FleetMachine: Sendable {
     var phase = Phase.idle
     var waiting: Waiting?
     /// The sequence number of the newest head; 0: there was none.
+    ///
+    /// Only a read sets it: a notice may be forged.
     var headSequence: UInt64 = 0
     /// When the newest head arrived.
     var headReceived: Instant?
@@ -127,10 +140,20 @@ package struct FleetMachine: Sendable {
     var nonce = ""
     /// The sequence number of the head before this member claimed.
     var claimedAfter: UInt64 = 0
+    /// The content of the last head with other content than the newest one.
+    var obsolete: ContentDigest?
     /// The result of the run, which is to be published.
     var draft: Draft?
     /// The number of the head that is being stored.
     var published: UInt64 = 0
+    /// How often the head was stored without success.
+    var publications = 0
+    /// The content whose stored form is damaged.
+    var unusable: ContentDigest?
+    /// Whether the last request of this member failed: others try first then.
+    var hasFailed = false
+    /// Whether another member was faster while this run waited.
+    var isContended = false
     /// The requests for the origin that failed in a row, as far as this member knows.
     var failures: UInt32 = 0
     /// The number of the last head that a run followed or this member published.
@@ -159,6 +182,7 @@ package struct FleetMachine: Sendable {
     ) {
         self.settings = settings
         known = KnownHead(seen: number)
+        settled = number
         silentSince = now
         self.fraction = fraction
     }
@@ -183,12 +207,14 @@ package struct FleetMachine: Sendable {
         case .disconnected: disconnected(now)
         case .head(let head): received(head, now)
         case .claim(let claim): received(claim, now)
-        case .read(let head, let claim): read(head, claim, now)
+        case .unusable(let digest): unusable = digest
+        case .read(let head, let sequence, let claim): read(head, sequence, claim, now)
         case .readFailed: readFailed(now)
         case .run(let request):
             waiting = Waiting(request: request, since: now, number: known.number)
             fires = nil
-            consider(now)
+            // The result of the last run is being published: then this run is considered.
+            if !phase.isPublishing { consider(now) }
         case .abandoned: abandoned()
         case .claimed(let result): claimed(result, now)
         case .ended(let end): ended(end, now)
@@ -205,7 +231,8 @@ package struct FleetMachine: Sendable {
         guard clock != nil else { return considerAlone(now) }
         if satisfies(waiting, now) { return follow(now) }
         guard settings.fetches else { return considerFollower(waiting, now) }
-        if !waiting.request.kind.isDemand, let head = known.record, let age = age(of: head, now),
+        if !waiting.request.kind.isDemand, let head = known.record, !hasDiverged(waiting, from: head),
+            let age = age(of: head, now),
             let overdue = settings.overdueAge(isLastFetcher: isOwn(head)), age < overdue
         {
             phase = .grace(until: now + (overdue - age))
@@ -216,14 +243,21 @@ package struct FleetMachine: Sendable {
 
     /// Whether the newest head answers the request of a run, without another check.
     private func satisfies(_ waiting: Waiting, _ now: Instant) -> Bool {
-        guard let head = known.record else { return false }
+        guard let head = known.record, !settings.fetches || head.digest != unusable else { return false }
         switch waiting.request.kind {
         case .demand, .operation: return false
         case .head where head.number > settled: return true
         // The others have kept the period while this member was away.
         case .environment, .head:
+            if hasDiverged(waiting, from: head) { return false }
             return head.number > waiting.number || age(of: head, now).map { $0 < settings.answerLifetime } ?? false
         }
+    }
+
+    /// Whether the copy is other content than that of a head that was taken before: this member has fetched it alone, or
+    /// could not publish it. It must not go back.
+    private func hasDiverged(_ waiting: Waiting, from head: FleetRecord) -> Bool {
+        settings.fetches && head.number <= settled && head.digest != waiting.request.copy
     }
 
     /// A member that does not fetch takes what there is. It reports when that is too old.
@@ -291,7 +325,7 @@ package struct FleetMachine: Sendable {
     }
 
     private mutating func decide(_ decision: FleetDecision) {
-        waiting = nil
+        (waiting, isContended) = (nil, false)
         phase = .idle
         actions.append(.decide(decision))
     }
@@ -329,7 +363,8 @@ package struct FleetMachine: Sendable {
         case .fetching:
             phase = .fetching(renewal: now + FleetSettings.renewal)
             if clock != nil { actions.append(.renew(expected: claim.sequence, nonce: nonce)) }
-        case .idle, .reading, .claiming, .publishing: break
+        case .publishing: startPublishing(now)
+        case .idle, .reading, .claiming: break
         }
     }
 
@@ -400,14 +435,16 @@ package struct FleetMachine: Sendable {
 
     /// Takes the record of a head; returns whether it is new.
     ///
-    /// - Parameter isAnswer: whether it was read: a server of a cluster may answer with an older state.
+    /// - Parameter isAnswer: whether it was read.
     private mutating func see(_ head: FleetHead, isAnswer: Bool, _ now: Instant) -> Bool {
-        if isAnswer, head.sequence < headSequence { return false }
+        // A server of a cluster may answer with an older state.
+        if isAnswer, head.record.number < known.number { return false }
+        let before = known.record?.digest
         do throws(RecordRejection) {
             let change = try known.saw(head.record)
-            headSequence = max(headSequence, head.sequence)
+            if let before, before != head.record.digest { obsolete = before }
             guard change != .known else { return false }
-            (failures, headReceived) = (0, now)
+            (failures, headReceived, hasFailed) = (0, now, false)
             return true
         } catch {
             actions.append(.reject(error))
@@ -419,12 +456,12 @@ package struct FleetMachine: Sendable {
         guard claim.sequence > self.claim.sequence else { return }
         see(claim)
         switch phase {
-        case .backoff, .claiming:
+        case .backoff:
             guard let holder = claim.holder, holder.nonce != nonce else { return }
-            // While the own claim is being stored, its result decides.
-            if case .backoff = phase { wait(for: holder, isLate: false, now) }
+            // A notice may be forged: whether there is a pause is read.
+            if holder.pause == nil { wait(for: holder, isLate: false, now) } else { startReading() }
         case .waiting(_, let isLate):
-            guard let holder = claim.holder else { return startReading() }
+            guard let holder = claim.holder, holder.pause == nil else { return startReading() }
             wait(for: holder, isLate: isLate, now)
         default: break
         }
@@ -445,14 +482,17 @@ package struct FleetMachine: Sendable {
         phase = .waiting(until: now + FleetSettings.claimLifetime + .seconds(1), isLate: isLate)
     }
 
-    private mutating func read(_ head: FleetHead?, _ claim: FleetClaim, _ now: Instant) {
+    private mutating func read(_ head: FleetHead?, _ sequence: UInt64, _ claim: FleetClaim, _ now: Instant) {
         if let head { _ = see(head, isAnswer: true, now) }
-        if claim.sequence >= self.claim.sequence { see(claim) }
+        // What is stored counts, whatever was known: the engine may have lost messages, and a record that does not count
+        // has to be replaced, too.
+        headSequence = sequence
+        see(claim)
         if unansweredClaims == 0, clock != nil { silentSince = nil }
-        if case .publishing = phase { return verifyPublication(now) }
+        if phase.isPublishing { return verifyPublication(now) }
         guard phase == .reading, let waiting else { return }
         if satisfies(waiting, now) { return follow(now) }
-        if let holder = self.claim.holder {
+        if let holder = self.claim.holder, !self.claim.isOver(at: serverTime(now)) {
             // The answer to a claim was lost, and it is stored.
             if !nonce.isEmpty, holder.nonce == nonce, holder.pause == nil { return beginFetch(now) }
             return wait(for: holder, isLate: waiting.request.kind.isDemand, now)
@@ -460,7 +500,9 @@ package struct FleetMachine: Sendable {
         let isLast = known.record.map(isOwn) ?? false
         let backoff = ClaimBackoff.duration(
             longest: FleetSettings.longestClaimBackoff, members: known.record?.members ?? 1_000, fraction: fraction())
-        phase = .backoff(until: isLast ? now : now + backoff)
+        // The last fetcher tries first, unless it failed or another one was faster.
+        let isFirst = isLast && !hasFailed && !isContended
+        phase = .backoff(until: isFirst ? now : now + (hasFailed ? FleetSettings.longestClaimBackoff : .zero) + backoff)
     }
 
     private mutating func readFailed(_ now: Instant) {
@@ -468,7 +510,7 @@ package struct FleetMachine: Sendable {
         case .reading:
             silentSince = silentSince ?? now
             considerAlone(now)
-        case .publishing: finishFetch(now)
+        case .publishing: phase = .publishing(retry: now + FleetSettings.longestClaimBackoff)
         default: break
         }
     }
@@ -483,6 +525,7 @@ package struct FleetMachine: Sendable {
             beginFetch(now)
         case (.claiming, .conflict):
             engineAnswers()
+            isContended = true
             startReading()
         case (.claiming, .unknown):
             // An engine whose disk is full answers reads and no writes.
@@ -496,7 +539,7 @@ package struct FleetMachine: Sendable {
     }
 
     private mutating func beginFetch(_ now: Instant) {
-        waiting = nil
+        (waiting, isContended) = (nil, false)
         phase = .fetching(renewal: now + FleetSettings.renewal)
         actions.append(.decide(.fetch))
     }
@@ -517,7 +560,7 @@ package struct FleetMachine: Sendable {
         switch end {
         case .succeeded(let digest, let size, let validators):
             draft = Draft(digest: digest, size: size, validators: validators, checked: now)
-            phase = .publishing
+            (phase, publications, hasFailed) = (.publishing(retry: nil), 0, false)
             startPublishing(now)
         case .failed(let reason, let retryAfter):
             if clock != nil {
@@ -527,6 +570,7 @@ package struct FleetMachine: Sendable {
                         FleetPause(after: failures, retryAfter: retryAfter, reason: reason)))
             }
             failures = failures == .max ? failures : failures + 1
+            hasFailed = true
             finishFetch(now)
         case .cancelled:
             if clock != nil { actions.append(.release(expected: claim.sequence)) }
@@ -536,8 +580,10 @@ package struct FleetMachine: Sendable {
 
     private mutating func startPublishing(_ now: Instant) {
         // It is stored when there is a connection again, if the claim is still valid then.
+        phase = .publishing(retry: nil)
         guard let draft, let checkedAt = serverTime(draft.checked) else { return }
-        let before = known.record?.digest
+        publications += 1
+        guard publications <= Self.mostPublications else { return finishFetch(now) }
         let (number, isLast) = known.number.addingReportingOverflow(1)
         // Nothing can follow the last number: 2^64 checks were never made, so a publisher has skipped numbers.
         guard !isLast else { return finishFetch(now) }
@@ -546,15 +592,18 @@ package struct FleetMachine: Sendable {
             .publish(
                 FleetHeadDraft(
                     number: number, digest: draft.digest, size: draft.size, validators: draft.validators,
-                    checkedAt: checkedAt, replaced: before == draft.digest ? nil : before),
+                    checkedAt: checkedAt,
+                    obsolete: obsolete == draft.digest || known.record?.digest == draft.digest ? nil : obsolete,
+                    rewrites: draft.digest == unusable),
                 expected: claimedAfter))
     }
 
     private mutating func published(_ result: FleetWriteResult, _ now: Instant) {
-        guard phase == .publishing, clock != nil else { return }
+        guard phase.isPublishing, clock != nil else { return }
         switch result {
         case .stored(let sequence):
-            headSequence = max(headSequence, sequence)
+            headSequence = sequence
+            if draft?.digest == unusable { unusable = nil }
             settled = max(settled, published)
             failures = 0
             engineAnswers()
@@ -567,18 +616,20 @@ package struct FleetMachine: Sendable {
 
     /// Publishing had another result than it should have: head and claim say what happened.
     private mutating func verifyPublication(_ now: Instant) {
-        guard let draft, let record = known.record else { return finishFetch(now) }
-        if isOwn(record), record.number == published, record.digest == draft.digest {
+        guard let draft else { return finishFetch(now) }
+        if let record = known.record, isOwn(record), record.number == published, record.digest == draft.digest {
             return published(.stored(sequence: headSequence), now)
         }
         guard claim.holder?.nonce == nonce else { return finishFetch(now) }
         claimedAfter = headSequence
-        startPublishing(now)
+        // Not immediately: whatever stands in the way may stay.
+        phase = .publishing(retry: now + FleetSettings.longestClaimBackoff * fraction())
     }
 
     private mutating func finishFetch(_ now: Instant) {
         (draft, nonce) = (nil, "")
         phase = .idle
+        guard waiting == nil else { return consider(now) }
         guard let record = known.record, record.number > settled else { return }
         fires = (now + settings.spread * settings.share, "\(record.madeBy) published number \(record.number)")
     }
@@ -591,7 +642,8 @@ extension FleetMachine.Phase {
         case .connecting(let until), .grace(let until), .backoff(let until), .waiting(let until, _),
             .spreading(let until), .fetching(let until):
             until
-        case .idle, .reading, .claiming, .publishing: nil
+        case .publishing(let retry): retry
+        case .idle, .reading, .claiming: nil
         }
     }
 }

@@ -64,7 +64,7 @@ package struct SignedRecord: Hashable, Sendable {
         }
         guard publisher.isSigned(text, signature, as: Self.purpose) else { throw .wrongSignature(signer) }
         let record: FleetRecord
-        do throws(FleetRecord.FormatError) {
+        do throws(RecordFormatError) {
             record = try FleetRecord(text: text)
         } catch {
             throw .malformed(error)
@@ -100,7 +100,7 @@ package enum RecordRejection: Error, Hashable, Sendable, CustomStringConvertible
     case unknownPublisher(String)
     /// The signature is of another text, or was made with another key.
     case wrongSignature(String)
-    case malformed(FleetRecord.FormatError)
+    case malformed(RecordFormatError)
     case otherFleet(String)
     case otherPipeline(String)
     /// The publisher has another definition of the pipeline.

@@ -57,6 +57,12 @@ public final class NKeySeed: @unchecked Sendable {
         try self.init(UnsafeRawBufferPointer(rebasing: text[..<count]))
     }
 
+    /// The text of a new seed, from the system's random numbers.
+    public static func makeText() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return NKeyText.encode(seed: (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+
     deinit {
         OPENSSL_cleanse(seed.baseAddress, seed.count)
         seed.deallocate()

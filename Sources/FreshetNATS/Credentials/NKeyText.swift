@@ -85,8 +85,17 @@ enum NKeyText {
     }
 
     /// The text of a user's public key.
-    static func encode(_ publicKey: [UInt8]) -> String {
-        var bytes = [userPrefix] + publicKey
+    static func encode(_ publicKey: [UInt8]) -> String { base32([userPrefix] + publicKey) }
+
+    /// The text of a user's seed.
+    static func encode(seed: [UInt8]) -> String {
+        // The five bits of `S`, then the eight bits of the kind.
+        base32([seedPrefix | userPrefix >> 5, userPrefix << 3] + seed)
+    }
+
+    /// The bytes with their checksum.
+    private static func base32(_ content: [UInt8]) -> String {
+        var bytes = content
         let checksum = bytes.withUnsafeBytes { crc16($0[...]) }
         bytes += [UInt8(truncatingIfNeeded: checksum), UInt8(checksum >> 8)]
         var text: [UInt8] = []

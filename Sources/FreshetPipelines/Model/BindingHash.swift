@@ -2,6 +2,13 @@
 /// that no text contains. Not for input that an adversary may choose.
 struct BindingHash {
     private var hash: UInt128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D
+    /// What was added, if it is recorded.
+    private(set) var recorded: [UInt8] = []
+    private let isRecording: Bool
+
+    /// - Parameter recording: also keeps what is added, for a hash that resists an adversary.
+    init(recording isRecording: Bool = false) { self.isRecording = isRecording }
+
     private static let prime: UInt128 = 1 << 88 | 0x13B
 
     /// The hash as hexadecimal digits, without leading zeros. (`String(_:radix:)` of a `UInt128` took half of the time
@@ -28,7 +35,10 @@ struct BindingHash {
         add(0xFF)  // UTF-8 has no such byte
     }
 
-    private mutating func add(_ byte: UInt8) { hash = (hash ^ UInt128(byte)) &* Self.prime }
+    private mutating func add(_ byte: UInt8) {
+        if isRecording { recorded.append(byte) }
+        hash = (hash ^ UInt128(byte)) &* Self.prime
+    }
 }
 
 extension BindingHash {

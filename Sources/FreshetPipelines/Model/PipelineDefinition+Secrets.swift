@@ -81,6 +81,9 @@ extension HTTPSource {
         return credentials
     }
 
+    /// Whether the request has a secret, from a credential or in plain text.
+    package var hasSecrets: Bool { isPrivate || !plainSecrets.isEmpty }
+
     fileprivate var plainSecrets: [String] {
         var secrets: [String] = []
         for header in headers where header.isSecret {

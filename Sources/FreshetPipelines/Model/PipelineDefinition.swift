@@ -16,6 +16,8 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var parameters: [ParameterDefinition]
     /// The hooks after each change of the published file; at most ``HookDefinition/perPipeline``.
     package var hooks: [HookDefinition] = []
+    /// Nil: its content is not shared with other machines.
+    package var fleet: FleetSharing?
 
     package init(
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,

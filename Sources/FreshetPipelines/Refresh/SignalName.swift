@@ -11,6 +11,8 @@ package enum SignalName {
     package static let dbus = "dbus"
     package static let pipeline = "pipeline"
     package static let parameter = "parameter"
+    /// Another member of the fleet has checked: a shared pipeline takes the result.
+    package static let fleet = "fleet"
     /// The copy was lost: no pipeline subscribes to it, and each receives it for its own copy.
     package static let loss = "loss"
 }

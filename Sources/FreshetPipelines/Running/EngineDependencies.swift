@@ -9,6 +9,8 @@ package final class EngineDependencies: Sendable {
     package let memory: MemoryBudget?
     /// Nil: proofs are not possible, and a pipeline with a probe waits.
     package let prober: (any Probing)?
+    /// Nil: each pipeline requests its content itself.
+    package let sharing: (any ContentSharing)?
     package let helpers: CheckHelpers
     /// Redacts secrets in a failure's message before it is reported.
     package let redact: @Sendable (String) -> String
@@ -19,7 +21,7 @@ package final class EngineDependencies: Sendable {
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
         requestLimiter: RequestLimiter, memory: MemoryBudget? = nil, prober: (any Probing)? = nil,
-        helpers: CheckHelpers = CheckHelpers(),
+        sharing: (any ContentSharing)? = nil, helpers: CheckHelpers = CheckHelpers(),
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
         self.helpers = helpers
@@ -30,6 +32,7 @@ package final class EngineDependencies: Sendable {
         self.requestLimiter = requestLimiter
         self.memory = memory
         self.prober = prober
+        self.sharing = sharing
         self.redact = redact
         permits = nil
     }
@@ -44,6 +47,7 @@ package final class EngineDependencies: Sendable {
         requestLimiter = world.requestLimiter
         memory = world.memory
         prober = world.prober
+        sharing = world.sharing
         helpers = world.helpers
         redact = world.redact
         self.permits = permits
@@ -69,6 +73,14 @@ package final class EngineDependencies: Sendable {
         let wait = MemoryWait(permits)
         defer { wait.end() }
         return try await memory.reserve(for: input, level) { wait.begin($0) }
+    }
+
+    /// Runs work in which the run keeps no permit.
+    func pausing<Result>(
+        _ work: () async throws(FetchError) -> Result
+    ) async throws(FetchError) -> Result {
+        guard let permits else { return try await work() }
+        return try await permits.pausing(work)
     }
 
     /// Returns when this time has passed, or when the task is cancelled.

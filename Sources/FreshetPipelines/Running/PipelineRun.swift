@@ -43,6 +43,7 @@ struct PipelineRun: Sendable {
         body.rejection = copy.rejection
         body.hasCopy = copy.generation != nil
         body.isUnconditional = order.isUnconditional
+        (body.causes, body.copyBefore) = (order.causes, copy.generation)
         self.body = body
     }
 

@@ -24,6 +24,10 @@ struct RunExecutor: Sendable {
     var hasCopy = true
     /// Whether all requests are unconditional.
     var isUnconditional = false
+    /// The signals that caused the run.
+    var causes: [RunCause] = []
+    /// The current generation when the run began; nil: there was none.
+    var copyBefore: CurrentGeneration?
 
     struct Publication: Sendable {
         /// Whether new content may be published: not while the operator keeps the current copy.
@@ -60,6 +64,12 @@ struct RunExecutor: Sendable {
 
     /// Runs until there is an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
+        if let sharing = world.sharing, definition.fleet != nil, more == nil { return try await runShared(sharing) }
+        return try await runAtOrigin()
+    }
+
+    /// Runs on the content of the origin.
+    func runAtOrigin() async throws(FetchError) -> Success {
         guard definition.stage.isSingle else { return try await runOnTree() }
         guard let pages = definition.stage.pages, case .http(let source) = try filledSource() else {
             return try await runOnOneAnswer()
@@ -227,7 +237,7 @@ struct RunExecutor: Sendable {
     /// Checks the snapshot and commits it, or keeps it as the rejected candidate.
     ///
     /// - Parameter proofRejection: why the verification has rejected it already.
-    private func conclude(
+    func conclude(
         _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil,
         despite proofRejection: RunFailure? = nil
     ) async throws(FetchError) -> Success {
@@ -294,16 +304,16 @@ struct RunExecutor: Sendable {
     }
 
     /// The store for a long answer. If no program reads its bytes, the answer becomes the snapshot unchanged.
-    private var bodyStore: (any BodyStoring)? {
+    var bodyStore: (any BodyStoring)? {
         isRead ? reader.bodyStore : world.store.bodyStore(of: definition)
     }
 
     /// Whether programs read the answer, so that its bytes must be in memory.
-    private var isRead: Bool {
+    var isRead: Bool {
         definition.transform != nil || !definition.cache.files.isEmpty || definition.check.readsContent
     }
 
-    private var reader: ContentReader { ContentReader(world: world, definition: definition) }
+    var reader: ContentReader { ContentReader(world: world, definition: definition) }
 
     /// The source with the parameters' values.
     private func filledSource() throws(FetchError) -> SourceDefinition { try filled(definition.source) }

@@ -90,13 +90,26 @@ final class RunPermits: Sendable {
 
     /// Runs a pause, in which the run keeps no permit.
     func pause(_ body: () async -> Void) async {
+        beginPause()
+        await body()
+        state.withLock { $0.pauses -= 1 }
+    }
+
+    /// Runs work in which the run keeps no permit.
+    func pausing<Result>(
+        _ work: () async throws(FetchError) -> Result
+    ) async throws(FetchError) -> Result {
+        beginPause()
+        defer { state.withLock { $0.pauses -= 1 } }
+        return try await work()
+    }
+
+    private func beginPause() {
         let idle = state.withLock { state in
             state.pauses += 1
             return state.takeKept()
         }
         if let idle { requestLimiter.release(idle.ticket) }
-        await body()
-        state.withLock { $0.pauses -= 1 }
     }
 
     /// The run has ended and keeps no permit.

@@ -69,8 +69,11 @@ struct ShippedFilesTests {
         #expect(lines.map { $0.prefix { $0 != ":" } } == KeyCatalogue.Section.daemon.keys.map { $0[...] })
         let configuration = FreshetConfigurationTests.load(["freshet.yaml": lines.joined(separator: "\n")])
         #expect(configuration.diagnostics.map { $0.text() } == [])
+        #expect(configuration.daemon.fleet?.name == "prod")
+        var daemon = configuration.daemon
+        daemon.fleet = nil
         #expect(
-            configuration.daemon
+            daemon
                 == DaemonDefinition(
                     networkTarget: "192.0.2.1",
                     networkProbe: NetworkProbe(url: "http://probe.example/204", host: "probe.example")))

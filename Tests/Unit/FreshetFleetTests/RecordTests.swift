@@ -53,9 +53,9 @@ private func publishers(_ index: Int = 0) throws -> Set<NKeyPublicKey> {
     @Test("a text that is not a record is rejected with the member that is wrong")
     func malformed() throws {
         let text = String(decoding: try record().text, as: UTF8.self)
-        func error(_ old: String, _ new: String) throws -> FleetRecord.FormatError? {
+        func error(_ old: String, _ new: String) throws -> RecordFormatError? {
             #expect(text.contains(old))
-            return #expect(throws: FleetRecord.FormatError.self) {
+            return #expect(throws: RecordFormatError.self) {
                 _ = try FleetRecord(text: Array(text.replacing(old, with: new).utf8))
             }
         }

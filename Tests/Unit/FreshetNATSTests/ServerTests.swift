@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import Glibc
+import NATSTestSupport
 import TestSupport
 import Testing
 import ThreadTestSupport

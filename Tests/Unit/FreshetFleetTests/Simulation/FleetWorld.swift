@@ -1,4 +1,6 @@
 import FreshetModel
+import Synchronization
+import TestSupport
 
 @testable import FreshetFleet
 
@@ -82,7 +84,7 @@ struct FleetWorld {
     private let origin: Instant
     private var now: Instant
     private var queue = TimeQueue<Item>()
-    private var random: SplitMix
+    private var random: SeededGenerator
     private var members: [Member] = []
     private var engine = Engine()
     /// When the origin was requested, from the start of the world.
@@ -96,12 +98,12 @@ struct FleetWorld {
         self.plan = plan
         origin = .now
         now = origin
-        random = SplitMix(plan.seed)
+        random = SeededGenerator(seed: plan.seed)
         for number in 0..<plan.members {
             let fractions = SeededFractions(plan.seed &* 1_000_003 &+ UInt64(number))
             let settings = FleetSettings(
                 machine: "m\(number)", checkPeriod: plan.every, fallback: plan.fallback,
-                share: random.fraction())
+                share: fraction())
             members.append(Member(machine: FleetMachine(settings, at: now, fraction: { fractions.next() })))
         }
         if let age = plan.headAge {
@@ -109,7 +111,7 @@ struct FleetWorld {
             engine.head = FleetHead(record(number: 1, by: "old", checked: now - age), sequence: 1)
         }
         for number in members.indices {
-            put(.start(number), in: plan.startWindow * random.fraction())
+            put(.start(number), in: plan.startWindow * fraction())
         }
         if let down = plan.engineDown { put(.engineDown, in: down) }
     }
@@ -142,7 +144,9 @@ struct FleetWorld {
 
     private mutating func put(_ item: Item, in delay: Duration) { queue.push(item, at: now + delay) }
 
-    private mutating func latency() -> Duration { .microseconds(500) + .milliseconds(20) * random.fraction() }
+    private mutating func fraction() -> Double { Double.random(in: 0..<1, using: &random) }
+
+    private mutating func latency() -> Duration { .microseconds(500) + .milliseconds(20) * fraction() }
 
     private var elapsed: Duration { origin.duration(to: now) }
 
@@ -157,7 +161,7 @@ struct FleetWorld {
         case .start(let number):
             let up = max(.zero, plan.engineUp - elapsed)
             let cut = number >= plan.cutFrom ? max(.zero, plan.cutEnd - elapsed) : .zero
-            put(.connect(number), in: max(up, cut) + plan.connectWindow * random.fraction())
+            put(.connect(number), in: max(up, cut) + plan.connectWindow * fraction())
             put(.run(number, .environment), in: .seconds(2))
         case .connect(let number):
             guard elapsed >= plan.engineUp, plan.engineDown.map({ elapsed < $0 }) ?? true else { return }
@@ -214,7 +218,7 @@ struct FleetWorld {
     private mutating func arrive(_ action: FleetMachine.Action, from number: Int) {
         guard engine.isUp, members[number].isConnected else { return }
         switch action {
-        case .read: answer(.read(engine.head, engine.claim), number)
+        case .read: answer(.read(engine.head, sequence: engine.head?.sequence ?? 0, engine.claim), number)
         case .claim(let expected, let nonce), .renew(let expected, let nonce):
             let holder = FleetClaim.Holder(machine: members[number].machine.settings.machine, nonce: nonce)
             guard expected == engine.claim.sequence else { return answer(.claimed(.conflict), number) }
@@ -241,7 +245,7 @@ struct FleetWorld {
     }
 
     private mutating func answer(_ event: FleetMachine.Event, _ number: Int) {
-        if random.fraction() < plan.lossy {
+        if fraction() < plan.lossy {
             switch event {
             case .claimed: put(.deliver(number, .claimed(.unknown)), in: .seconds(5))
             case .published: put(.deliver(number, .published(.unknown)), in: .seconds(5))
@@ -254,8 +258,8 @@ struct FleetWorld {
 
     private mutating func publish(_ event: FleetMachine.Event, _ number: Int) {
         if plan.lossy > 0 {
-            if random.fraction() < plan.lossy { return }
-            if random.fraction() < plan.lossy { put(.deliver(number, event), in: latency()) }
+            if fraction() < plan.lossy { return }
+            if fraction() < plan.lossy { put(.deliver(number, event), in: latency()) }
         }
         put(.deliver(number, event), in: latency())
     }
@@ -290,7 +294,7 @@ struct FleetWorld {
 
     private mutating func request(_ number: Int, alone: Bool) {
         requests.append(elapsed)
-        if !alone, random.fraction() < plan.dying {
+        if !alone, fraction() < plan.dying {
             deaths += 1
             members[number].isDead = true
             members[number].isConnected = false
@@ -321,7 +325,7 @@ struct FleetWorld {
     private mutating func failed(_ number: Int) {
         members[number].failures += 1
         let limit = min(.seconds(300), .seconds(1) * (1 << min(9, members[number].failures)))
-        end(number, next: limit * random.fraction())
+        end(number, next: limit * fraction())
     }
 
     private mutating func end(_ number: Int, next: Duration?) {
@@ -348,4 +352,13 @@ struct FleetWorld {
         record.members = UInt32(plan.members)
         return record
     }
+}
+
+/// Random numbers of one member.
+private final class SeededFractions: Sendable {
+    private let random: Mutex<SeededGenerator>
+
+    init(_ seed: UInt64) { random = Mutex(SeededGenerator(seed: seed)) }
+
+    func next() -> Double { random.withLock { Double.random(in: 0..<1, using: &$0) } }
 }

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A binary heap of items with their instants. Items of the same instant keep their order.
 struct TimeQueue<Item> {
     private struct Entry {
@@ -41,29 +39,4 @@ struct TimeQueue<Item> {
             index = least
         }
     }
-}
-
-/// SplitMix64: random numbers that depend on the seed only.
-struct SplitMix: Sendable {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    /// From 0 to 1.
-    mutating func fraction() -> Double {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return Double((value ^ (value >> 31)) >> 11) * 0x1p-53
-    }
-}
-
-/// Random numbers of one member.
-final class SeededFractions: Sendable {
-    private let random: Mutex<SplitMix>
-
-    init(_ seed: UInt64) { random = Mutex(SplitMix(seed)) }
-
-    func next() -> Double { random.withLock { $0.fraction() } }
 }

@@ -1,0 +1,49 @@
+import FreshetControl
+import FreshetNATS
+import FreshetSystemd
+import Glibc
+
+/// What the command line wants to do about a fleet.
+package enum FleetAction: String, CaseIterable, Sendable {
+    /// Create the buckets, or change their configuration.
+    case setup
+    /// Examine servers, rights and buckets.
+    case doctor
+    /// Show the public key of a seed.
+    case key
+}
+
+/// An action about a fleet, with the seed of its user.
+package struct FleetActionRequest: Sendable {
+    let action: FleetAction
+    /// Nil: that of the configured credential.
+    let seed: NKeySeed?
+    /// Whether to act without a question.
+    package var isConfirmed = false
+    /// The number of servers that keep each bucket.
+    package var replicas: UInt32 = 1
+
+    /// Reads the seed, or writes a new one, and prints its public key if that is the action.
+    ///
+    /// - Returns: nil: it failed, and the error is printed.
+    package static func make(_ action: FleetAction, seed path: String?, isNew: Bool) -> FleetActionRequest? {
+        do throws(NATSError) {
+            if isNew, let path { try create(path) }
+            let seed: NKeySeed? = if let path { try NKeySeed(contentsOf: path) } else { nil }
+            if action == .key, let seed, !StandardStream.answer("\(seed.publicKey)\n") { return nil }
+            return FleetActionRequest(action: action, seed: seed)
+        } catch {
+            StandardStream.write("freshetd: \(PlainText.escaping("\(path ?? ""): \(error)"))\n", to: STDERR_FILENO)
+            return nil
+        }
+    }
+
+    /// Writes a new seed to a file that does not exist, readable by its owner only.
+    private static func create(_ path: String) throws(NATSError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .invalidSeed("cannot create the file: \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        guard StandardStream.write(Array("\(NKeySeed.makeText())\n".utf8)[...], to: descriptor), fsync(descriptor) == 0
+        else { throw .invalidSeed("cannot write the file: \(String(cString: strerror(errno)))") }
+    }
+}

@@ -1,0 +1,105 @@
+import FreshetCache
+import FreshetFleet
+import FreshetModel
+import FreshetPipelines
+import Synchronization
+
+extension SharedContent {
+    /// The content of a head, in chunks from its bucket.
+    ///
+    /// - Parameter isUnusable: called if the stored content is damaged or incomplete.
+    init(
+        _ head: FleetHead, _ key: FleetKey, _ bodies: FleetBodies, isUnusable: @escaping @Sendable () async -> Void
+    ) {
+        let record = head.record
+        self.init(digest: record.digest, size: record.size, validators: record.validators) {
+            (append) throws(RunFailure) in
+            var hasher = try Self.hashing { () throws(CacheError) in try SHA256Hasher() }
+            for number in 0..<FleetBodies.chunks(of: record.size) {
+                let bytes = try await Self.chunk(number, record, key, bodies, isUnusable)
+                bytes.withUnsafeBytes { hasher.update($0) }
+                try await append(bytes)
+            }
+            let digest: ContentDigest
+            do throws(CacheError) {
+                digest = try hasher.finalize()
+            } catch {
+                throw RunFailure(error)
+            }
+            guard digest == record.digest else {
+                await isUnusable()
+                throw RunFailure(
+                    .transient,
+                    "the fleet's content does not have the digest that \(record.madeBy) signed; a machine that"
+                        + " fetches stores it again")
+            }
+        }
+    }
+
+    private static func hashing(_ make: () throws(CacheError) -> SHA256Hasher) throws(RunFailure) -> SHA256Hasher {
+        do throws(CacheError) {
+            return try make()
+        } catch {
+            throw RunFailure(error)
+        }
+    }
+
+    private static func chunk(
+        _ number: UInt64, _ record: FleetRecord, _ key: FleetKey, _ bodies: FleetBodies,
+        _ isUnusable: @Sendable () async -> Void
+    ) async throws(RunFailure) -> [UInt8] {
+        do throws(FleetStoreError) {
+            return try await bodies.chunk(number, key, record.digest, size: record.size)
+        } catch {
+            if error == .incomplete { await isUnusable() }
+            throw RunFailure(.transient, "the fleet's content cannot be read: \(error)")
+        }
+    }
+}
+
+/// The content of this machine's copy, which is to be published. It is read once, when the engine needs it: usually it
+/// has the content already.
+final class FleetCopy: Sendable {
+    private let store: CacheStore
+    private let definition: PipelineDefinition
+    private let content = Mutex<[UInt8]?>(nil)
+
+    init(_ store: CacheStore, _ definition: PipelineDefinition) {
+        self.store = store
+        self.definition = definition
+    }
+
+    func bytes(_ range: Range<UInt64>) async throws(FleetStoreError) -> [UInt8] {
+        let bytes = try await all()
+        guard range.upperBound <= UInt64(bytes.count) else { throw .incomplete }
+        return Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+    }
+
+    private func all() async throws(FleetStoreError) -> [UInt8] {
+        if let known = content.withLock({ $0 }) { return known }
+        // Members verify the digest: a copy that has changed meanwhile is published by the run that changed it.
+        guard let bytes = try? await store.copy(of: definition) else { throw .incomplete }
+        content.withLock { $0 = bytes }
+        return bytes
+    }
+}
+
+extension FleetRunEnd {
+    /// The end of a run as the other machines need to know it.
+    ///
+    /// - Parameter redact: removes secrets of this machine from a reason.
+    init(_ end: SharedRunEnd, redact: (String) -> String) {
+        switch end {
+        case .succeeded(let generation, let validators):
+            self = .succeeded(digest: generation.digest, size: generation.size, validators)
+        case .failed(let failure):
+            switch failure.kind {
+            // The origin is not the reason: another machine may succeed.
+            case .local, .deadline, .budget, .absent: self = .cancelled
+            case .connection, .transient, .certificateDate, .refused, .content:
+                self = .failed(reason: redact(failure.publicMessage), retryAfter: failure.retryAfter)
+            }
+        case .cancelled: self = .cancelled
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import FreshetEventLoop
+import FreshetModel
+import FreshetNATS
+
+/// The connection: what happens after it was made, and after it ended.
+extension FleetClient {
+    /// The most pipelines whose heads one request reads (nats-server answers 413 to more than 1,024 subjects).
+    private static let keysPerRequest = 512
+
+    func followConnection() async {
+        for await event in client.events {
+            guard case .state(let state) = event else { continue }
+            switch state {
+            case .connected:
+                connection += 1
+                prepare()
+            // An attempt, or a wait: these are not failures.
+            case .connecting, .stopped, .waitingForNetwork: disconnected(state.description, isFailure: false)
+            case .disconnected, .refused: disconnected(state.description)
+            }
+        }
+    }
+
+    /// Uses the buckets from now on. If they cannot be used, it tries again while the connection lasts.
+    private func prepare(_ present: UInt64, server: String) async {
+        do throws(FleetStoreError) {
+            try await useBuckets(present, server: server)
+        } catch {
+            guard present == connection else { return }
+            lost(error.description)
+            let timer =
+                retry ?? LoopTimer(loop, named: "fleet") { [weak self] in self?.assumeIsolated { $0.prepare() } }
+            retry = timer
+            timer.arm(at: .now + Self.retryPause)
+        }
+    }
+
+    /// Uses the buckets of the present connection.
+    private func prepare() {
+        let (present, state) = (connection, client.assumeIsolated { $0.state })
+        guard state.serverInfo != nil else { return }
+        queue.start { await self.prepare(present, server: state.description) }
+    }
+
+    private func useBuckets(_ present: UInt64, server: String) async throws(FleetStoreError) {
+        try await putStatus()
+        let state = try await buckets.state(.head)
+        let (time, last, since) = (state.time, state.lastSequence, ContinuousClock.Instant.now)
+        let keys = Set(members.keys)
+        let heads = try await heads(of: Array(keys), after: last < lastSequence ? 0 : lastSequence)
+        guard present == connection else { return }
+        lastSequence = last
+        for head in heads { received(head) }
+        (obstacle, clock) = (nil, (time, since))
+        report(.connected(server: server))
+        // Pipelines that were shared meanwhile are read next.
+        let others = members.keys.filter { !keys.contains($0) }
+        if !others.isEmpty { add { await self.readHeads(of: others) } }
+        for key in keys {
+            if let member = members[key] { handle(.connected(serverTime: now(by: time, since)), member) }
+        }
+    }
+
+    /// The engine's clock now.
+    private func now(by time: WallTime, _ instant: ContinuousClock.Instant) -> WallTime {
+        time.advanced(by: instant.duration(to: .now))
+    }
+
+    /// Stores that this member exists, and what it is.
+    private func putStatus() async throws(FleetStoreError) {
+        var writer = MemberWriter()
+        writer.add("machine", identity.machine)
+        writer.add("version", identity.version)
+        writer.add("role", identity.seed == nil ? "follow" : "fetch")
+        writer.add("pipelines", UInt64(members.count))
+        try await store.put(.status, identity.machine, writer.finish())
+    }
+
+    /// Reads the heads that are newer than those that were read before, in one request for many pipelines.
+    private func heads(
+        of keys: [FleetKey], after sequence: UInt64
+    ) async throws(FleetStoreError) -> [FleetStore.Stored] {
+        var heads: [FleetStore.Stored] = []
+        for start in stride(from: 0, to: keys.count, by: Self.keysPerRequest) {
+            let part = keys[start..<min(keys.count, start + Self.keysPerRequest)]
+            heads += try await store.last(.head, part.map(\.description), after: sequence)
+        }
+        return heads
+    }
+
+    /// Reads the heads of pipelines that are new, or whose notices were lost.
+    func readHeads(of keys: [FleetKey]) async {
+        let present = connection
+        do throws(FleetStoreError) {
+            let heads = try await heads(of: keys, after: 0)
+            guard present == connection, let clock else { return }
+            for head in heads { received(head) }
+            for key in keys {
+                if let member = members[key] {
+                    handle(.connected(serverTime: now(by: clock.time, clock.at)), member)
+                }
+            }
+        } catch {
+            // The next notice or check repairs it.
+            for key in keys {
+                if let member = members[key] { report(.failed(pipeline: member.subject.pipeline, error)) }
+            }
+        }
+    }
+
+    func disconnected(_ reason: String, isFailure: Bool = true) {
+        connection += 1
+        retry?.disarm()
+        lost(reason, isFailure: isFailure)
+    }
+
+    private func lost(_ reason: String, isFailure: Bool = true) {
+        (clock, obstacle) = (nil, reason)
+        if isFailure { report(.disconnected(reason)) }
+        for member in members.values { handle(.disconnected, member) }
+    }
+}

@@ -1,0 +1,203 @@
+import FreshetEventLoop
+import FreshetModel
+import FreshetNATS
+
+/// The executor of the machines.
+extension FleetClient {
+    func add(_ job: @escaping FleetJobs.Job) { queue.add(job) }
+
+    func jobEnded() { queue.ended() }
+
+    func handle(_ event: FleetMachine.Event, _ member: FleetMember) {
+        let settled = member.machine.settled
+        for action in member.machine.handle(event, at: .now) { perform(action, member) }
+        if member.machine.settled != settled {
+            report(.settled(member.subject, number: member.machine.settled))
+        }
+    }
+
+    /// An operation has ended, after which the pipeline may not be shared any more.
+    private func handle(_ event: FleetMachine.Event, _ key: FleetKey) {
+        if let member = members[key] { handle(event, member) }
+    }
+
+    private func perform(_ action: FleetMachine.Action, _ member: FleetMember) {
+        let (key, subject, store) = (member.key, member.subject, store)
+        func holder(_ nonce: String, _ pause: FleetPause? = nil) -> [UInt8] {
+            FleetClaim.Holder(machine: identity.machine, nonce: nonce, pause: pause).text
+        }
+        switch action {
+        case .watchClaim(true): watchClaim(member)
+        case .watchClaim(false):
+            member.claims?.cancel()
+            member.claims = nil
+        case .read: add { await self.read(key, subject) }
+        case .claim(let expected, let nonce), .renew(let expected, let nonce):
+            let text = holder(nonce)
+            add {
+                let result = await self.attempt(subject) { () throws(FleetStoreError) in
+                    try await store.replace(
+                        .claim, key.description, text, replacing: expected, lifetime: FleetSettings.claimLifetime)
+                }
+                await self.handle(.claimed(result ?? .unknown), key)
+            }
+        case .pause(let expected, let nonce, let pause):
+            let text = holder(nonce, pause)
+            add {
+                _ = await self.attempt(subject) { () throws(FleetStoreError) in
+                    try await store.replace(
+                        .claim, key.description, text, replacing: expected, lifetime: pause.duration)
+                }
+            }
+        case .release(let expected):
+            add {
+                // If that fails, the claim ends by itself.
+                try? await store.remove(.claim, key.description, replacing: expected)
+            }
+        case .publish(let draft, let expected):
+            let content = member.content
+            add { await self.publish(draft, subject, replacing: expected, content) }
+        case .decide(let decision): member.decide(decision)
+        case .fire(let detail): member.fire(detail)
+        case .reject(let rejection): report(.rejected(pipeline: subject.pipeline, rejection))
+        case .wake(let instant):
+            guard let instant else {
+                member.timer?.disarm()
+                return
+            }
+            let timer =
+                member.timer
+                ?? LoopTimer(loop, named: "fleet") { [weak self] in
+                    self?.assumeIsolated { client in
+                        if let member = client.members[key] { client.handle(.timer, member) }
+                    }
+                }
+            member.timer = timer
+            timer.arm(at: instant)
+        }
+    }
+
+    /// Reports an error; nil: the operation failed.
+    private func attempt<Value: Sendable>(
+        _ subject: FleetSubject, _ body: @Sendable () async throws(FleetStoreError) -> Value
+    ) async -> Value? {
+        do throws(FleetStoreError) {
+            return try await body()
+        } catch {
+            if clock != nil { report(.failed(pipeline: subject.pipeline, error)) }
+            return nil
+        }
+    }
+
+    private func read(_ key: FleetKey, _ subject: FleetSubject) async {
+        let store = store
+        let result = await attempt(subject) { () throws(FleetStoreError) in
+            let head = try await store.last(.head, key.description)
+            return (head, try await store.last(.claim, key.description))
+        }
+        guard let (head, claim) = result else { return handle(.readFailed, key) }
+        handle(
+            .read(
+                head.flatMap { verified($0, subject) }, sequence: head?.sequence ?? 0,
+                claim.map { FleetClaim($0) } ?? FleetClaim()), key)
+    }
+
+    /// Stores the content, then its record.
+    private func publish(
+        _ draft: FleetMachine.FleetHeadDraft, _ subject: FleetSubject, replacing expected: UInt64,
+        _ content: ContentReader?
+    ) async {
+        let key = FleetKey(subject)
+        let (store, bodies, buckets, identity) = (store, bodies, buckets, identity)
+        let result = await attempt(subject) { () throws(FleetStoreError) -> FleetWriteResult in
+            guard let content, let seed = identity.seed else { return .conflict }
+            try await bodies.put(key, draft.digest, size: draft.size, rewrites: draft.rewrites, read: content)
+            var record = FleetRecord(
+                fleet: subject.fleet, pipeline: subject.pipeline, fingerprint: subject.fingerprint,
+                number: draft.number, digest: draft.digest, size: draft.size, checkedAt: draft.checkedAt,
+                madeBy: identity.machine)
+            record.validators = draft.validators
+            let members = try await buckets.state(.status).messages
+            record.members = UInt32(clamping: max(1, members))
+            guard let signed = SignedRecord(record, signedBy: seed) else { return .conflict }
+            return try await store.replace(.head, key.description, signed, replacing: expected)
+        }
+        handle(.published(result ?? .unknown), key)
+        guard case .stored? = result, let obsolete = draft.obsolete else { return }
+        // What is left is removed with the bucket.
+        try? await bodies.remove(key, obsolete)
+    }
+
+    // MARK: Heads
+
+    private func verified(_ stored: FleetStore.Stored, _ subject: FleetSubject) -> FleetHead? {
+        do throws(RecordRejection) {
+            let record = try SignedRecord(stored.message.headers).verified(by: identity.publishers, for: subject)
+            return FleetHead(record, sequence: stored.sequence)
+        } catch {
+            report(.rejected(pipeline: subject.pipeline, error))
+            return nil
+        }
+    }
+
+    func followHeads() async {
+        guard let prefix = FleetBucket.head.republished,
+            let subscription = try? await client.subscribe(
+                NATSSubjectPattern("\(prefix)>"), limits: NATSBufferLimits(messages: 4_096, bytes: 8 << 20))
+        else { return }
+        while let delivery = await next(subscription) {
+            switch delivery {
+            case .message(let message): received(message)
+            // A reconnect has its own catch-up.
+            case .resubscribed: break
+            case .dropped:
+                let keys = Array(members.keys)
+                add { await self.readHeads(of: keys) }
+            }
+        }
+    }
+
+    private func next(_ subscription: NATSSubscription) async -> NATSDelivery? {
+        do throws(NATSError) {
+            return try await subscription.next()
+        } catch {
+            disconnected(error.description)
+            return nil
+        }
+    }
+
+    private func received(_ message: NATSMessage) {
+        guard let stored = try? FleetStore.stored(message) else { return }
+        received(stored)
+    }
+
+    func received(_ stored: FleetStore.Stored) {
+        guard stored.subject.hasPrefix(FleetBucket.head.prefix) else { return }
+        let key = FleetKey(stored: stored.subject.dropFirst(FleetBucket.head.prefix.count))
+        guard let member = members[key] else { return }
+        if let head = verified(stored, member.subject) { handle(.head(head), member) }
+    }
+
+    // MARK: Claims
+
+    private func watchClaim(_ member: FleetMember) {
+        guard let prefix = FleetBucket.claim.republished else { return }
+        let (key, client) = (member.key, client)
+        // Without it, the end of the wait and the answers to claims decide. The server gets the subscription before
+        // any later request of this connection.
+        let subscription = client.assumeIsolated { client in
+            try? client.subscribe(NATSSubjectPattern("\(prefix)\(key)"))
+        }
+        guard let subscription else { return }
+        member.claims = subscription
+        queue.start { await self.follow(subscription, key) }
+    }
+
+    private func follow(_ subscription: NATSSubscription, _ key: FleetKey) async {
+        while let delivery = try? await subscription.next() {
+            guard let member = members[key], member.claims === subscription else { return }
+            guard case .message(let message) = delivery, let stored = try? FleetStore.stored(message) else { continue }
+            handle(.claim(FleetClaim(stored)), member)
+        }
+    }
+}

@@ -1,0 +1,199 @@
+package import FreshetEventLoop
+package import FreshetModel
+package import FreshetNATS
+
+/// A member of a fleet: it keeps the connection to the engine, feeds the machine of each shared pipeline, and performs
+/// their actions.
+///
+/// It is isolated to its loop's thread; its methods may be called from any thread. Between checks it has one connection,
+/// one subscription, and no timer but the connection's.
+package actor FleetClient {
+    /// Who this member is, and whose records it accepts.
+    package struct Identity: Sendable {
+        /// The name of the fleet.
+        package var fleet: String
+        /// The name of this member, unique in the fleet: letters, digits, `-` and `_`.
+        package var machine: String
+        /// The version of Freshet, for the status of the fleet.
+        package var version: String
+        package var publishers: Set<NKeyPublicKey>
+        /// The key that signs records; nil: this member does not fetch for others.
+        package var seed: NKeySeed?
+
+        package init(
+            fleet: String, machine: String, version: String, publishers: Set<NKeyPublicKey>, seed: NKeySeed?
+        ) {
+            self.fleet = fleet
+            self.machine = machine
+            self.version = version
+            self.publishers = publishers
+            self.seed = seed
+        }
+    }
+
+    /// What happens, for the log.
+    package enum Event: Sendable {
+        case connected(server: String)
+        /// There is no connection, or the buckets cannot be used; the text says why.
+        case disconnected(String)
+        /// A record does not count.
+        case rejected(pipeline: String, RecordRejection)
+        /// A run has followed the head of this number, or this member has published it.
+        case settled(FleetSubject, number: UInt64)
+        /// An operation on a bucket failed.
+        case failed(pipeline: String, FleetStoreError)
+    }
+
+    /// Reads a range of the content of the copy, which is to be published.
+    package typealias ContentReader = @Sendable (Range<UInt64>) async throws(FleetStoreError) -> [UInt8]
+
+    /// The most operations on buckets at the same time.
+    static let mostJobs = 64
+    /// The pause before the buckets are tried again.
+    static let retryPause: Duration = .seconds(5)
+
+    package nonisolated let identity: Identity
+    package nonisolated let store: FleetStore
+    package nonisolated let bodies: FleetBodies
+    package nonisolated let buckets: FleetBuckets
+    nonisolated let client: NATSClient
+    nonisolated let loop: EventLoop
+    let report: @Sendable (Event) -> Void
+    var members: [FleetKey: FleetMember] = [:]
+    /// The sequence number of the last head at the time of the last connection: those before it are known. A notice does
+    /// not change it, because it may be forged.
+    var lastSequence: UInt64 = 0
+    /// The engine's clock at an instant, while the buckets can be used.
+    var clock: (time: WallTime, at: ContinuousClock.Instant)?
+    /// Why the buckets cannot be used.
+    package internal(set) var obstacle: String? = "there was no connection yet"
+    /// Counts connections, so that work for an earlier one ends.
+    var connection: UInt64 = 0
+    var retry: LoopTimer?
+    let jobs: AsyncStream<FleetJobs.Start>
+    var queue: FleetJobs
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// - Parameters:
+    ///   - domain: the domain of JetStream that has the buckets; nil: that of the server.
+    ///   - report: called on the loop's thread.
+    package init(
+        _ loop: EventLoop, _ configuration: NATSConfiguration, _ identity: Identity, domain: String? = nil,
+        report: @escaping @Sendable (Event) -> Void
+    ) {
+        self.loop = loop
+        self.identity = identity
+        self.report = report
+        client = NATSClient(loop, configuration)
+        store = FleetStore(client, domain: domain)
+        bodies = FleetBodies(store)
+        buckets = FleetBuckets(store)
+        let (jobs, start) = AsyncStream.makeStream(of: FleetJobs.Start.self)
+        self.jobs = jobs
+        queue = FleetJobs(limit: Self.mostJobs, start)
+    }
+
+    /// Connects, and keeps the connection until the task is cancelled.
+    package func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { [client] in await client.run() }
+            group.addTask { await self.followHeads() }
+            group.addTask { await self.followConnection() }
+            for await start in jobs {
+                group.addTask {
+                    await start.job()
+                    if start.isLimited { await self.jobEnded() }
+                }
+            }
+            group.cancelAll()
+        }
+        disconnected("the daemon stops", isFailure: false)
+    }
+
+    /// The network has changed; see ``NATSClient/beginEpoch(_:isNetworkPresent:)``.
+    package nonisolated func beginEpoch(_ number: UInt64) {
+        loop.perform(named: "fleet") { [client] in client.assumeIsolated { $0.beginEpoch(number) } }
+    }
+
+    // MARK: Pipelines
+
+    /// Shares a pipeline, or changes its settings. Calls have an effect in their order.
+    ///
+    /// - Parameters:
+    ///   - number: the highest number of a head that was seen before.
+    ///   - fire: fires the signal `fleet` of the pipeline; called on the loop's thread.
+    package nonisolated func add(
+        _ subject: FleetSubject, _ settings: FleetSettings, seen number: UInt64 = 0,
+        fire: @escaping @Sendable (String) -> Void
+    ) {
+        loop.perform(named: "fleet") { [weak self] in
+            self?.assumeIsolated { $0.share(subject, settings, seen: number, fire: fire) }
+        }
+    }
+
+    private func share(
+        _ subject: FleetSubject, _ settings: FleetSettings, seen number: UInt64,
+        fire: @escaping @Sendable (String) -> Void
+    ) {
+        let key = FleetKey(subject)
+        if let member = members[key] {
+            member.machine.settings = settings
+            member.fire = fire
+            return
+        }
+        let member = FleetMember(subject, FleetMachine(settings, seen: number, at: .now), fire: fire)
+        members[key] = member
+        guard clock != nil else { return }
+        add { await self.readHeads(of: [key]) }
+    }
+
+    /// Shares a pipeline no more.
+    package nonisolated func remove(_ subject: FleetSubject) {
+        loop.perform(named: "fleet") { [weak self] in
+            self?.assumeIsolated { $0.members.removeValue(forKey: FleetKey(subject))?.end() }
+        }
+    }
+
+    /// Decides where a run gets its content from; it may wait for another member.
+    ///
+    /// - Returns: nil: the pipeline is not shared any more, or the task was cancelled.
+    package func begin(_ subject: FleetSubject, _ request: FleetRequest) async -> FleetDecision? {
+        let key = FleetKey(subject)
+        guard let member = members[key], member.waiter == nil else { return nil }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                guard !Task.isCancelled else { return waiter.resume(returning: nil) }
+                member.waiter = waiter
+                handle(.run(request), member)
+            }
+        } onCancel: {
+            loop.perform(named: "fleet") { [weak self] in self?.assumeIsolated { $0.abandon(key) } }
+        }
+    }
+
+    private func abandon(_ key: FleetKey) {
+        guard let member = members[key], member.waiter != nil else { return }
+        member.decide(nil)
+        handle(.abandoned, member)
+    }
+
+    /// A run that requested the content for all has ended.
+    ///
+    /// - Parameter content: reads the copy, if the run succeeded.
+    package func ended(_ subject: FleetSubject, _ end: FleetRunEnd, content: @escaping ContentReader) {
+        guard let member = members[FleetKey(subject)] else { return }
+        member.content = content
+        handle(.ended(end), member)
+    }
+
+    /// The stored content of a head turned out to be damaged or incomplete.
+    package func isUnusable(_ subject: FleetSubject, _ digest: ContentDigest) {
+        if let member = members[FleetKey(subject)] { handle(.unusable(digest), member) }
+    }
+
+    /// The newest head of a pipeline, and whether a run waits for another member.
+    package func status(_ subject: FleetSubject) -> (head: FleetRecord?, obstacle: String?) {
+        (members[FleetKey(subject)]?.machine.known.record, obstacle)
+    }
+}

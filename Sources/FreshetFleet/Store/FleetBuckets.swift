@@ -1,0 +1,115 @@
+package import FreshetModel
+
+/// The configuration of the buckets.
+package struct FleetBuckets: Sendable {
+    /// The limits of one bucket.
+    package struct Limits: Hashable, Sendable {
+        /// Bytes. When a bucket is full, writes fail with a clear error. Without a limit, a full disk makes JetStream
+        /// answer nothing until a restart.
+        package var bytes: UInt64
+
+        package init(bytes: UInt64) { self.bytes = bytes }
+    }
+
+    private let store: FleetStore
+    /// The number of servers that keep each bucket.
+    private let replicas: UInt32
+
+    package init(_ store: FleetStore, replicas: UInt32 = 1) {
+        self.store = store
+        self.replicas = replicas
+    }
+
+    /// The limits that hold 10,000 pipelines with 4 GiB of content.
+    package static func standardLimits(_ bucket: FleetBucket) -> Limits {
+        switch bucket {
+        case .head, .claim, .status: Limits(bytes: 256 << 20)
+        case .body: Limits(bytes: 4 << 30)
+        }
+    }
+
+    /// The configuration of a stream, as JetStream's API expects it.
+    package static func configuration(_ bucket: FleetBucket, _ limits: Limits, replicas: UInt32) -> [UInt8] {
+        var text = #"{"name":"\#(bucket.stream)","subjects":["\#(bucket.prefix)>"],"max_msgs_per_subject":1,"#
+        text += #""max_bytes":\#(limits.bytes),"discard":"new","storage":"file","num_replicas":\#(replicas),"#
+        text += #""retention":"limits","deny_delete":true,"allow_rollup_hdrs":true,"allow_direct":true"#
+        if let republished = bucket.republished {
+            text += #","republish":{"src":"\#(bucket.prefix)>","dest":"\#(republished)>""#
+            // The payload of a claim says who holds it.
+            if bucket == .head { text += #","headers_only":true"# }
+            text += "}"
+        }
+        // A claim ends by itself, and a marker says so.
+        if bucket == .claim {
+            text += #","allow_msg_ttl":true,"subject_delete_marker_ttl":60000000000"#
+        }
+        return Array((text + "}").utf8)
+    }
+
+    /// What was done about a bucket.
+    package enum Outcome: Hashable, Sendable {
+        case created
+        case present
+        case changed
+    }
+
+    /// Creates a bucket, or changes its configuration to the present one.
+    package func prepare(_ bucket: FleetBucket, _ limits: Limits) async throws(FleetStoreError) -> Outcome {
+        let before: State?
+        do throws(FleetStoreError) {
+            before = try await state(bucket)
+        } catch .refused(code: Self.notFound, _) {
+            before = nil
+        }
+        let configuration = Self.configuration(bucket, limits, replicas: replicas)
+        guard let before else {
+            _ = try await store.call("STREAM.CREATE.\(bucket.stream)", configuration)
+            return .created
+        }
+        if before.limits == limits, before.fits(bucket) { return .present }
+        _ = try await store.call("STREAM.UPDATE.\(bucket.stream)", configuration)
+        return .changed
+    }
+
+    /// The error of JetStream for a stream that does not exist.
+    package static let notFound: UInt64 = 10_059
+
+    /// The state of a bucket, as the server states it.
+    package struct State: Hashable, Sendable {
+        /// The messages: one for each subject.
+        package var messages: UInt64
+        package var bytes: UInt64
+        /// The sequence number of the last message.
+        package var lastSequence: UInt64
+        package var limits: Limits
+        /// Whether messages may have a lifetime. A server before 2.11 ignores the setting without an error, and a claim
+        /// there never ends.
+        package var hasLifetimes: Bool
+        package var isRepublished: Bool
+        package var isReadDirectly: Bool
+        /// The server's clock.
+        package var time: WallTime
+
+        /// Whether a fleet can use it.
+        package func fits(_ bucket: FleetBucket) -> Bool {
+            isReadDirectly && isRepublished == (bucket.republished != nil) && (hasLifetimes || bucket != .claim)
+        }
+    }
+
+    package func state(_ bucket: FleetBucket) async throws(FleetStoreError) -> State {
+        let members = try await store.call("STREAM.INFO.\(bucket.stream)")
+        guard let configuration = members.object("config"), let state = members.object("state") else {
+            throw .malformed("config")
+        }
+        guard let time = (try? members.text("ts")).flatMap(\.self).flatMap(Timestamp.parse) else {
+            throw .malformed("ts")
+        }
+        return State(
+            messages: (try? state.number("messages")) ?? 0, bytes: (try? state.number("bytes")) ?? 0,
+            lastSequence: (try? state.number("last_seq")) ?? 0,
+            limits: Limits(bytes: (try? configuration.number("max_bytes")) ?? 0),
+            hasLifetimes: configuration.isTrue("allow_msg_ttl"),
+            isRepublished: configuration.object("republish") != nil,
+            isReadDirectly: configuration.isTrue("allow_direct"), time: time)
+    }
+}

@@ -1,0 +1,130 @@
+import FreshetModel
+import Testing
+
+@testable import FreshetFleet
+
+/// A machine at a time that the test sets.
+private struct Bench {
+    var machine: FleetMachine
+    var now: ContinuousClock.Instant
+    let start: ContinuousClock.Instant
+    static let wall = WallTime(seconds: 1_795_000_000)
+
+    init(seen: UInt64 = 0, every: Duration? = .seconds(600)) {
+        start = .now
+        now = start
+        machine = FleetMachine(
+            FleetSettings(machine: "me", checkPeriod: every, spread: .zero), seen: seen, at: start, fraction: { 0 })
+        _ = handle(.connected(serverTime: Self.wall))
+    }
+
+    var time: WallTime { Self.wall.advanced(by: start.duration(to: now)) }
+
+    mutating func handle(_ event: FleetMachine.Event) -> [FleetMachine.Action] { machine.handle(event, at: now) }
+
+    func head(_ number: UInt64, content: UInt8 = 1, by machine: String = "other", age: Duration = .zero) -> FleetHead {
+        var record = FleetRecord(
+            fleet: "f", pipeline: "p", fingerprint: FleetWorld.digest(9), number: number,
+            digest: FleetWorld.digest(content), size: 1, checkedAt: time.advanced(by: .zero - age), madeBy: machine)
+        record.members = 10
+        return FleetHead(record, sequence: number)
+    }
+}
+
+extension [FleetMachine.Action] {
+    fileprivate var decision: FleetDecision? {
+        for case .decide(let decision) in self { return decision }
+        return nil
+    }
+
+    fileprivate var isReading: Bool { contains(.read) }
+}
+
+@Suite("The machine of a shared pipeline") struct FleetMachineTests {
+    @Test("a pause ends by its length, also if its end is never received")
+    func pauseEnds() {
+        var bench = Bench()
+        let pause = FleetPause(duration: .seconds(60), failures: 1, reason: "503")
+        let held = FleetClaim(
+            sequence: 7, holder: FleetClaim.Holder(machine: "other", nonce: "n", pause: pause), storedAt: bench.time)
+        _ = bench.handle(.run(FleetRequest(.environment)))
+        #expect(bench.handle(.read(nil, sequence: 0, held)).decision == .wait(.paused(pause, by: "other")))
+        bench.now += .seconds(62)
+        #expect(bench.handle(.run(FleetRequest(.environment))).isReading)
+        // The claim was stored without a lifetime, so it is still there.
+        let first = bench.handle(.read(nil, sequence: 0, held))
+        #expect(first.contains { if case .claim(expected: 7, _) = $0 { true } else { false } })
+        // Or its marker is gone, too.
+        _ = bench.handle(.claimed(.conflict))
+        let second = bench.handle(.read(nil, sequence: 0, FleetClaim()))
+        #expect(second.contains { if case .claim(expected: 0, _) = $0 { true } else { false } })
+    }
+
+    @Test("a notice of a pause is read before it counts")
+    func forgedPause() {
+        var bench = Bench()
+        _ = bench.handle(.run(FleetRequest(.environment)))
+        bench.machine.settings.machine = "me"
+        _ = bench.handle(.read(bench.head(1, age: .seconds(10_000)), sequence: 1, FleetClaim()))
+        let forged = FleetClaim(
+            sequence: .max,
+            holder: FleetClaim.Holder(
+                machine: "x", nonce: "n", pause: FleetPause(duration: .seconds(3_600), failures: 9, reason: "")))
+        let actions = bench.handle(.claim(forged))
+        #expect(actions.decision == nil)
+    }
+
+    @Test("after a restart, a head that was followed before changes nothing, and an older one is rejected")
+    func restart() {
+        var bench = Bench(seen: 5)
+        let actions = bench.handle(.head(bench.head(3)))
+        #expect(actions.contains { if case .reject(.older(number: 3, seen: 5)) = $0 { true } else { false } })
+        // The copy is what this machine fetched after head 5: it does not go back to it.
+        _ = bench.handle(.head(bench.head(5, content: 1)))
+        #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(2)))).isReading)
+        var other = Bench(seen: 5)
+        _ = other.handle(.head(other.head(5, content: 1)))
+        let decision = other.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision
+        guard case .follow(let head)? = decision else {
+            Issue.record("\(String(describing: decision))")
+            return
+        }
+        #expect(head.record.number == 5)
+    }
+
+    @Test("a result whose publication gets no answer is published when the engine answers again")
+    func lostPublication() {
+        var bench = Bench()
+        _ = bench.handle(.run(FleetRequest(.operation)))
+        _ = bench.handle(.read(nil, sequence: 0, FleetClaim()))
+        bench.now += .seconds(5)
+        _ = bench.handle(.timer)
+        #expect(bench.handle(.claimed(.stored(sequence: 1))).decision == .fetch)
+        let end = FleetRunEnd.succeeded(digest: FleetWorld.digest(1), size: 1, Validators())
+        #expect(bench.handle(.ended(end)).contains { if case .publish = $0 { true } else { false } })
+        #expect(bench.handle(.published(.unknown)).isReading)
+        _ = bench.handle(.readFailed)
+        _ = bench.handle(.disconnected)
+        bench.now += .seconds(20)
+        let actions = bench.handle(.connected(serverTime: bench.time))
+        #expect(actions.contains { if case .publish = $0 { true } else { false } })
+    }
+
+    @Test("a member whose request failed lets the others try first")
+    func failedLast() {
+        var bench = Bench(every: nil)
+        func backoff(_ actions: [FleetMachine.Action]) -> ContinuousClock.Instant? {
+            for case .wake(let at?) in actions { return at }
+            return nil
+        }
+        _ = bench.handle(.run(FleetRequest(.operation)))
+        _ = bench.handle(.read(nil, sequence: 0, FleetClaim()))
+        _ = bench.handle(.timer)
+        #expect(bench.handle(.claimed(.stored(sequence: 1))).decision == .fetch)
+        _ = bench.handle(.ended(.failed(reason: "503", retryAfter: nil)))
+        bench.now += .seconds(100)
+        _ = bench.handle(.run(FleetRequest(.operation)))
+        let wake = backoff(bench.handle(.read(nil, sequence: 0, FleetClaim(sequence: 2))))
+        #expect(wake.map { $0 >= bench.now + FleetSettings.longestClaimBackoff } ?? false)
+    }
+}
