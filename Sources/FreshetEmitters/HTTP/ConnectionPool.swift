@@ -10,6 +10,7 @@ import Glibc
 final class ConnectionPool {
     private let loop: EventLoop
     private let multi: MultiHandle
+    private let calls = CallLimit()
     private let onReady: @Sendable (Int32, Readiness) -> Void
     private var timer: LoopTimer
     private var watches: [Int32: DescriptorWatch] = [:]
@@ -52,6 +53,7 @@ final class ConnectionPool {
         exchanges[exchange.easy.raw] = exchange
         multi.sockets.serve(exchange.easy)
         exchange.sockets = multi.sockets
+        exchange.calls = calls
         let code = curl_multi_add_handle(multi.raw, exchange.easy.raw)
         if code != CURLM_OK { exchanges[exchange.easy.raw] = nil }
         return code
@@ -68,6 +70,7 @@ final class ConnectionPool {
     /// - Returns: an error if that ends the request, which has then been removed from the pool.
     func resume(_ exchange: HTTPExchange) -> CURLcode {
         guard exchanges[exchange.easy.raw] != nil else { return CURLE_OK }
+        calls.beginCall()
         let code = curl_easy_pause(exchange.easy.raw, CURLPAUSE_CONT)
         // libcurl does not remove the request itself.
         if code != CURLE_OK { remove(exchange) }
@@ -81,12 +84,14 @@ final class ConnectionPool {
         if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
         if readiness.contains(.error) { events |= CURL_CSELECT_ERR }
         var running: Int32 = 0
+        calls.beginCall()
         curl_multi_socket_action(multi.raw, descriptor, events, &running)
     }
 
     /// Notifies libcurl that its timer has fired. Call ``takeEnded()`` afterwards.
     func timeIsUp() {
         var running: Int32 = 0
+        calls.beginCall()
         curl_multi_socket_action(multi.raw, CURL_SOCKET_TIMEOUT, 0, &running)
     }
 

@@ -28,6 +28,8 @@ final class EasyHandle {
     }
 
     deinit {
+        // libcurl would otherwise report the progress of a request in progress to an owner that is being freed.
+        set(CURLOPT_NOPROGRESS, 1)
         curl_easy_cleanup(raw)
         curl_slist_free_all(headers)
         errorText.deallocate()

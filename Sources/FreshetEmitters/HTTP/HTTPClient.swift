@@ -28,6 +28,8 @@ package actor HTTPClient {
         package var userAgent: String
         /// A file of PEM certificates that replaces the system's bundle; nil for the system's bundle.
         package var certificateAuthorities: String?
+        /// The URL of a proxy; nil: that of the environment.
+        package var proxy: String?
         /// The most time to resolve the name, to connect and for the handshake.
         package var connectTimeout: Duration
         /// The most time without data from the origin, in whole seconds.
@@ -39,11 +41,12 @@ package actor HTTPClient {
 
         package init(
             userAgent: String = Options.defaultUserAgent, certificateAuthorities: String? = nil,
-            connectTimeout: Duration = .seconds(10), stallLimit: Duration = .seconds(30),
+            proxy: String? = nil, connectTimeout: Duration = .seconds(10), stallLimit: Duration = .seconds(30),
             idleLifetime: Duration = .seconds(60)
         ) {
             self.userAgent = userAgent
             self.certificateAuthorities = certificateAuthorities
+            self.proxy = proxy
             self.connectTimeout = connectTimeout
             self.stallLimit = stallLimit
             self.idleLifetime = idleLifetime

@@ -1,4 +1,5 @@
 import CCurl
+import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
 import Glibc
@@ -39,6 +40,8 @@ final class HTTPExchange {
     var pool: UInt64 = 0
     /// The sockets of the present hop's pool.
     var sockets: ConnectionSockets?
+    /// The limit of the calls of libcurl for the present hop's pool.
+    var calls: CallLimit?
     /// The client's limiter of lookups.
     var lookups: LookupLimiter?
 
@@ -81,6 +84,12 @@ final class HTTPExchange {
                 .maySend(ends, from: localPort) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
         limitLookups()
+        freshet_curl_set_pointer(easy.raw, CURLOPT_XFERINFODATA, Unmanaged.passUnretained(self).toOpaque())
+        freshet_curl_set_progress_function(easy.raw) { exchange, _, _, _, _ in
+            guard let exchange else { return 1 }
+            return Unmanaged<HTTPExchange>.fromOpaque(exchange).takeUnretainedValue().mayGoOn() ? 0 : 1
+        }
+        easy.set(CURLOPT_NOPROGRESS, 0)
         freshet_curl_set_pointer(easy.raw, CURLOPT_HEADERDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_HEADERFUNCTION) { data, size, count, exchange in
             guard let exchange, let data else { return 0 }
@@ -157,6 +166,14 @@ final class HTTPExchange {
             return false
         }
         return true
+    }
+
+    /// libcurl's callback for each step of the request. Returns whether the request may continue: libcurl reads the
+    /// answer of a proxy to CONNECT in one call for as long as bytes arrive, without a look at its timeouts.
+    private func mayGoOn() -> Bool {
+        guard let calls, calls.isExceeded(by: self) else { return true }
+        stop = isConnected ? .endless : .endlessProxy(status: easy.number(CURLINFO_HTTP_CONNECTCODE))
+        return false
     }
 
     // MARK: The answer

@@ -32,6 +32,7 @@ struct HTTPRequest {
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        if let proxy = options.proxy { easy.set(CURLOPT_PROXY, proxy) }
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.wholeMilliseconds)
         easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
         easy.set(CURLOPT_LOW_SPEED_TIME, max(1, options.stallLimit.wholeMilliseconds / 1_000))

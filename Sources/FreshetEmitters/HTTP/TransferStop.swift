@@ -15,6 +15,12 @@ enum TransferStop: Error {
     case undecodable(ContentDecoder.Failure)
     /// The reused connection has data to read before the request is written.
     case connectionNotIdle
+    /// The proxy's answer to CONNECT has no end.
+    ///
+    /// - Parameter status: 0 if the proxy sent no status.
+    case endlessProxy(status: Int)
+    /// The origin keeps libcurl busy without an end.
+    case endless
     /// A redirect led to an address that only this machine or its network should reach.
     case privateAddress(String, AddressClass)
 
@@ -34,6 +40,12 @@ enum TransferStop: Error {
                 .refused,
                 "a redirect leads to \(host) at \(address), \(reach.words); not followed: the configured origin is not "
                     + "there")
+        case .endlessProxy(let status):
+            RunFailure(
+                .transient,
+                "the proxy did not connect to \(host): its answer\(status > 0 ? " \(status)" : "") has no end; check the "
+                    + "proxy's URL and password")
+        case .endless: RunFailure(.transient, "\(host) sent data that has no end and is not a body")
         case .connectionNotIdle: RunFailure(.transient, "\(host) sent data before the request")
         case .tooLarge(let announced?): SizeLimit.exceeded(by: host, announcing: announced, limit: limit)
         case .tooLarge(nil): SizeLimit.exceeded(by: host, limit: limit)

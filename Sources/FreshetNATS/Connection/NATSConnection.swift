@@ -28,8 +28,6 @@ final class NATSConnection {
 
     /// The bytes that one call of libcurl reads or writes: one record of TLS.
     private static let pieceSize = 16 << 10
-    /// The most processor time of one call of libcurl while it connects: a handshake takes a few milliseconds.
-    private static let longestCall: Duration = .milliseconds(100)
 
     private let loop: EventLoop
     private let address: NATSServerAddress
@@ -40,8 +38,7 @@ final class NATSConnection {
     /// The watch of the connection that has been made.
     private var watch: DescriptorWatch?
     private var isConnecting = false
-    /// The processor time of the thread when libcurl was called.
-    private var callBegan: Duration = .zero
+    private let calls = CallLimit()
     private var outgoing: OutgoingBuffer
     /// A piece that libcurl could not send. OpenSSL requires that the same memory is passed again (SSL_write(3)), so
     /// the memory stays until all of it has been sent.
@@ -69,8 +66,8 @@ final class NATSConnection {
         // libcurl reads the answer of a proxy as long as bytes arrive, without a look at its timeout.
         freshet_curl_set_progress_function(handles.easy) { connection, _, _, _, _ in
             guard let connection else { return 1 }
-            let began = Unmanaged<NATSConnection>.fromOpaque(connection).takeUnretainedValue().callBegan
-            return ProcessorTime.used - began > NATSConnection.longestCall ? 1 : 0
+            let me = Unmanaged<NATSConnection>.fromOpaque(connection).takeUnretainedValue()
+            return me.calls.isExceeded(by: me) ? 1 : 0
         }
         // This object owns the handles, which switch all callbacks off before they are freed.
         let me = Unmanaged.passUnretained(self).toOpaque()
@@ -169,7 +166,7 @@ final class NATSConnection {
 
     private func beginCall() {
         isConnecting = watch == nil
-        callBegan = ProcessorTime.used
+        calls.beginCall()
     }
 
     private func connectingEnded() -> Progress {

@@ -239,6 +239,33 @@ struct HTTPHostileTests {
         #expect(try await failure(origin.url("/trailers")).message.contains("of trailers"))
     }
 
+    @Test(
+        "a proxy whose answer has no end does not hold the loop, and other requests succeed",
+        arguments: ["Content-Length: 999999999999", "Transfer-Encoding: chunked"])
+    func endlessProxy(framing: String) async throws {
+        let isFlooding = Event()
+        let proxy = try ScriptedOrigin { request, connection in
+            connection.send("HTTP/1.1 407 Proxy Authentication Required\r\n\(framing)\r\n\r\n")
+            isFlooding.happen()
+            let piece = Array("10000\r\n".utf8) + [UInt8](repeating: 0x61, count: 65_536) + Array("\r\n".utf8)
+            // Until the client closes the connection, or has held its loop for the whole deadline.
+            let deadline = ContinuousClock.now + testTimeout / 4
+            while ContinuousClock.now < deadline, connection.send(piece) {}
+            if ContinuousClock.now >= deadline { connection.close() }
+        }
+        let client = HTTPClient(
+            running.loop, options: HTTPClient.Options(proxy: "http://user:S3CRET@127.0.0.1:\(proxy.port)"))
+        async let failure = failureOf { () async throws(FetchError) in
+            let source = HTTPSource(url: "https://127.0.0.1:9/", host: "127.0.0.1")
+            return try await client.fetch(source, for: FetchRequest(source: .http(source)))
+        }
+        await isFlooding.occurrence()
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "honest") }
+        #expect(try await fetch(origin.url()).text == "honest")
+        let message = try await failure.message
+        #expect(message.contains("its answer 407 has no end") && !message.contains("S3CRET"), "\(message)")
+    }
+
     @Test("an entity tag that is not ASCII is dropped, because it could not be sent back unchanged")
     func entityTag() async throws {
         let origin = try ScriptedOrigin { _, connection in

@@ -22,16 +22,19 @@ final class ScriptedOrigin: Sendable {
 
         func send(_ text: String) { send(Array(text.utf8)) }
 
-        func send(_ bytes: [UInt8]) {
+        /// Returns whether all bytes were sent: the client has not closed its end.
+        @discardableResult
+        func send(_ bytes: [UInt8]) -> Bool {
             var sent = 0
             while sent < bytes.count {
                 let count = bytes.withUnsafeBytes { buffer in
                     Glibc.send(
                         descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
                 }
-                guard count > 0 else { return }
+                guard count > 0 else { return false }
                 sent += count
             }
+            return true
         }
 
         /// Sends a complete answer with its length.
