@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "tls.h"
+
 static inline CURLcode freshet_curl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -35,20 +37,15 @@ static inline curl_socket_t freshet_curl_open(const struct curl_sockaddr *addres
 static inline CURLcode freshet_curl_set_close_function(CURL *easy, int (*value)(void *, curl_socket_t)) {
     return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
 }
-// openssl/ssl.h, of which these two are all that is needed, brings headers of the system that hide names of Glibc's.
-struct ssl_st;
-int SSL_has_pending(const struct ssl_st *session);
-void SSL_get0_alpn_selected(const struct ssl_st *session, const unsigned char **name, unsigned int *length);
-// The connection's OpenSSL session; NULL: it has none, or libcurl uses another library.
-static inline const struct ssl_st *freshet_curl_get_session(CURL *easy) {
-    const struct curl_tlssessioninfo *session = NULL;
-    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
-    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+// Limits the handshake messages of the request's connections (tls.h). Ignored if libcurl uses another library.
+static inline void freshet_curl_limit_tls_messages(CURL *easy) {
+    if (!freshet_curl_get_tls(easy)) return;
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, freshet_tls_limit_messages);
 }
-// Whether the session has bytes that were read from the socket and not handed on.
+// Whether the connection's TLS session has bytes that were read from the socket and not handed on.
 static inline int freshet_curl_has_pending(CURL *easy) {
-    const struct ssl_st *session = freshet_curl_get_session(easy);
-    return session && SSL_has_pending(session);
+    const struct curl_tlssessioninfo *tls = freshet_curl_get_tls(easy);
+    return tls && tls->internals && SSL_has_pending(tls->internals);
 }
 static inline CURLcode freshet_curl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);

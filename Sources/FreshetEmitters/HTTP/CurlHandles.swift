@@ -25,6 +25,7 @@ final class EasyHandle {
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         freshet_curl_set_pointer(raw, CURLOPT_ERRORBUFFER, errorText)
+        freshet_curl_limit_tls_messages(raw)
     }
 
     deinit {

@@ -23,6 +23,7 @@ final class CurlHandles {
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         freshet_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        freshet_curl_limit_tls_messages(easy)
     }
 
     deinit {

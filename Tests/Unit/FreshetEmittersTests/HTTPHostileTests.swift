@@ -266,6 +266,30 @@ struct HTTPHostileTests {
         #expect(message.contains("its answer 407 has no end") && !message.contains("S3CRET"), "\(message)")
     }
 
+    @Test("a TLS handshake that has no end does not hold the loop, and other requests succeed")
+    func endlessHandshake() async throws {
+        let flooder = try MuteOrigin()
+        let isFlooding = Event()
+        startThread {
+            let connection = flooder.connection()
+            isFlooding.happen()
+            // A record of 4,096 HelloRequest messages, which are allowed before ServerHello (RFC 5246, 7.4.1.1).
+            let record: [UInt8] = [22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 16_384)
+            // Until the client closes the connection, or has held its loop for the whole deadline.
+            let deadline = ContinuousClock.now + testTimeout / 4
+            while ContinuousClock.now < deadline,
+                send(connection, record, record.count, Int32(MSG_NOSIGNAL)) == record.count
+            {}
+            close(connection)
+        }
+        async let failure = failure(flooder.url)
+        await isFlooding.occurrence()
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "honest") }
+        #expect(try await fetch(origin.url()).text == "honest")
+        let message = try await failure.message
+        #expect(message.contains("no TLS connection") && message.contains("unexpected message"), "\(message)")
+    }
+
     @Test("an entity tag that is not ASCII is dropped, because it could not be sent back unchanged")
     func entityTag() async throws {
         let origin = try ScriptedOrigin { _, connection in

@@ -74,11 +74,28 @@ import ThreadTestSupport
                 _ = try connection.receive(until: "\r\n\r\n")
                 connection.send("HTTP/1.1 407 No\r\nContent-Length: 100000000000\r\n\r\n")
                 let piece = [UInt8](repeating: 1, count: 65_536)
-                // It ends when the client closes the connection.
-                while connection.send(piece) {}
+                connection.flood(piece)
             }.get()
             let error = try await client.failure()
             #expect(error.description.contains("the proxy's answer has no end"), "\(error)")
+            try await script
+        }
+    }
+
+    @Test("a TLS handshake that has no end does not hold the loop")
+    func endlessHandshake() async throws {
+        let server = try FakeServer()
+        var configuration = NATSConfiguration(try NATSServerAddress("https://127.0.0.1:\(server.port)"))
+        configuration.timing.backoff = .seconds(1_000)
+        configuration.timing.longestBackoff = .seconds(1_000)
+        try await withClient(configuration) { client in
+            async let script: Void = onThread {
+                let connection = try server.accept()
+                // A record of 4,096 HelloRequest messages, which are allowed before ServerHello (RFC 5246, 7.4.1.1).
+                connection.flood([22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 16_384))
+            }.get()
+            let error = try await client.failure()
+            #expect(error.description.contains("unexpected message"), "\(error)")
             try await script
         }
     }

@@ -148,6 +148,13 @@ struct FakeConnection {
         return true
     }
 
+    /// Sends a piece again and again until the client closes the connection, or has held its loop for the whole
+    /// deadline.
+    func flood(_ piece: [UInt8]) {
+        let deadline = ContinuousClock.now + testTimeout / 4
+        while ContinuousClock.now < deadline, send(piece) {}
+    }
+
     /// Receives until the text has arrived; returns all that arrived.
     func receive(until text: String) throws -> String {
         var received = ""
