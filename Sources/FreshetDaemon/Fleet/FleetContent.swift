@@ -62,9 +62,12 @@ extension SharedContent {
 final class FleetCopy: Sendable {
     private let store: CacheStore
     private let definition: PipelineDefinition
+    private let digest: ContentDigest?
     private let content = Mutex<[UInt8]?>(nil)
 
-    init(_ store: CacheStore, _ definition: PipelineDefinition) {
+    /// - Parameter end: the end of the run whose content it is.
+    init(_ store: CacheStore, _ definition: PipelineDefinition, _ end: SharedRunEnd) {
+        if case .succeeded(let generation, _) = end { digest = generation.digest } else { digest = nil }
         self.store = store
         self.definition = definition
     }
@@ -77,8 +80,10 @@ final class FleetCopy: Sendable {
 
     private func all() async throws(FleetStoreError) -> [UInt8] {
         if let known = content.withLock({ $0 }) { return known }
-        // Members verify the digest: a copy that has changed meanwhile is published by the run that changed it.
-        guard let bytes = try? await store.copy(of: definition) else { throw .incomplete }
+        // A copy that has changed meanwhile, by a rollback for instance, is not what the record says.
+        guard let bytes = try? await store.copy(of: definition), (try? ContentDigest(of: bytes)) == digest else {
+            throw .incomplete
+        }
         content.withLock { $0 = bytes }
         return bytes
     }

@@ -232,7 +232,7 @@ extension FleetService: ContentSharing {
         case .fetchAlone?: return .origin
         case .fetch?:
             return .originForAll { [store, definition = request.definition, redactor = context.redactor] end in
-                let content = FleetCopy(store, definition)
+                let content = FleetCopy(store, definition, end)
                 await client.ended(subject, FleetRunEnd(end) { redactor.text($0) }) {
                     (range) throws(FleetStoreError) in try await content.bytes(range)
                 }

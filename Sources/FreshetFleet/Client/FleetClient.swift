@@ -109,6 +109,9 @@ package actor FleetClient {
             group.cancelAll()
         }
         disconnected("the daemon stops", isFailure: false)
+        // Runs do not wait for a member that is gone.
+        for member in members.values { member.end() }
+        members = [:]
     }
 
     /// The network has changed; see ``NATSClient/beginEpoch(_:isNetworkPresent:)``.

@@ -332,9 +332,13 @@ package struct FleetMachine: Sendable {
 
     private func isOwn(_ record: FleetRecord) -> Bool { record.madeBy == settings.machine }
 
-    /// The age of a check by the engine's clock; nil: there is no connection.
+    /// The age of a check by the engine's clock. Nil: there is no connection, or the check is in the future, since the
+    /// engine's clock was set back; such a check must not count as recent for as long as the clock was wrong.
     private func age(of record: FleetRecord, _ now: Instant) -> Duration? {
-        serverTime(now).map { max(.zero, record.checkedAt.duration(to: $0)) }
+        guard let age = serverTime(now).map({ record.checkedAt.duration(to: $0) }), age > .seconds(-60) else {
+            return nil
+        }
+        return max(.zero, age)
     }
 
     private func serverTime(_ now: Instant) -> WallTime? {

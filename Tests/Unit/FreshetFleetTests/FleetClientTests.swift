@@ -57,6 +57,8 @@ private final class Member: Sendable {
         client.add(subject, settings) { [weak self] detail in self?.fired.withLock { $0.append(detail) } }
     }
 
+    func stop() { task.cancel() }
+
     func isConnected() async -> Bool { await eventually { await client.obstacle == nil } }
 
     /// Fetches for all.
@@ -104,6 +106,10 @@ private final class Member: Sendable {
             }
         }
     }
+}
+
+extension FleetClient {
+    fileprivate func isWaiting(_ subject: FleetSubject) -> Bool { members[FleetKey(subject)]?.waiter != nil }
 }
 
 /// Passes events on to a member that does not exist yet when its client is made.
@@ -361,6 +367,19 @@ struct FleetClientTests {
         let stored = try #require(try await first.client.store.last(.head, FleetKey(subject).description))
         let record = try #require(await first.client.status(subject).head)
         #expect(try await first.content(FleetHead(record, sequence: stored.sequence), subject) == content)
+    }
+
+    @Test("a run that waits ends with its member")
+    func ends() async throws {
+        let (server, first) = try await fleet()
+        defer { withExtendedLifetime(server) {} }
+        let subject = try subject()
+        first.add(subject, fetches: false)
+        #expect(await first.isConnected())
+        async let decision = first.client.begin(subject, FleetRequest(.environment))
+        #expect(await eventually { await first.client.isWaiting(subject) })
+        first.stop()
+        #expect(await decision == nil)
     }
 
     @Test("a server without the buckets is named, and used as soon as they exist")

@@ -110,6 +110,16 @@ extension [FleetMachine.Action] {
         #expect(actions.contains { if case .publish = $0 { true } else { false } })
     }
 
+    @Test("a check that seems to be in the future does not count as recent")
+    func future() {
+        var bench = Bench(seen: 5)
+        _ = bench.handle(.head(bench.head(5, age: .seconds(-3_600))))
+        #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).isReading)
+        var other = Bench(seen: 5)
+        _ = other.handle(.head(other.head(5, age: .seconds(-5))))
+        #expect(other.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision != nil)
+    }
+
     @Test("a member whose request failed lets the others try first")
     func failedLast() {
         var bench = Bench(every: nil)
