@@ -170,7 +170,6 @@ private struct FleetSession: Sendable {
     private static func remedy(for error: FleetStoreError) -> String {
         switch error {
         case .refused(code: FleetBuckets.notFound, _): "; create it with 'freshetctl fleet setup'"
-        case .nats(.noResponders): "; enable JetStream in the server, or set fleet.domain"
         case .nats(.notPermitted): "; add the right to this user in the server's configuration (docs/fleet.md)"
         // A server that does not permit a request answers nothing.
         case .nats(.timedOut): "; the user may lack the right, or the disk of the server is full"

@@ -51,7 +51,7 @@ extension FleetClient {
         guard present == connection else { return }
         lastSequence = last
         for head in heads { received(head) }
-        (obstacle, clock) = (nil, (time, since))
+        (obstacle, reported, clock) = (nil, nil, (time, since))
         report(.connected(server: server))
         // Pipelines that were shared meanwhile are read next.
         let others = members.keys.filter { !keys.contains($0) }
@@ -116,7 +116,10 @@ extension FleetClient {
 
     private func lost(_ reason: String, isFailure: Bool = true) {
         (clock, obstacle) = (nil, reason)
-        if isFailure { report(.disconnected(reason)) }
+        if isFailure, reason != reported {
+            reported = reason
+            report(.disconnected(reason))
+        }
         for member in members.values { handle(.disconnected, member) }
     }
 }

@@ -67,6 +67,8 @@ package actor FleetClient {
     var clock: (time: WallTime, at: ContinuousClock.Instant)?
     /// Why the buckets cannot be used.
     package internal(set) var obstacle: String? = "there was no connection yet"
+    /// The obstacle that was reported last.
+    var reported: String?
     /// Counts connections, so that work for an earlier one ends.
     var connection: UInt64 = 0
     var retry: LoopTimer?

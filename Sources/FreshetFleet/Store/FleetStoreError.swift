@@ -12,6 +12,8 @@ package enum FleetStoreError: Error, Hashable, Sendable, CustomStringConvertible
 
     package var description: String {
         switch self {
+        case .nats(.noResponders):
+            "the server has no such bucket; create it with 'freshetctl fleet setup', and enable JetStream in the server"
         case .nats(let error): error.description
         case .refused(let code, let reason): "JetStream refuses it: \(reason) (error \(code))"
         case .malformed(let what): "the answer of JetStream has no valid '\(what)'"

@@ -390,7 +390,7 @@ struct FleetClientTests {
             await eventually {
                 member.events.withLock { events in
                     events.contains {
-                        if case .disconnected(let why) = $0 { why.contains("subscribes") } else { false }
+                        if case .disconnected(let why) = $0 { why.contains("fleet setup") } else { false }
                     }
                 }
             })
