@@ -7,7 +7,7 @@ package struct FleetDefinition: Hashable, Sendable {
         case fetch
     }
 
-    /// What this machine does while the engine does not answer.
+    /// The behaviour of this machine while the engine does not answer.
     package struct Fallback: Hashable, Sendable {
         /// How long the engine must be silent.
         package var after: Duration

@@ -35,11 +35,11 @@ extension DaemonEntry {
             if let given = request.seed {
                 seed = given
             } else {
-                seed = try FleetMembershipError.seed(fleet, Credentials(environment: options.environment))
+                seed = try fleet.seed(from: Credentials(environment: options.environment))
             }
             let session = FleetSession(
                 request: request, fleet: fleet, client: try fleet.client(on: loop, seed, named: "freshetd --fleet"),
-                key: seed?.publicKey)
+                loop: loop, key: seed?.publicKey)
             return await interruptible(by: isEnded, otherwise: .failure) { await session.run() }
         } catch {
             StandardStream.write("freshetd: \(PlainText.escaping(error.description))\n", to: STDERR_FILENO)
@@ -53,6 +53,7 @@ private struct FleetSession: Sendable {
     let request: FleetActionRequest
     let fleet: FleetDefinition
     let client: NATSClient
+    let loop: EventLoop
     /// The public key of the user; nil: the servers need none.
     let key: String?
 
@@ -79,7 +80,8 @@ private struct FleetSession: Sendable {
 
     private func act() async -> DaemonExit {
         if let reason = await connectionError() {
-            return print("error", "connection", "\(reason)\(remedy(for: reason))") ? .failure : .failure
+            print("error", "connection", "\(reason)\(remedy(for: reason))")
+            return .failure
         }
         switch request.action {
         case .setup: return await setUp()
@@ -108,13 +110,11 @@ private struct FleetSession: Sendable {
         }
     }
 
-    /// Prints a line; returns false if standard output did not take it.
-    @discardableResult
-    private func print(_ result: String, _ subject: String, _ text: String) -> Bool {
+    private func print(_ result: String, _ subject: String, _ text: String) {
         func padded(_ text: String, _ width: Int) -> String {
             text + String(repeating: " ", count: max(0, width - text.count))
         }
-        return StandardStream.answer("\(padded(result, 7)) \(padded(subject, 14)) \(PlainText.escaping(text))\n")
+        _ = StandardStream.answer("\(padded(result, 7)) \(padded(subject, 14)) \(PlainText.escaping(text))\n")
     }
 
     // MARK: Setup
@@ -240,14 +240,24 @@ private struct FleetSession: Sendable {
         let store = FleetStore(client, domain: fleet.domain)
         let key = "doctor.\(UInt64.random(in: 0...(.max)))"
         let holder = FleetClaim.Holder(machine: "doctor", nonce: "1")
-        let sequence = try await store.put(.claim, key, holder.text, replacing: 0, lifetime: .seconds(1))
-        let deadline = ContinuousClock.now + .seconds(5)
-        while ContinuousClock.now < deadline {
-            // Each request is a pause of at least a round trip; the server removes the claim within a second or two.
-            guard let stored = try await store.last(.claim, key), stored.sequence == sequence else {
-                print("ok", "claims", "a claim can be stored, and ends by itself")
-                return nil
-            }
+        let changes: NATSSubscription
+        do throws(NATSError) {
+            changes = try await client.subscribe(
+                try NATSSubjectPattern("\(FleetBucket.claim.republished ?? "")\(key)"))
+        } catch {
+            throw .nats(error)
+        }
+        // The server removes the claim within a second or two.
+        let timer = LoopTimer(loop, named: "fleet") { changes.cancel() }
+        timer.arm(at: .now + .seconds(5))
+        try await store.put(.claim, key, holder.text, replacing: 0, lifetime: .seconds(1))
+        // The first change is the claim itself, the second one its end.
+        var received = 0
+        while received < 2, case .message? = try? await changes.next() { received += 1 }
+        timer.disarm()
+        if received == 2 {
+            print("ok", "claims", "a claim can be stored, and ends by itself")
+            return nil
         }
         return "a claim does not end by itself; use nats-server 2.11 or newer, and run 'freshetctl fleet setup'"
     }

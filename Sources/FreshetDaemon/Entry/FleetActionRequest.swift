@@ -3,7 +3,7 @@ import FreshetNATS
 import FreshetSystemd
 import Glibc
 
-/// What the command line wants to do about a fleet.
+/// The action of the option `--fleet`.
 package enum FleetAction: String, CaseIterable, Sendable {
     /// Create the buckets, or change their configuration.
     case setup

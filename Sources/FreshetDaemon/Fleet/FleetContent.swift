@@ -5,16 +5,20 @@ import FreshetPipelines
 import Synchronization
 
 extension SharedContent {
-    /// The content of a head, in chunks from its bucket.
+    /// The content of a record, in chunks from its bucket.
     ///
     /// - Parameter isUnusable: called if the stored content is damaged or incomplete.
     init(
-        _ head: FleetHead, _ key: FleetKey, _ bodies: FleetBodies, isUnusable: @escaping @Sendable () async -> Void
+        _ record: FleetRecord, _ key: FleetKey, _ bodies: FleetBodies, isUnusable: @escaping @Sendable () async -> Void
     ) {
-        let record = head.record
         self.init(digest: record.digest, size: record.size, validators: record.validators) {
             (append) throws(RunFailure) in
-            var hasher = try Self.hashing { () throws(CacheError) in try SHA256Hasher() }
+            var hasher: SHA256Hasher
+            do throws(CacheError) {
+                hasher = try SHA256Hasher()
+            } catch {
+                throw RunFailure(error)
+            }
             for number in 0..<FleetBodies.chunks(of: record.size) {
                 let bytes = try await Self.chunk(number, record, key, bodies, isUnusable)
                 bytes.withUnsafeBytes { hasher.update($0) }
@@ -33,14 +37,6 @@ extension SharedContent {
                     "the fleet's content does not have the digest that \(record.madeBy) signed; a machine that"
                         + " fetches stores it again")
             }
-        }
-    }
-
-    private static func hashing(_ make: () throws(CacheError) -> SHA256Hasher) throws(RunFailure) -> SHA256Hasher {
-        do throws(CacheError) {
-            return try make()
-        } catch {
-            throw RunFailure(error)
         }
     }
 

@@ -1,4 +1,5 @@
 import FreshetCache
+import FreshetControl
 import FreshetFleet
 import FreshetModel
 import FreshetPipelines
@@ -31,7 +32,7 @@ enum FleetLog {
             return "the fleet does not answer (\(reason ?? "its buckets accept no writes")); \(next)"
         case .paused(let pause, let machine):
             return
-                "\(shown(machine)) could not fetch it for the fleet: \(shown(pause.reason)); the fleet tries again after"
+                "\(machine) could not fetch it for the fleet: \(shown(pause.reason)); the fleet tries again after"
                 + " \(pause.duration.rounded)"
         case .noFetcher(let last):
             guard let last else { return "no machine of the fleet has published it yet" }
@@ -39,15 +40,6 @@ enum FleetLog {
         }
     }
 
-    /// Text of another machine, short and without characters that move a cursor.
-    static func shown(_ text: String) -> String {
-        var shown = ""
-        for scalar in text.unicodeScalars.prefix(200) {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: shown += "?"
-            default: shown.unicodeScalars.append(scalar)
-            }
-        }
-        return shown
-    }
+    /// Text of another machine, short and on one line.
+    static func shown(_ text: String) -> String { PlainText.escaping(String(text.prefix(200))) }
 }

@@ -8,12 +8,12 @@ struct FleetMembershipError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
+}
 
+extension FleetDefinition {
     /// The seed of the configured credential; nil: the servers need none. Blocks on its file.
-    static func seed(
-        _ fleet: FleetDefinition, _ credentials: Credentials
-    ) throws(FleetMembershipError) -> NKeySeed? {
-        guard let name = fleet.credential else { return nil }
+    func seed(from credentials: Credentials) throws(FleetMembershipError) -> NKeySeed? {
+        guard let name = credential else { return nil }
         let path: String
         do throws(CredentialError) {
             path = try credentials.file(named: name)
@@ -26,9 +26,7 @@ struct FleetMembershipError: Error, CustomStringConvertible {
             throw FleetMembershipError("the credential '\(name)' cannot be used: \(error)")
         }
     }
-}
 
-extension FleetDefinition {
     /// The configuration of a client for the servers.
     func connection(_ seed: NKeySeed?, named name: String) throws(FleetMembershipError) -> NATSConfiguration {
         do throws(NATSError) {

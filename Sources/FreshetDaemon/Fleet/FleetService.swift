@@ -63,11 +63,14 @@ final class FleetService {
     /// Joins a fleet, or leaves it. If nothing changed, the connection stays.
     func use(_ definition: FleetDefinition?) async {
         guard definition != membership?.definition else { return }
-        membership?.ending.value = true
-        membership = nil
-        client.withLock { $0 = nil }
-        connectionObstacle.value = nil
-        guard let definition else { return }
+        let before = membership
+        defer { before?.ending.value = true }
+        guard let definition else {
+            membership = nil
+            client.withLock { $0 = nil }
+            connectionObstacle.value = nil
+            return
+        }
         if numbers == nil { numbers = await store.fleetNumbers() }
         let new: Membership
         do throws(FleetMembershipError) {
@@ -76,9 +79,13 @@ final class FleetService {
             context.limiter.log(.fleetUnusable, [.error: .string(error.description)])
             new = Membership(definition: definition, client: nil, obstacle: error.description)
         }
+        // Until here, runs use the previous membership: without one, they would request the origin.
         membership = new
+        connectionObstacle.value = nil
+        self.client.withLock { $0 = new.client }
+        let pipelines = shared.values.map(\.definition)
+        shared = [:]
         guard let client = new.client else { return }
-        self.client.withLock { $0 = client }
         context.tasks.add { [ending = new.ending] in
             await withDiscardingTaskGroup { group in
                 group.addTask { await client.run() }
@@ -86,15 +93,13 @@ final class FleetService {
                 group.cancelAll()
             }
         }
-        let before = shared
-        shared = [:]
-        for pipeline in before.values { share(pipeline.definition) }
+        for pipeline in pipelines { share(pipeline) }
     }
 
     private func makeClient(_ definition: FleetDefinition) async throws(FleetMembershipError) -> FleetClient {
         let seed = try await context.pools.configuration.run("configuration") {
             [credentials = Credentials(environment: context.options.environment)] () throws(FleetMembershipError) in
-            try FleetMembershipError.seed(definition, credentials)
+            try definition.seed(from: credentials)
         }
         let machine = machine(in: definition)
         return FleetClient(
@@ -171,11 +176,7 @@ final class FleetService {
         guard let client = membership.client else { return subject }
         if let before, before.subject != subject { client.remove(before.subject) }
         guard before?.subject != subject || before?.definition != definition else { return subject }
-        let prefix = "\(subject.fingerprint) "
-        let stored = numbers?[definition.name].flatMap {
-            $0.hasPrefix(prefix) ? UInt64($0.dropFirst(prefix.count)) : nil
-        }
-        client.add(subject, settings(definition, sharing, membership.definition), seen: stored ?? 0) {
+        client.add(subject, settings(definition, sharing, membership.definition), seen: number(of: subject)) {
             [trigger, recorder, name = definition.name] detail in
             recorder.recordOccurrence(SignalName.fleet, detail, pipeline: name)
             trigger.activate(for: name, detail)
@@ -183,7 +184,16 @@ final class FleetService {
         return subject
     }
 
+    /// The highest number of the record that a pipeline has followed; 0: none.
+    private func number(of subject: FleetSubject) -> UInt64 {
+        let prefix = "\(subject.fingerprint) "
+        guard let text = numbers?[subject.pipeline], text.hasPrefix(prefix) else { return 0 }
+        return UInt64(text.dropFirst(prefix.count)) ?? 0
+    }
+
     private func remember(_ subject: FleetSubject, _ number: UInt64) async {
+        // Two changes may come in another order.
+        guard number > self.number(of: subject) else { return }
         let text = "\(subject.fingerprint) \(number)"
         numbers?[subject.pipeline] = text
         await store.rememberFleet(subject.pipeline, text)
@@ -237,11 +247,11 @@ extension FleetService: ContentSharing {
                     (range) throws(FleetStoreError) in try await content.bytes(range)
                 }
             }
-        case .follow(let head)?:
-            if head.record.digest != request.copy?.digest { log(head, of: request.definition.name) }
+        case .follow(let record)?:
+            if record.digest != request.copy?.digest { log(record, of: request.definition.name) }
             return .shared(
-                SharedContent(head, FleetKey(subject), client.bodies) {
-                    await client.isUnusable(subject, head.record.digest)
+                SharedContent(record, FleetKey(subject), client.bodies) {
+                    await client.isUnusable(subject, record.digest)
                 })
         case .wait(let obstacle)?:
             let reason = await client.obstacle
@@ -249,16 +259,16 @@ extension FleetService: ContentSharing {
         }
     }
 
-    private func log(_ head: FleetHead, of pipeline: String) {
+    private func log(_ record: FleetRecord, of pipeline: String) {
         context.limiter.log(
             .fleetContent,
             [
-                .pipeline: .string(pipeline), .source: .string(FleetLog.shown(head.record.madeBy)),
-                .number: .stringConvertible(head.record.number), .bytes: .stringConvertible(head.record.size),
+                .pipeline: .string(pipeline), .source: .string(record.madeBy),
+                .number: .stringConvertible(record.number), .bytes: .stringConvertible(record.size),
             ])
     }
 
-    /// What the run needs. A source that is known to have changed needs a check that begins now. A reload, a lost copy
+    /// The kind of a run's request. A source that is known to have changed needs a check that begins now. A reload, a lost copy
     /// or other values of parameters need the newest content that the fleet has.
     private nonisolated static func kind(of causes: [RunCause]) -> FleetRequest.Kind {
         let signals = Set(causes.map(\.signal))

@@ -14,6 +14,8 @@ extension FleetClient {
         if member.machine.settled != settled {
             report(.settled(member.subject, number: member.machine.settled))
         }
+        // It may be the whole content.
+        if !member.machine.phase.isPublishing { member.content = nil }
     }
 
     /// An operation has ended, after which the pipeline may not be shared any more.
@@ -104,7 +106,7 @@ extension FleetClient {
 
     /// Stores the content, then its record.
     private func publish(
-        _ draft: FleetMachine.FleetHeadDraft, _ subject: FleetSubject, replacing expected: UInt64,
+        _ draft: FleetHeadDraft, _ subject: FleetSubject, replacing expected: UInt64,
         _ content: ContentReader?
     ) async {
         let key = FleetKey(subject)
@@ -130,10 +132,9 @@ extension FleetClient {
 
     // MARK: Heads
 
-    private func verified(_ stored: FleetStore.Stored, _ subject: FleetSubject) -> FleetHead? {
+    private func verified(_ stored: FleetStore.Stored, _ subject: FleetSubject) -> FleetRecord? {
         do throws(RecordRejection) {
-            let record = try SignedRecord(stored.message.headers).verified(by: identity.publishers, for: subject)
-            return FleetHead(record, sequence: stored.sequence)
+            return try SignedRecord(stored.message.headers).verified(by: identity.publishers, for: subject)
         } catch {
             report(.rejected(pipeline: subject.pipeline, error))
             return nil
@@ -175,7 +176,7 @@ extension FleetClient {
         guard stored.subject.hasPrefix(FleetBucket.head.prefix) else { return }
         let key = FleetKey(stored: stored.subject.dropFirst(FleetBucket.head.prefix.count))
         guard let member = members[key] else { return }
-        if let head = verified(stored, member.subject) { handle(.head(head), member) }
+        if let record = verified(stored, member.subject) { handle(.head(record), member) }
     }
 
     // MARK: Claims

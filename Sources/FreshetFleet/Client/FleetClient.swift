@@ -8,7 +8,7 @@ package import FreshetNATS
 /// It is isolated to its loop's thread; its methods may be called from any thread. Between checks it has one connection,
 /// one subscription, and no timer but the connection's.
 package actor FleetClient {
-    /// Who this member is, and whose records it accepts.
+    /// The identity of this member, and the publishers whose records count.
     package struct Identity: Sendable {
         /// The name of the fleet.
         package var fleet: String
@@ -31,7 +31,7 @@ package actor FleetClient {
         }
     }
 
-    /// What happens, for the log.
+    /// An event for the log.
     package enum Event: Sendable {
         case connected(server: String)
         /// There is no connection, or the buckets cannot be used; the text says why.
@@ -197,8 +197,6 @@ package actor FleetClient {
         if let member = members[FleetKey(subject)] { handle(.unusable(digest), member) }
     }
 
-    /// The newest head of a pipeline, and whether a run waits for another member.
-    package func status(_ subject: FleetSubject) -> (head: FleetRecord?, obstacle: String?) {
-        (members[FleetKey(subject)]?.machine.known.record, obstacle)
-    }
+    /// The newest record of a pipeline; nil: none is known.
+    package func newest(_ subject: FleetSubject) -> FleetRecord? { members[FleetKey(subject)]?.machine.known.record }
 }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What a member of a fleet needs to know about itself and one pipeline.
+/// The settings of a member of a fleet for one pipeline.
 package struct FleetSettings: Hashable, Sendable {
-    /// What a member does while the engine does not answer.
+    /// The behaviour of a member while the engine does not answer.
     package struct Fallback: Hashable, Sendable {
         /// How long the engine must be silent before members request the content from the origin.
         package var after: Duration

@@ -4,8 +4,6 @@ import FreshetNATS
 /// The contents of a fleet: each in chunks, by pipeline and digest. A content is stored before its record, and is
 /// removed after a later record has replaced it.
 package struct FleetBodies: Sendable {
-    /// The largest content.
-    package static let largest: UInt64 = 1 << 30
     private let store: FleetStore
 
     package init(_ store: FleetStore) { self.store = store }

@@ -46,7 +46,7 @@ package struct FleetBuckets: Sendable {
         return Array((text + "}").utf8)
     }
 
-    /// What was done about a bucket.
+    /// The result of a preparation.
     package enum Outcome: Hashable, Sendable {
         case created
         case present

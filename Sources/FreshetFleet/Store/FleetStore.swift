@@ -110,14 +110,8 @@ package struct FleetStore: Sendable {
         } catch {
             throw .nats(error)
         }
-        let reply = try await request("\(writes)\(bucket.prefix)\(key)", payload, headers)
-        guard let members = MemberReader(reply.payload) else { throw .malformed("answer") }
-        if let error = members.object("error") {
-            throw .refused(
-                code: (try? error.number("err_code")) ?? 0,
-                reason: (try? error.text("description")) ?? "no reason")
-        }
-        guard let sequence = try? members.number("seq") else { throw .malformed("seq") }
+        let answer = try Self.answer(try await request("\(writes)\(bucket.prefix)\(key)", payload, headers))
+        guard let sequence = try? answer.number("seq") else { throw .malformed("seq") }
         return sequence
     }
 
@@ -170,7 +164,11 @@ package struct FleetStore: Sendable {
 
     /// Calls a function of JetStream's API, and returns its answer.
     func call(_ function: String, _ payload: [UInt8] = []) async throws(FleetStoreError) -> MemberReader {
-        let reply = try await request("\(api)\(function)", payload)
+        try Self.answer(try await request("\(api)\(function)", payload))
+    }
+
+    /// The members of an answer, unless it is an error.
+    private static func answer(_ reply: NATSMessage) throws(FleetStoreError) -> MemberReader {
         guard let members = MemberReader(reply.payload) else { throw .malformed("answer") }
         if let error = members.object("error") {
             throw .refused(

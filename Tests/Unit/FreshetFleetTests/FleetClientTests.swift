@@ -71,7 +71,7 @@ private final class Member: Sendable {
     }
 
     /// Runs until it follows a head; returns how often it fetched.
-    func run(_ subject: FleetSubject) async -> (head: FleetHead?, fetches: Int) {
+    func run(_ subject: FleetSubject) async -> (head: FleetRecord?, fetches: Int) {
         var fetches = 0
         while true {
             let copy = fetches > 0 ? try? digest(1) : nil
@@ -80,18 +80,18 @@ private final class Member: Sendable {
                 fetches += 1
                 guard let digest = try? digest(1) else { return (nil, fetches) }
                 await client.ended(subject, .succeeded(digest: digest, size: 3, Validators())) { _ in [1, 2, 3] }
-            case .follow(let head)?: return (head, fetches)
+            case .follow(let record)?: return (record, fetches)
             case .fetchAlone?, .wait?, nil: return (nil, fetches)
             }
         }
     }
 
-    /// The content of a head.
-    func content(_ head: FleetHead, _ subject: FleetSubject) async throws -> [UInt8] {
+    /// The content of a record.
+    func content(_ record: FleetRecord, _ subject: FleetSubject) async throws -> [UInt8] {
         var content: [UInt8] = []
-        for number in 0..<FleetBodies.chunks(of: head.record.size) {
+        for number in 0..<FleetBodies.chunks(of: record.size) {
             content += try await client.bodies.chunk(
-                number, FleetKey(subject), head.record.digest, size: head.record.size)
+                number, FleetKey(subject), record.digest, size: record.size)
         }
         return content
     }
@@ -146,6 +146,18 @@ struct FleetClientTests {
         return (server, member)
     }
 
+    /// A server, a member that fetches and one that follows, and the pipeline that they share.
+    private func pair() async throws -> (NATSServer, Member, Member, FleetSubject) {
+        let (server, first) = try await fleet()
+        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
+        let subject = try subject()
+        for member in [first, second] {
+            member.add(subject)
+            #expect(await member.isConnected())
+        }
+        return (server, first, second, subject)
+    }
+
     @Test("the buckets are created once, and their state is that of the server")
     func buckets() async throws {
         let (server, member) = try await fleet()
@@ -163,13 +175,8 @@ struct FleetClientTests {
 
     @Test("one member fetches, and the others get its content with its validators and their signal")
     func share() async throws {
-        let (server, first) = try await fleet()
-        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
-        let subject = try subject()
-        for member in [first, second] {
-            member.add(subject)
-            #expect(await member.isConnected())
-        }
+        let (server, first, second, subject) = try await pair()
+        defer { withExtendedLifetime(server) {} }
         let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         try await first.publish(subject, content, try digest(1))
         #expect(await eventually { second.fired.withLock { !$0.isEmpty } })
@@ -177,8 +184,8 @@ struct FleetClientTests {
             Issue.record("it does not follow")
             return
         }
-        #expect(head.record.digest == (try digest(1)) && head.record.madeBy == "ams-1" && head.record.members == 2)
-        #expect(head.record.validators.entityTag == "\"1\"")
+        #expect(head.digest == (try digest(1)) && head.madeBy == "ams-1" && head.members == 2)
+        #expect(head.validators.entityTag == "\"1\"")
         #expect(try await second.content(head, subject) == content)
         // The first one knows it, too.
         let own = await first.client.begin(subject, FleetRequest(.environment, copy: try digest(1)))
@@ -186,7 +193,7 @@ struct FleetClientTests {
             Issue.record("\(String(describing: own))")
             return
         }
-        #expect(known.record == head.record)
+        #expect(known == head)
         #expect(first.rejections.isEmpty && second.rejections.isEmpty)
     }
 
@@ -195,32 +202,27 @@ struct FleetClientTests {
         let (server, first) = try await fleet()
         let subject = try subject()
         let others = try (2...8).map { try Member("ams-\($0)", server, seed: try seed(), publishers: [try seed()]) }
-        let results = await withTaskGroup(of: (head: FleetHead?, fetches: Int).self) { group in
+        let results = await withTaskGroup(of: (head: FleetRecord?, fetches: Int).self) { group in
             for member in [first] + others {
                 member.add(subject)
                 group.addTask { await member.run(subject) }
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        for result in results { #expect(result.head?.record.digest == (try digest(1))) }
+        for result in results { #expect(result.head?.digest == (try digest(1))) }
         #expect(results.map(\.fetches).reduce(0, +) == 1)
     }
 
     @Test("a poisoned, an unsigned and a replayed record change nothing, and are replaced by the next one")
     func poisoned() async throws {
-        let (server, first) = try await fleet()
-        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
-        let subject = try subject()
-        for member in [first, second] {
-            member.add(subject)
-            #expect(await member.isConnected())
-        }
+        let (server, first, second, subject) = try await pair()
+        defer { withExtendedLifetime(server) {} }
         try await first.publish(subject, [1], try digest(1))
-        #expect(await eventually { await second.client.status(subject).head?.number == 1 })
+        #expect(await eventually { await second.client.newest(subject)?.number == 1 })
         let store = first.client.store
         let genuine = try #require(try await store.last(.head, FleetKey(subject).description))
         try await first.publish(subject, [2], try digest(2))
-        #expect(await eventually { await second.client.status(subject).head?.number == 2 })
+        #expect(await eventually { await second.client.newest(subject)?.number == 2 })
 
         var record = FleetRecord(
             fleet: "prod", pipeline: subject.pipeline, fingerprint: subject.fingerprint, number: 9,
@@ -242,10 +244,10 @@ struct FleetClientTests {
                 .unknownPublisher(try seed(1).publicKey), .noRecord, .otherPipeline("other"),
                 .older(number: 1, seen: 2),
             ])
-        #expect(await second.client.status(subject).head?.digest == (try digest(2)))
+        #expect(await second.client.newest(subject)?.digest == (try digest(2)))
 
         try await first.publish(subject, [3], try digest(3))
-        #expect(await eventually { await second.client.status(subject).head?.digest == (try? digest(3)) })
+        #expect(await eventually { await second.client.newest(subject)?.digest == (try? digest(3)) })
     }
 
     @Test("a member that was away reads what changed meanwhile")
@@ -259,7 +261,7 @@ struct FleetClientTests {
         for subject in subjects { second.add(subject) }
         for subject in subjects {
             #expect(
-                await eventually { await second.client.status(subject).head?.number == 1 }, "\(second.log) \(first.log)"
+                await eventually { await second.client.newest(subject)?.number == 1 }, "\(second.log) \(first.log)"
             )
         }
         await server.kill()
@@ -268,7 +270,7 @@ struct FleetClientTests {
         #expect(await first.isConnected())
         #expect(await second.isConnected())
         try await first.publish(subjects[3], [2], try digest(2))
-        #expect(await eventually { await second.client.status(subjects[3]).head?.digest == (try? digest(2)) })
+        #expect(await eventually { await second.client.newest(subjects[3])?.digest == (try? digest(2)) })
     }
 
     @Test("a claim ends by itself when its fetcher is gone, and a pause has its length and reason")
@@ -301,15 +303,10 @@ struct FleetClientTests {
 
     @Test("forged notices, times without a fraction and repeated header fields change nothing")
     func forged() async throws {
-        let (server, first) = try await fleet()
-        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
-        let subject = try subject()
-        for member in [first, second] {
-            member.add(subject)
-            #expect(await member.isConnected())
-        }
+        let (server, first, second, subject) = try await pair()
+        defer { withExtendedLifetime(server) {} }
         try await first.publish(subject, [1], try digest(1))
-        #expect(await eventually { await second.client.status(subject).head?.number == 1 })
+        #expect(await eventually { await second.client.newest(subject)?.number == 1 })
         let genuine = try #require(try await first.client.store.last(.head, FleetKey(subject).description))
         for time in ["2026-11-26T19:27:01Z", "2026-11-26T19:27:01.Z", "", "9999999999999999999999999999Z"] {
             var forged = NATSHeaders()
@@ -326,27 +323,22 @@ struct FleetClientTests {
             try await first.client.store.put(.head, FleetKey(subject).description, headers: forged)
         }
         try await first.publish(subject, [2], try digest(2))
-        #expect(await eventually { await second.client.status(subject).head?.digest == (try? digest(2)) })
+        #expect(await eventually { await second.client.newest(subject)?.digest == (try? digest(2)) })
     }
 
     @Test("a purged bucket removes nothing, and the next check publishes again")
     func purged() async throws {
-        let (server, first) = try await fleet()
-        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
-        let subject = try subject()
-        for member in [first, second] {
-            member.add(subject)
-            #expect(await member.isConnected())
-        }
+        let (server, first, second, subject) = try await pair()
+        defer { withExtendedLifetime(server) {} }
         try await first.publish(subject, [1], try digest(1))
-        #expect(await eventually { await second.client.status(subject).head?.number == 1 })
+        #expect(await eventually { await second.client.newest(subject)?.number == 1 })
         for bucket in FleetBucket.allCases {
             _ = try await first.client.store.call("STREAM.PURGE.\(bucket.stream)")
         }
-        #expect(await second.client.status(subject).head?.digest == (try digest(1)))
+        #expect(await second.client.newest(subject)?.digest == (try digest(1)))
         try await first.publish(subject, [2], try digest(2))
-        #expect(await eventually { await second.client.status(subject).head?.digest == (try? digest(2)) })
-        #expect(await second.client.status(subject).head?.number == 2)
+        #expect(await eventually { await second.client.newest(subject)?.digest == (try? digest(2)) })
+        #expect(await second.client.newest(subject)?.number == 2)
     }
 
     @Test("damaged content is stored again by the next check, although it did not change")
@@ -358,15 +350,14 @@ struct FleetClientTests {
         #expect(await first.isConnected())
         let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0) }
         try await first.publish(subject, content, try digest(1))
-        #expect(await eventually { await first.client.status(subject).head?.number == 1 })
+        #expect(await eventually { await first.client.newest(subject)?.number == 1 })
         let key = "\(FleetKey(subject)).\(try digest(1)).1"
         try await first.client.store.put(.body, key, Array(repeating: 0, count: FleetStore.chunkSize))
         await first.client.isUnusable(subject, try digest(1))
         try await first.publish(subject, content, try digest(1))
-        #expect(await eventually { await first.client.status(subject).head?.number == 2 })
-        let stored = try #require(try await first.client.store.last(.head, FleetKey(subject).description))
-        let record = try #require(await first.client.status(subject).head)
-        #expect(try await first.content(FleetHead(record, sequence: stored.sequence), subject) == content)
+        #expect(await eventually { await first.client.newest(subject)?.number == 2 })
+        let record = try #require(await first.client.newest(subject))
+        #expect(try await first.content(record, subject) == content)
     }
 
     @Test("a run that waits ends with its member")

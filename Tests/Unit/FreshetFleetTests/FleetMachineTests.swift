@@ -22,12 +22,14 @@ private struct Bench {
 
     mutating func handle(_ event: FleetMachine.Event) -> [FleetMachine.Action] { machine.handle(event, at: now) }
 
-    func head(_ number: UInt64, content: UInt8 = 1, by machine: String = "other", age: Duration = .zero) -> FleetHead {
+    func record(_ number: UInt64, content: UInt8 = 1, by machine: String = "other", age: Duration = .zero)
+        -> FleetRecord
+    {
         var record = FleetRecord(
             fleet: "f", pipeline: "p", fingerprint: FleetWorld.digest(9), number: number,
             digest: FleetWorld.digest(content), size: 1, checkedAt: time.advanced(by: .zero - age), madeBy: machine)
         record.members = 10
-        return FleetHead(record, sequence: number)
+        return record
     }
 }
 
@@ -65,7 +67,7 @@ extension [FleetMachine.Action] {
         var bench = Bench()
         _ = bench.handle(.run(FleetRequest(.environment)))
         bench.machine.settings.machine = "me"
-        _ = bench.handle(.read(bench.head(1, age: .seconds(10_000)), sequence: 1, FleetClaim()))
+        _ = bench.handle(.read(bench.record(1, age: .seconds(10_000)), sequence: 1, FleetClaim()))
         let forged = FleetClaim(
             sequence: .max,
             holder: FleetClaim.Holder(
@@ -77,19 +79,19 @@ extension [FleetMachine.Action] {
     @Test("after a restart, a head that was followed before changes nothing, and an older one is rejected")
     func restart() {
         var bench = Bench(seen: 5)
-        let actions = bench.handle(.head(bench.head(3)))
+        let actions = bench.handle(.head(bench.record(3)))
         #expect(actions.contains { if case .reject(.older(number: 3, seen: 5)) = $0 { true } else { false } })
         // The copy is what this machine fetched after head 5: it does not go back to it.
-        _ = bench.handle(.head(bench.head(5, content: 1)))
+        _ = bench.handle(.head(bench.record(5, content: 1)))
         #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(2)))).isReading)
         var other = Bench(seen: 5)
-        _ = other.handle(.head(other.head(5, content: 1)))
+        _ = other.handle(.head(other.record(5, content: 1)))
         let decision = other.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision
         guard case .follow(let head)? = decision else {
             Issue.record("\(String(describing: decision))")
             return
         }
-        #expect(head.record.number == 5)
+        #expect(head.number == 5)
     }
 
     @Test("a result whose publication gets no answer is published when the engine answers again")
@@ -113,10 +115,10 @@ extension [FleetMachine.Action] {
     @Test("a check that seems to be in the future does not count as recent")
     func future() {
         var bench = Bench(seen: 5)
-        _ = bench.handle(.head(bench.head(5, age: .seconds(-3_600))))
+        _ = bench.handle(.head(bench.record(5, age: .seconds(-3_600))))
         #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).isReading)
         var other = Bench(seen: 5)
-        _ = other.handle(.head(other.head(5, age: .seconds(-5))))
+        _ = other.handle(.head(other.record(5, age: .seconds(-5))))
         #expect(other.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision != nil)
     }
 

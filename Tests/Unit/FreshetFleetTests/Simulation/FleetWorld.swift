@@ -73,7 +73,8 @@ struct FleetWorld {
 
     /// The last messages of one pipeline, in two streams with one sequence.
     private struct Engine {
-        var head: FleetHead?
+        var head: FleetRecord?
+        var headSequence: UInt64 = 0
         var claim = FleetClaim()
         var sequence: UInt64 = 0
         var watchers: Set<Int> = []
@@ -107,8 +108,8 @@ struct FleetWorld {
             members.append(Member(machine: FleetMachine(settings, at: now, fraction: { fractions.next() })))
         }
         if let age = plan.headAge {
-            engine.sequence = 1
-            engine.head = FleetHead(record(number: 1, by: "old", checked: now - age), sequence: 1)
+            (engine.sequence, engine.headSequence) = (1, 1)
+            engine.head = record(number: 1, by: "old", checked: now - age)
         }
         for number in members.indices {
             put(.start(number), in: plan.startWindow * fraction())
@@ -218,7 +219,7 @@ struct FleetWorld {
     private mutating func arrive(_ action: FleetMachine.Action, from number: Int) {
         guard engine.isUp, members[number].isConnected else { return }
         switch action {
-        case .read: answer(.read(engine.head, sequence: engine.head?.sequence ?? 0, engine.claim), number)
+        case .read: answer(.read(engine.head, sequence: engine.headSequence, engine.claim), number)
         case .claim(let expected, let nonce), .renew(let expected, let nonce):
             let holder = FleetClaim.Holder(machine: members[number].machine.settings.machine, nonce: nonce)
             guard expected == engine.claim.sequence else { return answer(.claimed(.conflict), number) }
@@ -231,15 +232,14 @@ struct FleetWorld {
             storeClaim(holder, lifetime: pause.duration)
         case .release(let expected): if expected == engine.claim.sequence { storeClaim(nil) }
         case .publish(let draft, let expected):
-            guard expected == engine.head?.sequence ?? 0 else { return answer(.published(.conflict), number) }
+            guard expected == engine.headSequence else { return answer(.published(.conflict), number) }
             engine.sequence += 1
             let machine = members[number].machine.settings.machine
             var new = record(number: draft.number, by: machine, checked: now)
             (new.digest, new.checkedAt) = (draft.digest, draft.checkedAt)
-            let head = FleetHead(new, sequence: engine.sequence)
-            engine.head = head
+            (engine.head, engine.headSequence) = (new, engine.sequence)
             answer(.published(.stored(sequence: engine.sequence)), number)
-            for other in members.indices where members[other].isConnected { publish(.head(head), other) }
+            for other in members.indices where members[other].isConnected { publish(.head(new), other) }
         case .watchClaim, .decide, .fire, .reject, .wake: break
         }
     }
@@ -283,7 +283,7 @@ struct FleetWorld {
 
     private mutating func decided(_ decision: FleetDecision, _ number: Int) {
         switch decision {
-        case .follow(let head): succeeded(number, head.record.digest)
+        case .follow(let record): succeeded(number, record.digest)
         case .fetch: request(number, alone: false)
         case .fetchAlone: request(number, alone: true)
         case .wait:

@@ -1,0 +1,64 @@
+import FreshetModel
+
+/// The result of a run that requested content for all, on its way to the engine.
+struct HeadPublication: Hashable, Sendable {
+    /// After so many attempts, the result of the run stays with this member.
+    static let mostAttempts = 10
+
+    private struct Result: Hashable, Sendable {
+        var digest: ContentDigest
+        var size: UInt64
+        var validators: Validators
+        /// When the check succeeded.
+        var checked: ContinuousClock.Instant
+    }
+
+    /// Nil: nothing is being published.
+    private var result: Result?
+    /// The number of the last attempt.
+    private var number: UInt64 = 0
+    private var attempts = 0
+    /// The sequence number of the head that is replaced: the one that was read before the claim.
+    var expected: UInt64 = 0
+    /// The content of the last head with other content than the newest one.
+    var obsolete: ContentDigest?
+    /// The content whose stored form is damaged or incomplete.
+    var unusable: ContentDigest?
+
+    mutating func begin(
+        _ digest: ContentDigest, size: UInt64, _ validators: Validators, checked: ContinuousClock.Instant
+    ) {
+        result = Result(digest: digest, size: size, validators: validators, checked: checked)
+        attempts = 0
+    }
+
+    /// The head of the next attempt; nil: there is nothing to publish, or there were too many attempts.
+    ///
+    /// - Parameters:
+    ///   - known: the newest record.
+    ///   - serverTime: the engine's clock at an instant.
+    mutating func next(
+        after known: KnownHead, serverTime: (ContinuousClock.Instant) -> WallTime
+    ) -> FleetHeadDraft? {
+        attempts += 1
+        // Nothing can follow the last number: 2^64 checks were never made, so a publisher has skipped numbers.
+        guard let result, attempts <= Self.mostAttempts, known.number < .max else { return nil }
+        number = known.number + 1
+        let isObsoleteInUse = obsolete == result.digest || known.record?.digest == result.digest
+        return FleetHeadDraft(
+            number: number, digest: result.digest, size: result.size, validators: result.validators,
+            checkedAt: serverTime(result.checked), obsolete: isObsoleteInUse ? nil : obsolete,
+            rewrites: result.digest == unusable)
+    }
+
+    /// Whether a stored record is the last attempt.
+    func isAttempt(_ record: FleetRecord) -> Bool { record.number == number && record.digest == result?.digest }
+
+    /// The last attempt is stored; returns its number.
+    mutating func stored() -> UInt64 {
+        if result?.digest == unusable { unusable = nil }
+        return number
+    }
+
+    mutating func end() { result = nil }
+}
