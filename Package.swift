@@ -220,8 +220,8 @@ let package = Package(
             dependencies: [
                 "FreshetDaemon", "FreshetModel", "FreshetPipelines", "FreshetSystemSignals", "FreshetSignals",
                 "FreshetEventLoop",
-                "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetSystemd", "ThreadTestSupport",
-                "WorldTestSupport",
+                "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetFleet", "FreshetSystemd",
+                "ThreadTestSupport", "WorldTestSupport",
                 logging,
             ],
             path: "Tests/Unit/FreshetDaemonTests"),

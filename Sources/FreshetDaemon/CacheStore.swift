@@ -38,7 +38,7 @@ struct CacheStore: SnapshotStore {
     private static let signedKey = "signed"
     /// The key of the instant at which the operator held the pipeline: wall-clock microseconds since 1970.
     private static let heldKey = "held"
-    /// The key of the fingerprint and number of the fleet's newest record.
+    /// The key of the numbers of the fleet's records.
     private static let fleetKey = "fleet"
 
     func remembered(_ pipeline: String) async -> PersistentState {
@@ -81,18 +81,18 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    /// The fingerprint and the highest number of the fleet's record of each shared pipeline, as stored.
+    /// The stored ``FleetNumbers`` of each shared pipeline.
     func fleetNumbers() async -> [String: String] {
         await workers.run("index") { [self] in
             ((try? cache.records.states(key: Self.fleetKey)) ?? [:]).mapValues { String(decoding: $0, as: UTF8.self) }
         }
     }
 
-    /// Stores the fingerprint and number of the fleet's record that a pipeline has followed.
-    func rememberFleet(_ pipeline: String, _ number: String) async {
+    /// Stores the ``FleetNumbers`` of a pipeline.
+    func rememberFleet(_ pipeline: String, _ numbers: String) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.records.setState(pipeline, key: Self.fleetKey, to: Array(number.utf8))
+                try cache.records.setState(pipeline, key: Self.fleetKey, to: Array(numbers.utf8))
             }
         }
     }

@@ -97,7 +97,9 @@ extension FleetRunEnd {
             switch failure.kind {
             // The origin is not the reason: another machine may succeed.
             case .local, .deadline, .budget, .absent: self = .cancelled
-            case .connection, .transient, .certificateDate, .refused, .content:
+            // The checks are this machine's own.
+            case .content: self = .rejected
+            case .connection, .transient, .certificateDate, .refused:
                 self = .failed(reason: redact(failure.publicMessage), retryAfter: failure.retryAfter)
             }
         case .cancelled: self = .cancelled

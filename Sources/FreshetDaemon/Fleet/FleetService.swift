@@ -43,9 +43,9 @@ final class FleetService {
     private nonisolated let client = Mutex<FleetClient?>(nil)
     private var membership: Membership?
     private var shared: [String: Shared] = [:]
-    /// The fingerprint and the highest number of the record that each pipeline has followed; nil: not read yet. No
-    /// pipeline goes back below it, also after a restart.
-    private var numbers: [String: String]?
+    /// The highest numbers of the records that each pipeline has followed; nil: not read yet. No pipeline goes back
+    /// below them, also after a restart.
+    private var numbers: [String: FleetNumbers]?
     private let identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
 
     init(
@@ -71,7 +71,7 @@ final class FleetService {
             connectionObstacle.value = nil
             return
         }
-        if numbers == nil { numbers = await store.fleetNumbers() }
+        if numbers == nil { numbers = await store.fleetNumbers().mapValues { FleetNumbers(stored: $0) } }
         let new: Membership
         do throws(FleetMembershipError) {
             new = Membership(definition: definition, client: try await makeClient(definition), obstacle: nil)
@@ -176,7 +176,10 @@ final class FleetService {
         guard let client = membership.client else { return subject }
         if let before, before.subject != subject { client.remove(before.subject) }
         guard before?.subject != subject || before?.definition != definition else { return subject }
-        client.add(subject, settings(definition, sharing, membership.definition), seen: number(of: subject)) {
+        client.add(
+            subject, settings(definition, sharing, membership.definition),
+            seen: numbers?[definition.name]?.number(of: subject) ?? 0
+        ) {
             [trigger, recorder, name = definition.name] detail in
             recorder.recordOccurrence(SignalName.fleet, detail, pipeline: name)
             trigger.activate(for: name, detail)
@@ -184,19 +187,11 @@ final class FleetService {
         return subject
     }
 
-    /// The highest number of the record that a pipeline has followed; 0: none.
-    private func number(of subject: FleetSubject) -> UInt64 {
-        let prefix = "\(subject.fingerprint) "
-        guard let text = numbers?[subject.pipeline], text.hasPrefix(prefix) else { return 0 }
-        return UInt64(text.dropFirst(prefix.count)) ?? 0
-    }
-
     private func remember(_ subject: FleetSubject, _ number: UInt64) async {
-        // Two changes may come in another order.
-        guard number > self.number(of: subject) else { return }
-        let text = "\(subject.fingerprint) \(number)"
-        numbers?[subject.pipeline] = text
-        await store.rememberFleet(subject.pipeline, text)
+        var known = numbers?[subject.pipeline] ?? FleetNumbers()
+        guard known.settled(subject, number) else { return }
+        numbers?[subject.pipeline] = known
+        await store.rememberFleet(subject.pipeline, known.stored)
     }
 
     private func settings(

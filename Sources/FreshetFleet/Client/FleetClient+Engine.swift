@@ -1,5 +1,5 @@
 import FreshetEventLoop
-import FreshetModel
+package import FreshetModel
 import FreshetNATS
 
 /// The executor of the machines.
@@ -125,9 +125,10 @@ extension FleetClient {
             return try await store.replace(.head, key.description, signed, replacing: expected)
         }
         handle(.published(result ?? .unknown), key)
-        guard case .stored? = result, let obsolete = draft.obsolete else { return }
-        // What is left is removed with the bucket.
-        try? await bodies.remove(key, obsolete)
+        guard case .stored? = result, draft.digest != draft.previous else { return }
+        _ = await attempt(subject) { () throws(FleetStoreError) in
+            try await bodies.removeOthers(key, than: Set([draft.digest, draft.previous].compactMap(\.self)))
+        }
     }
 
     // MARK: Heads
@@ -178,6 +179,38 @@ extension FleetClient {
         guard let member = members[key] else { return }
         if let record = verified(stored, member.subject) { handle(.head(record), member) }
     }
+
+    // MARK: Damage
+
+    /// The stored content of a record turned out to be damaged or incomplete. The members that fetch store it again with
+    /// their next check.
+    package func isUnusable(_ subject: FleetSubject, _ digest: ContentDigest) {
+        let key = FleetKey(subject)
+        guard let member = members[key] else { return }
+        handle(.unusable(digest), member)
+        client.assumeIsolated { client in
+            guard let notice = try? NATSSubject("\(Self.damage)\(key)") else { return }
+            // Without the right to publish it, a later change repairs the content.
+            try? client.publish(notice, Array(digest.description.utf8))
+        }
+    }
+
+    /// Receives the notices of damage. A forged one leads to one more request with the next check.
+    func followDamage() async {
+        guard identity.seed != nil,
+            let subscription = try? await client.subscribe(NATSSubjectPattern("\(Self.damage)>"))
+        else { return }
+        while let delivery = try? await subscription.next() {
+            guard case .message(let message) = delivery, message.payload.count == 64,
+                let digest = ContentDigest(hexadecimal: String(decoding: message.payload, as: UTF8.self)),
+                let member = members[FleetKey(stored: message.subject.dropFirst(Self.damage.count))]
+            else { continue }
+            handle(.unusable(digest), member)
+        }
+    }
+
+    /// What the subjects of notices of damage begin with.
+    private static let damage = "ft.damaged."
 
     // MARK: Claims
 

@@ -1,5 +1,5 @@
 package import FreshetEventLoop
-package import FreshetModel
+import FreshetModel
 package import FreshetNATS
 
 /// A member of a fleet: it keeps the connection to the engine, feeds the machine of each shared pipeline, and performs
@@ -101,6 +101,7 @@ package actor FleetClient {
         await withDiscardingTaskGroup { group in
             group.addTask { [client] in await client.run() }
             group.addTask { await self.followHeads() }
+            group.addTask { await self.followDamage() }
             group.addTask { await self.followConnection() }
             for await start in jobs {
                 group.addTask {
@@ -190,11 +191,6 @@ package actor FleetClient {
         guard let member = members[FleetKey(subject)] else { return }
         member.content = content
         handle(.ended(end), member)
-    }
-
-    /// The stored content of a head turned out to be damaged or incomplete.
-    package func isUnusable(_ subject: FleetSubject, _ digest: ContentDigest) {
-        if let member = members[FleetKey(subject)] { handle(.unusable(digest), member) }
     }
 
     /// The newest record of a pipeline; nil: none is known.

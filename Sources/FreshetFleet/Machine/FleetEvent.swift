@@ -61,9 +61,8 @@ package struct FleetHeadDraft: Hashable, Sendable {
     package var size: UInt64
     package var validators: Validators
     package var checkedAt: WallTime
-    /// The content before that of the previous head: once this head is stored, no member takes it any more. Nil: none
-    /// is known.
-    package var obsolete: ContentDigest?
+    /// The content of the previous head, which members may still be reading; nil: there is none.
+    package var previous: ContentDigest?
     /// Whether the content has to be stored although the engine seems to have it.
     package var rewrites: Bool
 }

@@ -52,14 +52,12 @@ extension FleetMachine {
     mutating func see(_ record: FleetRecord, isAnswer: Bool, _ now: Instant) -> Bool {
         // A server of a cluster may answer with an older state.
         if isAnswer, record.number < known.number { return false }
-        let before = known.record?.digest
         do throws(RecordRejection) {
             guard try known.saw(record) != .known else { return false }
         } catch {
             actions.append(.reject(error))
             return false
         }
-        if let before, before != record.digest { publication.obsolete = before }
         (failures, headReceived, hasFailed) = (0, now, false)
         return true
     }
@@ -122,7 +120,8 @@ extension FleetMachine {
         case .reading:
             silence.begins(at: now)
             considerAlone(now)
-        case .publishing: phase = .publishing(retry: now + FleetSettings.longestClaimBackoff)
+        case .publishing(_, let renewal):
+            phase = .publishing(retry: now + FleetSettings.longestClaimBackoff, renewal: renewal)
         default: break
         }
     }
@@ -182,7 +181,8 @@ extension FleetMachine {
             failures = failures == .max ? failures : failures + 1
             hasFailed = true
             finishFetch(now)
-        case .cancelled:
+        case .cancelled, .rejected:
+            hasFailed = end == .rejected
             if clock != nil { actions.append(.release(expected: claim.sequence)) }
             finishFetch(now)
         }
@@ -190,7 +190,7 @@ extension FleetMachine {
 
     /// Stores the head. Without a connection, that waits for one.
     mutating func startPublishing(_ now: Instant) {
-        phase = .publishing(retry: nil)
+        phase = .publishing(retry: nil, renewal: now + FleetSettings.renewal)
         guard let clock else { return }
         let draft = publication.next(after: known) { clock.time.advanced(by: clock.at.duration(to: $0)) }
         guard let draft else { return finishFetch(now) }
@@ -220,7 +220,8 @@ extension FleetMachine {
         guard claim.holder?.nonce == nonce else { return finishFetch(now) }
         publication.expected = headSequence
         // Not immediately: whatever stands in the way may stay.
-        phase = .publishing(retry: now + FleetSettings.longestClaimBackoff * fraction())
+        phase = .publishing(
+            retry: now + FleetSettings.longestClaimBackoff * fraction(), renewal: now + FleetSettings.renewal)
     }
 
     mutating func finishFetch(_ now: Instant) {

@@ -35,7 +35,7 @@ package struct FleetMachine: Sendable {
         case spreading(until: Instant)
         case fetching(renewal: Instant)
         /// - Parameter retry: when the head is stored again, after an answer was lost.
-        case publishing(retry: Instant?)
+        case publishing(retry: Instant?, renewal: Instant)
 
         var isPublishing: Bool { if case .publishing = self { true } else { false } }
     }
@@ -114,7 +114,7 @@ package struct FleetMachine: Sendable {
         case .disconnected: disconnected(now)
         case .head(let record): received(record, now)
         case .claim(let claim): received(claim, now)
-        case .unusable(let digest): publication.unusable = digest
+        case .unusable(let digest): if digest == known.record?.digest { publication.unusable = digest }
         case .read(let record, let sequence, let claim): read(record, sequence, claim, now)
         case .readFailed: readFailed(now)
         case .run(let request):
@@ -176,7 +176,10 @@ package struct FleetMachine: Sendable {
             phase = .connecting(until: waiting.since + FleetSettings.patience)
             return
         }
-        let isOverdue = settings.overdueAge(isLastFetcher: false).map { age(of: head, now) ?? .zero >= $0 } ?? false
+        let isOverdue =
+            settings.overdueAge(isLastFetcher: false).map { overdue in
+                age(of: head, now).map { $0 >= overdue } ?? true
+            } ?? false
         guard isOverdue, !waiting.request.kind.isDemand, head.number <= settled else { return follow(now) }
         guard now < waiting.since + FleetSettings.patience else {
             return decide(.wait(.noFetcher(lastCheck: head.checkedAt)))
@@ -259,7 +262,12 @@ package struct FleetMachine: Sendable {
         case .fetching:
             phase = .fetching(renewal: now + FleetSettings.renewal)
             if clock != nil { actions.append(.renew(expected: claim.sequence, nonce: nonce)) }
-        case .publishing: startPublishing(now)
+        case .publishing(let retry, let renewal):
+            if now >= renewal {
+                phase = .publishing(retry: retry, renewal: now + FleetSettings.renewal)
+                if clock != nil { actions.append(.renew(expected: claim.sequence, nonce: nonce)) }
+            }
+            if let retry, now >= retry { startPublishing(now) }
         case .idle, .reading, .claiming: break
         }
     }
@@ -292,7 +300,7 @@ extension FleetMachine.Phase {
         case .connecting(let until), .grace(let until), .backoff(let until), .waiting(let until, _),
             .spreading(let until), .fetching(let until):
             until
-        case .publishing(let retry): retry
+        case .publishing(let retry, let renewal): min(retry ?? renewal, renewal)
         case .idle, .reading, .claiming: nil
         }
     }

@@ -52,6 +52,8 @@ package enum FleetRunEnd: Hashable, Sendable {
     /// The check succeeded; `digest` and `size` are those of the copy.
     case succeeded(digest: ContentDigest, size: UInt64, Validators)
     case failed(reason: String, retryAfter: Duration?)
+    /// This member's own checks rejected the content: another member may accept it, and tries first.
+    case rejected
     /// It was cancelled, or its result is not for the others.
     case cancelled
 }

@@ -20,8 +20,6 @@ struct HeadPublication: Hashable, Sendable {
     private var attempts = 0
     /// The sequence number of the head that is replaced: the one that was read before the claim.
     var expected: UInt64 = 0
-    /// The content of the last head with other content than the newest one.
-    var obsolete: ContentDigest?
     /// The content whose stored form is damaged or incomplete.
     var unusable: ContentDigest?
 
@@ -44,10 +42,9 @@ struct HeadPublication: Hashable, Sendable {
         // Nothing can follow the last number: 2^64 checks were never made, so a publisher has skipped numbers.
         guard let result, attempts <= Self.mostAttempts, known.number < .max else { return nil }
         number = known.number + 1
-        let isObsoleteInUse = obsolete == result.digest || known.record?.digest == result.digest
         return FleetHeadDraft(
             number: number, digest: result.digest, size: result.size, validators: result.validators,
-            checkedAt: serverTime(result.checked), obsolete: isObsoleteInUse ? nil : obsolete,
+            checkedAt: serverTime(result.checked), previous: known.record?.digest,
             rewrites: result.digest == unusable)
     }
 

@@ -46,6 +46,8 @@ struct MemberReader {
         values = Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
+    var names: [String] { Array(values.keys) }
+
     func has(_ name: String) -> Bool { values[name] != nil }
 
     /// An object; nil: there is none of this name.

@@ -57,8 +57,15 @@ package struct FleetBodies: Sendable {
         return stored.message.payload
     }
 
-    /// Removes a content that no record names any more.
-    package func remove(_ key: FleetKey, _ digest: ContentDigest) async throws(FleetStoreError) {
-        try await store.purge(.body, below: Self.key(key, digest))
+    /// Removes the contents of a pipeline that no record names any more, also those of earlier fetchers.
+    package func removeOthers(_ key: FleetKey, than digests: Set<ContentDigest>) async throws(FleetStoreError) {
+        // Each content has a first chunk, and an empty one has none.
+        for subject in try await store.subjects(.body, matching: "\(key).*.0") {
+            let parts = subject.split(separator: ".")
+            guard let digest = parts.dropLast().last.flatMap({ ContentDigest(hexadecimal: $0) }),
+                !digests.contains(digest)
+            else { continue }
+            try await store.purge(.body, below: Self.key(key, digest))
+        }
     }
 }

@@ -156,6 +156,12 @@ package struct FleetStore: Sendable {
         try await put(bucket, key, headers: headers, replacing: expected)
     }
 
+    /// The subjects of stored messages.
+    func subjects(_ bucket: FleetBucket, matching pattern: String) async throws(FleetStoreError) -> [String] {
+        let payload = Array("{\"subjects_filter\":\"\(bucket.prefix)\(pattern)\"}".utf8)
+        return try await call("STREAM.INFO.\(bucket.stream)", payload).object("state")?.object("subjects")?.names ?? []
+    }
+
     /// Removes all messages whose subjects begin with a key.
     package func purge(_ bucket: FleetBucket, below key: String) async throws(FleetStoreError) {
         let payload = Array("{\"filter\":\"\(bucket.prefix)\(key).>\"}".utf8)

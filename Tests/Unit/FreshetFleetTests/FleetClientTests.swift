@@ -109,6 +109,10 @@ private final class Member: Sendable {
 }
 
 extension FleetClient {
+    fileprivate func unusable(_ subject: FleetSubject) -> ContentDigest? {
+        members[FleetKey(subject)]?.machine.publication.unusable
+    }
+
     fileprivate func isWaiting(_ subject: FleetSubject) -> Bool { members[FleetKey(subject)]?.waiter != nil }
 }
 
@@ -353,11 +357,36 @@ struct FleetClientTests {
         #expect(await eventually { await first.client.newest(subject)?.number == 1 })
         let key = "\(FleetKey(subject)).\(try digest(1)).1"
         try await first.client.store.put(.body, key, Array(repeating: 0, count: FleetStore.chunkSize))
-        await first.client.isUnusable(subject, try digest(1))
+        // A member that does not fetch finds it.
+        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
+        second.add(subject, fetches: false)
+        #expect(await second.isConnected())
+        await second.client.isUnusable(subject, try digest(1))
+        #expect(await eventually { await first.client.unusable(subject) == (try? digest(1)) })
         try await first.publish(subject, content, try digest(1))
         #expect(await eventually { await first.client.newest(subject)?.number == 2 })
         let record = try #require(await first.client.newest(subject))
         #expect(try await first.content(record, subject) == content)
+    }
+
+    @Test("only the new and the previous content stay, also after a restart of the fetcher")
+    func others() async throws {
+        let (server, first) = try await fleet()
+        let subject = try subject()
+        let key = FleetKey(subject)
+        // Of a fetcher that has been restarted since.
+        try await first.client.bodies.put(key, try digest(7), size: 2, rewrites: false) { _ in [1, 2] }
+        first.add(subject)
+        #expect(await first.isConnected())
+        for number in UInt8(1)...3 {
+            try await first.publish(subject, [number], try digest(number))
+            #expect(await eventually { await first.client.newest(subject)?.number == UInt64(number) })
+        }
+        let expected = try Set([digest(2), digest(3)].map { "\(FleetBucket.body.prefix)\(key).\($0).0" })
+        let store = first.client.store
+        #expect(
+            await eventually { Set((try? await store.subjects(.body, matching: "\(key).*.0")) ?? []) == expected })
+        withExtendedLifetime(server) {}
     }
 
     @Test("a run that waits ends with its member")

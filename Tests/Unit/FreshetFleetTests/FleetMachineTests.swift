@@ -122,6 +122,41 @@ extension [FleetMachine.Action] {
         #expect(other.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision != nil)
     }
 
+    @Test("a member that follows does not trust a check in the future either")
+    func followerFuture() {
+        var bench = Bench(seen: 5)
+        bench.machine.settings.fetches = false
+        _ = bench.handle(.head(bench.record(5, age: .seconds(-3_600))))
+        #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision == nil)
+        bench.now += FleetSettings.patience
+        guard case .wait(.noFetcher)? = bench.handle(.timer).decision else {
+            Issue.record("it follows")
+            return
+        }
+    }
+
+    @Test("the claim is renewed while the head is being stored")
+    func renewal() {
+        var bench = Bench()
+        _ = bench.handle(.run(FleetRequest(.operation)))
+        _ = bench.handle(.read(nil, sequence: 0, FleetClaim()))
+        #expect(bench.handle(.claimed(.stored(sequence: 1))).decision == .fetch)
+        _ = bench.handle(.ended(.succeeded(digest: FleetWorld.digest(1), size: 1, Validators())))
+        bench.now += FleetSettings.renewal
+        let actions = bench.handle(.timer)
+        #expect(actions.contains { if case .renew(expected: 1, _) = $0 { true } else { false } })
+        #expect(!actions.contains { if case .publish = $0 { true } else { false } })
+    }
+
+    @Test("content that a member's own checks reject pauses nobody")
+    func rejected() {
+        var bench = Bench()
+        _ = bench.handle(.run(FleetRequest(.operation)))
+        _ = bench.handle(.read(nil, sequence: 0, FleetClaim()))
+        _ = bench.handle(.claimed(.stored(sequence: 1)))
+        #expect(bench.handle(.ended(.rejected)).contains(.release(expected: 1)))
+    }
+
     @Test("a member whose request failed lets the others try first")
     func failedLast() {
         var bench = Bench(every: nil)
