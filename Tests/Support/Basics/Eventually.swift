@@ -6,6 +6,13 @@ package let testTimeout: Duration = .seconds(120)
 /// The same for poll(2).
 package let testTimeoutMilliseconds: Int32 = 120_000
 
+/// Limits how long a send on a socket blocks: without it, a peer that neither reads nor closes would hold a test for good,
+/// also beyond the test's own limit.
+package func limitSends(on socket: Int32) {
+    var limit = timeval(tv_sec: Int(testTimeoutMilliseconds / 1_000), tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+}
+
 /// Polls until a condition holds, from a thread that may block (``onThread``).
 ///
 /// - Returns: whether it held within ``testTimeout``. Put the call into `#expect`, and the known state into the comment

@@ -113,7 +113,9 @@ final class FakeServer: Sendable {
     func accept() throws -> FakeConnection {
         var poller = pollfd(fd: listener.rawValue, events: Int16(POLLIN), revents: 0)
         try #require(poll(&poller, 1, testTimeoutMilliseconds) == 1)
-        return FakeConnection(OwnedDescriptor(Glibc.accept(listener.rawValue, nil, nil)))
+        let connection = OwnedDescriptor(Glibc.accept(listener.rawValue, nil, nil))
+        limitSends(on: connection.rawValue)
+        return FakeConnection(connection)
     }
 
     /// The next connection, after a handshake without a credential.

@@ -21,7 +21,9 @@ final class MuteOrigin: Sendable {
     func connection() -> Int32 {
         var poller = pollfd(descriptor: listener)
         guard poll(&poller, 1, testTimeoutMilliseconds) == 1 else { return -1 }
-        return accept(listener, nil, nil)
+        let connection = accept(listener, nil, nil)
+        limitSends(on: connection)
+        return connection
     }
 
     /// Whether the client's end is still open.

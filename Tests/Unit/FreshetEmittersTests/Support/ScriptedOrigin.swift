@@ -110,6 +110,7 @@ final class ScriptedOrigin: Sendable {
             while true {
                 let descriptor = Glibc.accept(listener, nil, nil)
                 guard descriptor >= 0 else { break }
+                limitSends(on: descriptor)
                 number += 1
                 let connection = number
                 startThread {
