@@ -52,6 +52,7 @@ extension FleetClient {
         lastSequence = last
         for head in heads { received(head) }
         (obstacle, reported, clock) = (nil, nil, (time, since))
+        armReports()
         report(.connected(server: server))
         // Pipelines that were shared meanwhile are read next.
         let others = members.keys.filter { !keys.contains($0) }
@@ -59,6 +60,7 @@ extension FleetClient {
         for key in keys {
             if let member = members[key] { handle(.connected(serverTime: now(by: time, since)), member) }
         }
+        if identity.seed != nil { add { await self.readWants(of: Array(keys)) } }
     }
 
     /// The engine's clock now.
@@ -67,13 +69,24 @@ extension FleetClient {
     }
 
     /// Stores that this member exists, and what it is.
-    private func putStatus() async throws(FleetStoreError) {
+    func putStatus() async throws(FleetStoreError) {
         var writer = MemberWriter()
         writer.add("machine", identity.machine)
         writer.add("version", identity.version)
         writer.add("role", identity.seed == nil ? "follow" : "fetch")
         writer.add("pipelines", UInt64(members.count))
-        try await store.put(.status, identity.machine, writer.finish())
+        try await store.put(.status, identity.machine, writer.finish(), lifetime: ReportSchedule.lifetime)
+    }
+
+    /// Reads what operators wanted while there was no connection.
+    private func readWants(of keys: [FleetKey]) async {
+        let names = Set(keys.compactMap { members[$0]?.subject.pipeline }).flatMap { FleetWant.keys($0) }
+        for start in stride(from: 0, to: names.count, by: Self.keysPerRequest) {
+            let part = Array(names[start..<min(names.count, start + Self.keysPerRequest)])
+            // A fleet that was set up by an earlier version has no such bucket.
+            guard let wants = try? await store.last(.want, part, after: 0) else { return }
+            for want in wants { receivedWant(want) }
+        }
     }
 
     /// Reads the heads that are newer than those that were read before, in one request for many pipelines.
@@ -116,6 +129,7 @@ extension FleetClient {
 
     private func lost(_ reason: String, isFailure: Bool = true) {
         (clock, obstacle) = (nil, reason)
+        reportTimer?.disarm()
         if isFailure, reason != reported {
             reported = reason
             report(.disconnected(reason))

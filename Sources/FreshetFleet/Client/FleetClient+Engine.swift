@@ -59,6 +59,8 @@ extension FleetClient {
         case .publish(let draft, let expected):
             let content = member.content
             add { await self.publish(draft, subject, replacing: expected, content) }
+        case .review(let digest, let since): add { await self.review(key, subject, digest, since: since) }
+        case .rewrite(let record, let expected): add { await self.rewrite(record, subject, replacing: expected) }
         case .decide(let decision): member.decide(decision)
         case .fire(let detail): member.fire(detail)
         case .reject(let rejection): report(.rejected(pipeline: subject.pipeline, rejection))
@@ -121,13 +123,91 @@ extension FleetClient {
             record.validators = draft.validators
             let members = try await buckets.state(.status).messages
             record.members = UInt32(clamping: max(1, members))
+            (record.answeredDemand, record.rollOut) = (draft.answeredDemand, draft.rollOut)
             guard let signed = SignedRecord(record, signedBy: seed) else { return .conflict }
             return try await store.replace(.head, key.description, signed, replacing: expected)
         }
         handle(.published(result ?? .unknown), key)
         guard case .stored? = result, draft.digest != draft.previous else { return }
         _ = await attempt(subject) { () throws(FleetStoreError) in
-            try await bodies.removeOthers(key, than: Set([draft.digest, draft.previous].compactMap(\.self)))
+            try await bodies.removeOthers(
+                key, than: Set([draft.digest, draft.previous, draft.rollOut?.before].compactMap(\.self)))
+        }
+    }
+
+    // MARK: Roll-outs
+
+    /// Reads the head, and counts the failures that members have reported.
+    private func review(_ key: FleetKey, _ subject: FleetSubject, _ digest: ContentDigest, since: WallTime) async {
+        let store = store
+        let result = await attempt(subject) { () throws(FleetStoreError) in
+            let failures = try await store.list(.report, "\(key).*", since: since, limit: Self.mostReports)
+                .count { FleetReport(text: $0.message.payload)?.failure?.digest == digest && $0.time >= since }
+            return (try await store.last(.head, key.description), failures)
+        }
+        guard let (head, failures) = result, let head else { return }
+        handle(.reviewed(verified(head, subject), sequence: head.sequence, failures: failures), key)
+    }
+
+    /// The most reports that are read.
+    private static let mostReports = 100_000
+
+    private func rewrite(_ record: FleetRecord, _ subject: FleetSubject, replacing expected: UInt64) async {
+        guard let seed = identity.seed, let signed = SignedRecord(record, signedBy: seed) else { return }
+        let store = store
+        // Another member may have been faster. The machine sees the result as every member does.
+        _ = await attempt(subject) { () throws(FleetStoreError) in
+            try await store.replace(.head, FleetKey(subject).description, signed, replacing: expected)
+        }
+    }
+
+    /// Stores the reports of this member when they are due. Without a connection they wait.
+    func armReports() {
+        guard clock != nil else { return }
+        let timer =
+            reportTimer
+            ?? LoopTimer(loop, named: "fleet") { [weak self] in self?.assumeIsolated { $0.storeReports() } }
+        reportTimer = timer
+        timer.arm(at: reports.next)
+    }
+
+    private func storeReports() {
+        let due = reports.take(.now)
+        for (key, report) in due.reports { add { await self.store(report, key) } }
+        if due.renews { add { try? await self.putStatus() } }
+        armReports()
+    }
+
+    private func store(_ report: FleetReport, _ key: FleetKey) async {
+        // A fleet that was set up by an earlier version has no such bucket.
+        let sequence = try? await store.put(
+            .report, "\(key).\(identity.machine)", report.text, lifetime: ReportSchedule.lifetime)
+        reports.sent(key, report, isStored: sequence != nil, at: .now)
+        armReports()
+    }
+
+    /// Receives what operators want from the members that fetch.
+    func followWants() async {
+        guard identity.seed != nil, let prefix = FleetBucket.want.republished,
+            let subscription = try? await client.subscribe(NATSSubjectPattern("\(prefix)>"))
+        else { return }
+        while let delivery = try? await subscription.next() {
+            guard case .message(let message) = delivery, let stored = try? FleetStore.stored(message) else { continue }
+            receivedWant(stored)
+        }
+    }
+
+    func receivedWant(_ stored: FleetStore.Stored) {
+        guard stored.subject.hasPrefix(FleetBucket.want.prefix), let want = FleetWant(text: stored.message.payload)
+        else { return }
+        let name = stored.subject.dropFirst(FleetBucket.want.prefix.count)
+        guard let end = name.lastIndex(of: "."), let member = keys[String(name[..<end])].flatMap({ members[$0] }),
+            want.key(member.subject.pipeline) == name
+        else { return }
+        switch want {
+        case .refresh: handle(.demanded(stored.sequence), member)
+        case .rollOut(let kind, let digest):
+            handle(.ordered(FleetOrder(kind, digest, sequence: stored.sequence)), member)
         }
     }
 

@@ -19,15 +19,19 @@ package actor FleetClient {
         package var publishers: Set<NKeyPublicKey>
         /// The key that signs records; nil: this member does not fetch for others.
         package var seed: NKeySeed?
+        /// The place of this member among all, from 0 to 1, always the same.
+        package var place: Double
 
         package init(
-            fleet: String, machine: String, version: String, publishers: Set<NKeyPublicKey>, seed: NKeySeed?
+            fleet: String, machine: String, version: String, publishers: Set<NKeyPublicKey>, seed: NKeySeed?,
+            place: Double = 0
         ) {
             self.fleet = fleet
             self.machine = machine
             self.version = version
             self.publishers = publishers
             self.seed = seed
+            self.place = place
         }
     }
 
@@ -60,6 +64,8 @@ package actor FleetClient {
     nonisolated let loop: EventLoop
     let report: @Sendable (Event) -> Void
     var members: [FleetKey: FleetMember] = [:]
+    /// The keys of the members, by the token of the pipeline: a pipeline has one definition at a time.
+    var keys: [String: FleetKey] = [:]
     /// The sequence number of the last head at the time of the last connection: those before it are known. A notice does
     /// not change it, because it may be forged.
     var lastSequence: UInt64 = 0
@@ -74,6 +80,9 @@ package actor FleetClient {
     var retry: LoopTimer?
     let jobs: AsyncStream<FleetJobs.Start>
     var queue: FleetJobs
+    /// The reports of this member's copies.
+    var reports: ReportSchedule
+    var reportTimer: LoopTimer?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -94,6 +103,7 @@ package actor FleetClient {
         let (jobs, start) = AsyncStream.makeStream(of: FleetJobs.Start.self)
         self.jobs = jobs
         queue = FleetJobs(limit: Self.mostJobs, start)
+        reports = ReportSchedule(place: identity.place, at: .now)
     }
 
     /// Connects, and keeps the connection until the task is cancelled.
@@ -102,6 +112,7 @@ package actor FleetClient {
             group.addTask { [client] in await client.run() }
             group.addTask { await self.followHeads() }
             group.addTask { await self.followDamage() }
+            group.addTask { await self.followWants() }
             group.addTask { await self.followConnection() }
             for await start in jobs {
                 group.addTask {
@@ -115,6 +126,18 @@ package actor FleetClient {
         // Runs do not wait for a member that is gone.
         for member in members.values { member.end() }
         members = [:]
+    }
+
+    /// What the members of the fleet see of this member's copy of a pipeline. Calls have an effect in their order.
+    package nonisolated func report(_ subject: FleetSubject, _ report: FleetReport) {
+        loop.perform(named: "fleet") { [weak self] in
+            self?.assumeIsolated { client in
+                let key = FleetKey(subject)
+                guard let member = client.members[key] else { return }
+                client.reports.set(key, report, members: member.machine.known.record?.members ?? 1, at: .now)
+                client.armReports()
+            }
+        }
     }
 
     /// The network has changed; see ``NATSClient/beginEpoch(_:isNetworkPresent:)``.
@@ -150,6 +173,7 @@ package actor FleetClient {
         }
         let member = FleetMember(subject, FleetMachine(settings, seen: number, at: .now), fire: fire)
         members[key] = member
+        keys[FleetKey.token(of: subject.pipeline)] = key
         guard clock != nil else { return }
         add { await self.readHeads(of: [key]) }
     }
@@ -157,7 +181,13 @@ package actor FleetClient {
     /// Shares a pipeline no more.
     package nonisolated func remove(_ subject: FleetSubject) {
         loop.perform(named: "fleet") { [weak self] in
-            self?.assumeIsolated { $0.members.removeValue(forKey: FleetKey(subject))?.end() }
+            self?.assumeIsolated { client in
+                let key = FleetKey(subject)
+                client.members.removeValue(forKey: key)?.end()
+                client.reports.remove(key)
+                let token = FleetKey.token(of: subject.pipeline)
+                if client.keys[token] == key { client.keys[token] = nil }
+            }
         }
     }
 

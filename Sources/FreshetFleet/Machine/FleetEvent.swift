@@ -27,6 +27,13 @@ package enum FleetEvent: Sendable {
     case ended(FleetRunEnd)
     /// The answer to ``FleetAction/publish(_:expected:)``.
     case published(FleetWriteResult)
+    /// The newest demand of an operator that is stored, by the sequence number of its message.
+    case demanded(UInt64)
+    /// The newest order of an operator about a roll-out.
+    case ordered(FleetOrder)
+    /// The answer to ``FleetAction/review(_:since:)``: as for ``read(_:sequence:_:)``, and how many members have reported
+    /// a failure.
+    case reviewed(FleetRecord?, sequence: UInt64, failures: Int)
     case timer
 }
 
@@ -45,6 +52,10 @@ package enum FleetAction: Hashable, Sendable {
     case release(expected: UInt64)
     /// Store a new head in place of the message with this sequence number: the content has to be stored before.
     case publish(FleetHeadDraft, expected: UInt64)
+    /// Read the head, and count the members that have reported a failure of this content since a time.
+    case review(ContentDigest, since: WallTime)
+    /// Store a record, whose content is stored, in place of the message with this sequence number.
+    case rewrite(FleetRecord, expected: UInt64)
     case decide(FleetDecision)
     /// Fire the signal `fleet` of the pipeline.
     case fire(String)
@@ -65,4 +76,7 @@ package struct FleetHeadDraft: Hashable, Sendable {
     package var previous: ContentDigest?
     /// Whether the content has to be stored although the engine seems to have it.
     package var rewrites: Bool
+    /// See ``FleetRecord/answeredDemand``.
+    package var answeredDemand: UInt64?
+    package var rollOut: FleetRecord.RollOut?
 }

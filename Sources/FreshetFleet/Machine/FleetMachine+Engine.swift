@@ -5,6 +5,7 @@ extension FleetMachine {
     mutating func connected(_ time: WallTime, _ now: Instant) {
         clock = (time, now)
         silence.ends()
+        scheduleReview(now)
         switch phase {
         case .connecting: consider(now)
         case .publishing: startPublishing(now)
@@ -16,6 +17,7 @@ extension FleetMachine {
         guard clock != nil else { return }
         clock = nil
         silence.begins(at: now)
+        scheduleReview(now)
         switch phase {
         case .idle, .connecting, .spreading, .fetching, .publishing: break
         case .grace, .reading, .backoff, .claiming, .waiting: considerAlone(now)
@@ -23,13 +25,21 @@ extension FleetMachine {
     }
 
     mutating func received(_ record: FleetRecord, _ now: Instant) {
+        let before = known.record
         guard see(record, isAnswer: false, now) else { return }
+        let isCheck = isNewCheck(record, than: before)
         switch phase {
-        case .idle: planSignal(now)
+        case .idle:
+            // A step of a roll-out matters to those that it reaches.
+            guard isCheck || before.map({ offer($0, to: nil).digest }) != offer(record, to: nil).digest else {
+                if settled == before?.number { settled = record.number }
+                return
+            }
+            planSignal(now)
         case .grace, .reading, .backoff: followIfSatisfied(now)
         case .waiting(_, let isLate):
             // A check that began before the request does not answer it; a later one is looked for.
-            if isLate { startReading() } else { follow(now) }
+            if isLate { startReading() } else if isCheck { follow(now) }
         case .connecting where clock != nil: consider(now)
         case .connecting, .claiming, .spreading, .fetching, .publishing: break
         }
@@ -59,6 +69,7 @@ extension FleetMachine {
             return false
         }
         (failures, headReceived, hasFailed) = (0, now, false)
+        scheduleReview(now)
         return true
     }
 
@@ -105,7 +116,7 @@ extension FleetMachine {
         if let holder = self.claim.holder, !self.claim.isOver(at: serverTime(now)) {
             // The answer to a claim was lost, and it is stored.
             if !nonce.isEmpty, holder.nonce == nonce, holder.pause == nil { return beginFetch(now) }
-            return wait(for: holder, isLate: waiting.request.kind.isDemand, now)
+            return wait(for: holder, isLate: isDemanded(waiting), now)
         }
         let isLast = known.record.map(isOwn) ?? false
         let backoff = ClaimBackoff.duration(
@@ -149,6 +160,7 @@ extension FleetMachine {
 
     mutating func beginFetch(_ now: Instant) {
         (waiting, isContended) = (nil, false)
+        publication.demand = demand
         phase = .fetching(renewal: now + FleetSettings.renewal)
         actions.append(.decide(.fetch))
     }
@@ -192,7 +204,7 @@ extension FleetMachine {
     mutating func startPublishing(_ now: Instant) {
         phase = .publishing(retry: nil, renewal: now + FleetSettings.renewal)
         guard let clock else { return }
-        let draft = publication.next(after: known) { clock.time.advanced(by: clock.at.duration(to: $0)) }
+        let draft = publication.next(after: known, review.plan) { clock.time.advanced(by: clock.at.duration(to: $0)) }
         guard let draft else { return finishFetch(now) }
         actions.append(.publish(draft, expected: publication.expected))
     }
@@ -207,6 +219,7 @@ extension FleetMachine {
             silence.ends()
             actions.append(.release(expected: claim.sequence))
             finishFetch(now)
+            if let demand { demanded(demand, now) }
         // Another fetcher whose claim had ended may have been faster, or the answer was lost.
         case .conflict, .unknown: actions.append(.read)
         }
@@ -229,5 +242,39 @@ extension FleetMachine {
         nonce = ""
         phase = .idle
         if waiting == nil { planSignal(now) } else { consider(now) }
+    }
+
+    // MARK: Operators
+
+    /// An operator demands a check: the members that fetch contend for it.
+    mutating func demanded(_ sequence: UInt64, _ now: Instant) {
+        demand = sequence
+        guard settings.fetches, isDemandOpen else { return }
+        switch phase {
+        case .idle: fires = (now, "an operator of the fleet demands a check")
+        case .grace: consider(now)
+        // A run that waits for a decision takes it into account.
+        case .connecting, .reading, .backoff, .claiming, .waiting, .spreading, .fetching, .publishing: break
+        }
+    }
+
+    mutating func scheduleReview(_ now: Instant) {
+        let backoff = ClaimBackoff.duration(
+            longest: FleetSettings.longestClaimBackoff, members: known.record?.members ?? 1_000, fraction: fraction())
+        review.schedule(known.record, at: serverTime(now), now, backoff: backoff)
+    }
+
+    mutating func startReview(_ now: Instant) {
+        review.begin(now, again: FleetSettings.patience)
+        guard let record = known.record, let rollOut = record.rollOut else { return }
+        actions.append(.review(record.digest, since: rollOut.since))
+    }
+
+    mutating func reviewed(_ record: FleetRecord?, _ sequence: UInt64, _ failures: Int, _ now: Instant) {
+        guard let record, let time = serverTime(now) else { return }
+        // Its notice was lost. The failures are those of the previous step.
+        if see(record, isAnswer: true, now) || record != known.record { return }
+        guard let next = review.successor(of: record, failures: failures, at: time) else { return }
+        actions.append(.rewrite(next, expected: sequence))
     }
 }

@@ -44,11 +44,11 @@ package struct FleetMachine: Sendable {
     struct Waiting: Hashable, Sendable {
         var request: FleetRequest
         var since: Instant
-        /// The number of the newest head when the run began.
-        var number: UInt64
+        /// The newest head when the run began.
+        var head: FleetRecord?
     }
 
-    package internal(set) var settings: FleetSettings
+    package internal(set) var settings: FleetSettings { didSet { settingsChanged() } }
     package internal(set) var known: KnownHead
     var phase = Phase.idle
     var waiting: Waiting?
@@ -73,6 +73,9 @@ package struct FleetMachine: Sendable {
     /// The engine's clock at an instant; nil: there is no connection.
     var clock: (time: WallTime, at: Instant)?
     var silence: EngineSilence
+    /// The newest demand of an operator: the sequence number of its message; nil: none is known.
+    var demand: UInt64?
+    var review = RollOutReview()
     /// When the signal fires.
     var fires: (at: Instant, detail: String)?
     var isWatching = false
@@ -92,14 +95,17 @@ package struct FleetMachine: Sendable {
         settled = number
         silence = EngineSilence(since: now)
         self.fraction = fraction
+        settingsChanged()
     }
+
+    private mutating func settingsChanged() { review.plan = settings.fetches ? settings.rollOut : nil }
 
     /// Handles an event, and returns the actions.
     package mutating func handle(_ event: Event, at now: Instant) -> [Action] {
         apply(event, now)
         elapse(now)
         watch()
-        let deadline = [phase.deadline, fires?.at].compactMap(\.self).min()
+        let deadline = [phase.deadline, fires?.at, review.due].compactMap(\.self).min()
         if deadline != armed {
             armed = deadline
             actions.append(.wake(at: deadline))
@@ -118,7 +124,7 @@ package struct FleetMachine: Sendable {
         case .read(let record, let sequence, let claim): read(record, sequence, claim, now)
         case .readFailed: readFailed(now)
         case .run(let request):
-            waiting = Waiting(request: request, since: now, number: known.number)
+            waiting = Waiting(request: request, since: now, head: known.record)
             fires = nil
             // The result of the last run is being published: then this run is considered.
             if !phase.isPublishing { consider(now) }
@@ -126,6 +132,11 @@ package struct FleetMachine: Sendable {
         case .claimed(let result): claimed(result, now)
         case .ended(let end): ended(end, now)
         case .published(let result): published(result, now)
+        case .demanded(let sequence): demanded(sequence, now)
+        case .ordered(let order):
+            review.order = order
+            scheduleReview(now)
+        case .reviewed(let record, let sequence, let failures): reviewed(record, sequence, failures, now)
         case .timer: break
         }
     }
@@ -138,7 +149,7 @@ package struct FleetMachine: Sendable {
         guard clock != nil else { return considerAlone(now) }
         if satisfies(waiting, now) { return follow(now) }
         guard settings.fetches else { return considerFollower(waiting, now) }
-        if !waiting.request.kind.isDemand, let head = known.record, !hasDiverged(waiting, from: head),
+        if !isDemanded(waiting), let head = known.record, !hasDiverged(waiting, from: head),
             let age = age(of: head, now),
             let overdue = settings.overdueAge(isLastFetcher: isOwn(head)), age < overdue
         {
@@ -150,21 +161,44 @@ package struct FleetMachine: Sendable {
 
     /// Whether the newest head answers the request of a run, without another check.
     func satisfies(_ waiting: Waiting, _ now: Instant) -> Bool {
-        guard let head = known.record, !settings.fetches || head.digest != publication.unusable else { return false }
+        guard let head = known.record, !settings.fetches || head.digest != publication.unusable, !isDemanded(waiting)
+        else { return false }
         switch waiting.request.kind {
         case .demand, .operation: return false
         case .head where head.number > settled: return true
         // The others have kept the period while this member was away.
         case .environment, .head:
             if hasDiverged(waiting, from: head) { return false }
-            return head.number > waiting.number || age(of: head, now).map { $0 < settings.answerLifetime } ?? false
+            return isNewCheck(head, than: waiting.head)
+                || age(of: head, now).map { $0 < settings.answerLifetime } ?? false
         }
+    }
+
+    /// Whether only a check that begins after the run answers it.
+    func isDemanded(_ waiting: Waiting) -> Bool {
+        waiting.request.kind.isDemand || settings.fetches && isDemandOpen
+    }
+
+    /// Whether an operator demands a check that no member has made yet.
+    var isDemandOpen: Bool { demand != nil && demand != known.record?.answeredDemand }
+
+    /// A step of a roll-out is its own record, and not a check.
+    func isNewCheck(_ record: FleetRecord, than before: FleetRecord?) -> Bool {
+        guard let before else { return true }
+        return record.number > before.number
+            && (record.checkedAt, record.digest) != (before.checkedAt, before.digest)
+    }
+
+    /// What a member with this copy may have of a record.
+    func offer(_ record: FleetRecord, to copy: ContentDigest?) -> FleetRecord {
+        record.offered(to: RollOutPlace.place(settings.share, record.digest), with: copy)
     }
 
     /// Whether the copy is other content than that of a head that was taken before: this member has fetched it alone, or
     /// could not publish it. It must not go back.
     func hasDiverged(_ waiting: Waiting, from head: FleetRecord) -> Bool {
-        settings.fetches && head.number <= settled && head.digest != waiting.request.copy
+        settings.fetches && head.number <= settled
+            && offer(head, to: waiting.request.copy).digest != waiting.request.copy
     }
 
     /// A member that does not fetch takes what there is. It reports when that is too old.
@@ -180,7 +214,7 @@ package struct FleetMachine: Sendable {
             settings.overdueAge(isLastFetcher: false).map { overdue in
                 age(of: head, now).map { $0 >= overdue } ?? true
             } ?? false
-        guard isOverdue, !waiting.request.kind.isDemand, head.number <= settled else { return follow(now) }
+        guard isOverdue, !isDemanded(waiting), head.number <= settled else { return follow(now) }
         guard now < waiting.since + FleetSettings.patience else {
             return decide(.wait(.noFetcher(lastCheck: head.checkedAt)))
         }
@@ -204,7 +238,8 @@ package struct FleetMachine: Sendable {
     }
 
     mutating func follow(_ now: Instant) {
-        guard let waiting, let record = known.record else { return }
+        guard let waiting, let head = known.record else { return }
+        let record = offer(head, to: waiting.request.copy)
         let place = (headReceived ?? now) + settings.spread * settings.share
         if now < place, record.digest != waiting.request.copy, record.number > settled {
             phase = .spreading(until: place)
@@ -216,7 +251,7 @@ package struct FleetMachine: Sendable {
     mutating func takeHead() {
         guard let record = known.record else { return }
         settled = record.number
-        decide(.follow(record))
+        decide(.follow(offer(record, to: waiting?.request.copy)))
     }
 
     mutating func decide(_ decision: FleetDecision) {
@@ -248,6 +283,7 @@ package struct FleetMachine: Sendable {
             // A run in progress takes the newest head anyway.
             if phase == .idle { actions.append(.fire(due.detail)) }
         }
+        if let due = review.due, now >= due { startReview(now) }
         guard let deadline = phase.deadline, now >= deadline else { return }
         switch phase {
         case .connecting, .grace: consider(now)

@@ -29,6 +29,8 @@ package struct FleetSettings: Hashable, Sendable {
     package var spread: Duration
     /// Nil: without the engine, the origin is never requested.
     package var fallback: Fallback?
+    /// How new content goes to the fleet, if this member publishes it; nil: to all members together.
+    package var rollOut: RollOutPlan?
     /// The place of this member among all for this pipeline, from 0 to 1, always the same.
     package var share: Double
 
@@ -44,7 +46,7 @@ package struct FleetSettings: Hashable, Sendable {
     package init(
         machine: String, fetches: Bool = true, checkPeriod: Duration? = nil, freshFor: Duration = .seconds(60),
         grace: Duration = .seconds(30), spread: Duration = .seconds(5), fallback: Fallback? = Fallback(),
-        share: Double = 0
+        rollOut: RollOutPlan? = nil, share: Double = 0
     ) {
         self.machine = machine
         self.fetches = fetches
@@ -53,6 +55,7 @@ package struct FleetSettings: Hashable, Sendable {
         self.grace = grace
         self.spread = spread
         self.fallback = fallback
+        self.rollOut = rollOut
         self.share = share
     }
 

@@ -22,6 +22,8 @@ struct HeadPublication: Hashable, Sendable {
     var expected: UInt64 = 0
     /// The content whose stored form is damaged or incomplete.
     var unusable: ContentDigest?
+    /// The demand that was known when the request began, which the record answers; nil: none.
+    var demand: UInt64?
 
     mutating func begin(
         _ digest: ContentDigest, size: UInt64, _ validators: Validators, checked: ContinuousClock.Instant
@@ -34,9 +36,10 @@ struct HeadPublication: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - known: the newest record.
+    ///   - plan: how new content goes to the fleet; nil: to all members.
     ///   - serverTime: the engine's clock at an instant.
     mutating func next(
-        after known: KnownHead, serverTime: (ContinuousClock.Instant) -> WallTime
+        after known: KnownHead, _ plan: RollOutPlan?, serverTime: (ContinuousClock.Instant) -> WallTime
     ) -> FleetHeadDraft? {
         attempts += 1
         // Nothing can follow the last number: 2^64 checks were never made, so a publisher has skipped numbers.
@@ -45,7 +48,8 @@ struct HeadPublication: Hashable, Sendable {
         return FleetHeadDraft(
             number: number, digest: result.digest, size: result.size, validators: result.validators,
             checkedAt: serverTime(result.checked), previous: known.record?.digest,
-            rewrites: result.digest == unusable)
+            rewrites: result.digest == unusable, answeredDemand: demand ?? known.record?.answeredDemand,
+            rollOut: plan?.rollOut(of: result.digest, replacing: known.record, at: serverTime(result.checked)))
     }
 
     /// Whether a stored record is the last attempt.

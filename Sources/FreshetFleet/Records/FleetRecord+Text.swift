@@ -5,8 +5,6 @@ import FreshetModel
 extension FleetRecord {
     /// The version of the text. A reader rejects a later one, because it may mean something that it must not ignore.
     static let version: UInt64 = 1
-    /// The longest signature file of the origin, in bytes.
-    static let longestMinisign = 4_096
     /// The longest text of a record, in bytes: with escapes, all of the above fit.
     static let longestRecord = 16_384
 
@@ -26,11 +24,12 @@ extension FleetRecord {
         writer.add("made-by", madeBy)
         writer.add("demand", answeredDemand)
         writer.add("members", UInt64(members))
-        writer.add("spread-ms", UInt64(spreadMilliseconds))
         writer.add("roll-out-share", rollOut.map { UInt64($0.share) })
         writer.add("roll-out-since", rollOut?.since)
         writer.add("roll-out-halted", rollOut.map { $0.isHalted ? 1 : 0 })
-        writer.add("minisign", minisign)
+        writer.add("roll-out-order", rollOut?.order)
+        writer.add("roll-out-before", rollOut?.before.description)
+        writer.add("roll-out-size-before", rollOut?.sizeBefore)
         return writer.finish()
     }
 
@@ -52,12 +51,17 @@ extension FleetRecord {
             entityTag: try reader.text("entity-tag"), lastModified: try reader.text("last-modified"))
         if reader.has("demand") { answeredDemand = try reader.number("demand") }
         members = max(1, try reader.count("members"))
-        spreadMilliseconds = try reader.count("spread-ms")
-        if reader.has("roll-out-share") {
-            rollOut = RollOut(
-                share: try reader.count("roll-out-share"), since: try reader.time("roll-out-since"),
-                isHalted: try reader.number("roll-out-halted") != 0)
-        }
-        minisign = try reader.text("minisign", atMost: Self.longestMinisign)
+        if reader.has("roll-out-share") { rollOut = try RollOut(reader) }
+    }
+}
+
+extension FleetRecord.RollOut {
+    fileprivate init(_ reader: MemberReader) throws(RecordFormatError) {
+        self.init(
+            share: try reader.count("roll-out-share"), since: try reader.time("roll-out-since"),
+            before: try reader.digest("roll-out-before"), sizeBefore: try reader.number("roll-out-size-before"))
+        isHalted = try reader.number("roll-out-halted") != 0
+        order = try reader.number("roll-out-order")
+        guard sizeBefore <= UInt64(Int64.max) else { throw .member("roll-out-size-before") }
     }
 }

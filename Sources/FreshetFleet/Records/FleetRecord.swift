@@ -5,18 +5,28 @@ package import FreshetModel
 ///
 /// A record says nothing about the quality of the content: each member runs its own checks.
 package struct FleetRecord: Hashable, Sendable {
-    /// The part of the fleet that may take the content.
+    /// The content goes to a part of the fleet first; the other members keep the content before it.
     package struct RollOut: Hashable, Sendable {
         /// Members whose stable place is below this part may take the content: parts of 1,000,000.
         package var share: UInt32
-        /// When this step began.
+        /// When this step began, by the clock of the server.
         package var since: WallTime
-        package var isHalted: Bool
+        package var isHalted = false
+        /// The content that the other members keep.
+        package var before: ContentDigest
+        /// Its size in bytes.
+        package var sizeBefore: UInt64
+        /// The sequence number of the last order of an operator that was carried out; 0: none.
+        package var order: UInt64 = 0
 
-        package init(share: UInt32, since: WallTime, isHalted: Bool = false) {
+        /// All members.
+        package static let wholeFleet: UInt32 = 1_000_000
+
+        package init(share: UInt32, since: WallTime, before: ContentDigest, sizeBefore: UInt64) {
             self.share = share
             self.since = since
-            self.isHalted = isHalted
+            self.before = before
+            self.sizeBefore = sizeBefore
         }
     }
 
@@ -38,14 +48,10 @@ package struct FleetRecord: Hashable, Sendable {
     package var madeBy: String
     /// The sequence number of the last demand of an operator that this answers; nil: none.
     package var answeredDemand: UInt64?
-    /// The number of members that the publisher knows; it bounds the rate of fallback.
+    /// The number of members that the publisher knows. It bounds the rate of the fallback and of reports.
     package var members: UInt32 = 1
-    /// The time over which members spread the transfer of the content, in milliseconds.
-    package var spreadMilliseconds: UInt32 = 0
     /// Nil: all members may take the content.
     package var rollOut: RollOut?
-    /// The origin's own signature file (minisign), which members check again; nil: there is none.
-    package var minisign: String?
 
     package init(
         fleet: String, pipeline: String, fingerprint: ContentDigest, number: UInt64, digest: ContentDigest,
@@ -59,5 +65,17 @@ package struct FleetRecord: Hashable, Sendable {
         self.size = size
         self.checkedAt = checkedAt
         self.madeBy = madeBy
+    }
+
+    /// The record with the content that a member may have now.
+    ///
+    /// - Parameters:
+    ///   - place: its place in roll-outs of this content, less than ``RollOut/wholeFleet``.
+    ///   - copy: its copy: a member that has the content already keeps it.
+    func offered(to place: UInt32, with copy: ContentDigest?) -> FleetRecord {
+        guard let rollOut, place >= rollOut.share, copy != digest else { return self }
+        var offered = self
+        (offered.digest, offered.size, offered.validators) = (rollOut.before, rollOut.sizeBefore, Validators())
+        return offered
     }
 }

@@ -23,7 +23,7 @@ package struct FleetBuckets: Sendable {
     /// The limits that hold 10,000 pipelines with 4 GiB of content.
     package static func standardLimits(_ bucket: FleetBucket) -> Limits {
         switch bucket {
-        case .head, .claim, .status: Limits(bytes: 256 << 20)
+        case .head, .claim, .status, .report, .want: Limits(bytes: 256 << 20)
         case .body: Limits(bytes: 4 << 30)
         }
     }
@@ -35,14 +35,13 @@ package struct FleetBuckets: Sendable {
         text += #""retention":"limits","deny_delete":true,"allow_rollup_hdrs":true,"allow_direct":true"#
         if let republished = bucket.republished {
             text += #","republish":{"src":"\#(bucket.prefix)>","dest":"\#(republished)>""#
-            // The payload of a claim says who holds it.
+            // The payload of a claim says who holds it, and that of a demand what is wanted.
             if bucket == .head { text += #","headers_only":true"# }
             text += "}"
         }
+        if bucket.hasLifetimes { text += #","allow_msg_ttl":true"# }
         // A claim ends by itself, and a marker says so.
-        if bucket == .claim {
-            text += #","allow_msg_ttl":true,"subject_delete_marker_ttl":60000000000"#
-        }
+        if bucket == .claim { text += #","subject_delete_marker_ttl":60000000000"# }
         return Array((text + "}").utf8)
     }
 
@@ -92,7 +91,7 @@ package struct FleetBuckets: Sendable {
 
         /// Whether a fleet can use it.
         package func fits(_ bucket: FleetBucket) -> Bool {
-            isReadDirectly && isRepublished == (bucket.republished != nil) && (hasLifetimes || bucket != .claim)
+            isReadDirectly && isRepublished == (bucket.republished != nil) && (hasLifetimes || !bucket.hasLifetimes)
         }
     }
 

@@ -7,8 +7,11 @@ package struct FleetKey: Hashable, Sendable, CustomStringConvertible {
     /// - Parameter pipeline: letters, digits, `-`, `_` and `.`. A dot would separate two tokens of a subject; `=` stands
     ///   for it, which no name of a pipeline has.
     package init(pipeline: String, fingerprint: ContentDigest) {
-        description = "\(pipeline.replacing(".", with: "=")).\(fingerprint)"
+        description = "\(Self.token(of: pipeline)).\(fingerprint)"
     }
+
+    /// The token for a pipeline.
+    package static func token(of pipeline: String) -> String { pipeline.replacing(".", with: "=") }
 
     /// From a subject in a bucket.
     init(stored text: some StringProtocol) { description = String(text) }
@@ -26,6 +29,10 @@ package enum FleetBucket: String, CaseIterable, Hashable, Sendable {
     case claim
     /// The members.
     case status
+    /// What members report about their copies.
+    case report
+    /// What operators want.
+    case want
 
     /// The name of the stream.
     package var stream: String { "KV_FT_\(rawValue)" }
@@ -38,7 +45,16 @@ package enum FleetBucket: String, CaseIterable, Hashable, Sendable {
         switch self {
         case .head: "ft.news."
         case .claim: "ft.claim."
-        case .body, .status: nil
+        case .want: "ft.want."
+        case .body, .status, .report: nil
+        }
+    }
+
+    /// Whether its messages have a lifetime.
+    var hasLifetimes: Bool {
+        switch self {
+        case .claim, .status, .report: true
+        case .head, .body, .want: false
         }
     }
 }

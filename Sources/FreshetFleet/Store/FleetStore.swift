@@ -59,6 +59,35 @@ package struct FleetStore: Sendable {
         payload += #"],"batch":1024"#.utf8
         if sequence > 0 { payload += ",\"seq\":\(sequence &+ 1)".utf8 }
         payload += "}".utf8
+        return try await several(bucket, payload)
+    }
+
+    /// All last messages whose subjects match a pattern, in the order of the stream.
+    ///
+    /// - Parameters:
+    ///   - pattern: a key with wildcards.
+    ///   - start: messages that were stored before are left out; nil: all count.
+    ///   - limit: the most messages that are read.
+    package func list(
+        _ bucket: FleetBucket, _ pattern: String, since start: WallTime? = nil, limit: Int
+    ) async throws(FleetStoreError) -> [Stored] {
+        var stored: [Stored] = []
+        var from = start.map { "\"start_time\":\"\(Timestamp.text($0))\"" } ?? "\"seq\":1"
+        while stored.count < limit {
+            let payload = "{\(from),\"next_by_subj\":\"\(bucket.prefix)\(pattern)\",\"batch\":\(Self.batch)}"
+            let batch = try await several(bucket, Array(payload.utf8))
+            stored += batch
+            guard batch.count == Self.batch, let last = batch.last, last.sequence < .max else { break }
+            from = "\"seq\":\(last.sequence + 1)"
+        }
+        return Array(stored.prefix(limit))
+    }
+
+    /// The messages of one answer of ``list(_:_:since:limit:)``.
+    private static let batch = 1_000
+
+    /// A request with several answers.
+    private func several(_ bucket: FleetBucket, _ payload: [UInt8]) async throws(FleetStoreError) -> [Stored] {
         let replies: [NATSMessage]
         do throws(NATSError) {
             replies = try await client.requestSeveral(
@@ -68,7 +97,10 @@ package struct FleetStore: Sendable {
             throw .nats(error)
         }
         var stored: [Stored] = []
-        for reply in replies where reply.headers.status != 404 { stored.append(try Self.stored(reply)) }
+        // 204: the end; 404: there is none.
+        for reply in replies where reply.headers.status != 404 && reply.headers.status != 204 {
+            stored.append(try Self.stored(reply))
+        }
         return stored
     }
 

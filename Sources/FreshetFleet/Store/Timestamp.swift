@@ -28,4 +28,16 @@ enum Timestamp {
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
         return WallTime(seconds: Int64(timegm(&parts))).advanced(by: .nanoseconds(nanoseconds))
     }
+
+    /// The time in whole seconds, rounded down.
+    static func text(_ time: WallTime) -> String {
+        var (seconds, parts) = (time_t(time.microseconds / 1_000_000), tm())
+        gmtime_r(&seconds, &parts)
+        func padded(_ number: Int32, _ width: Int = 2) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        return "\(padded(parts.tm_year + 1_900, 4))-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday))"
+            + "T\(padded(parts.tm_hour)):\(padded(parts.tm_min)):\(padded(parts.tm_sec))Z"
+    }
 }

@@ -173,7 +173,7 @@ struct FleetClientTests {
             #expect(try await buckets.prepare(bucket, FleetBuckets.Limits(bytes: 1 << 20)) == .changed)
             let state = try await buckets.state(bucket)
             #expect(state.limits.bytes == 1 << 20 && state.isReadDirectly)
-            #expect(state.isRepublished == (bucket.republished != nil) && state.hasLifetimes == (bucket == .claim))
+            #expect(state.isRepublished == (bucket.republished != nil) && state.hasLifetimes == bucket.hasLifetimes)
         }
     }
 

@@ -39,9 +39,11 @@ private func publishers(_ index: Int = 0) throws -> Set<NKeyPublicKey> {
         var whole = try record()
         whole.pipeline = "ä \"quoted\" \\ name"
         whole.validators = Validators(entityTag: #"W/"a""#, lastModified: "Thu, 26 Nov 2026 15:00:00 GMT")
-        (whole.answeredDemand, whole.members, whole.spreadMilliseconds) = (12, 10_000, 5_000)
-        whole.rollOut = FleetRecord.RollOut(share: 10_000, since: WallTime(seconds: 1_795_000_000), isHalted: true)
-        whole.minisign = "untrusted comment: x\nRUQ\ntrusted comment: y\nAA=="
+        (whole.answeredDemand, whole.members) = (12, 10_000)
+        var rollOut = FleetRecord.RollOut(
+            share: 10_000, since: WallTime(seconds: 1_795_000_000), before: whole.fingerprint, sizeBefore: 7)
+        (rollOut.isHalted, rollOut.order) = (true, 9)
+        whole.rollOut = rollOut
         let text = whole.text
         #expect(try FleetRecord(text: text) == whole)
         // One line, so that it fits in a header.

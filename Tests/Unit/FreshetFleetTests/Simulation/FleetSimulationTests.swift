@@ -141,4 +141,71 @@ import Testing
             #expect(world.count(with: 2) == plan.members && world.rejections.isEmpty)
         }
     }
+
+    // MARK: Roll-outs
+
+    private static func rollOut() -> FleetWorld.Plan {
+        var plan = FleetWorld.Plan()
+        (plan.members, plan.every) = (1_000, .seconds(4 * 3_600))
+        plan.answer = { $0 > .seconds(3_600) ? .content(2) : .content(1) }
+        plan.rollOut = RollOutPlan(steps: [10_000, 100_000, 1_000_000], length: .seconds(1_800), mostFailures: 3)
+        return plan
+    }
+
+    @Test("new content goes to the steps of its roll-out one after the other, with one request")
+    func steps() {
+        var world = FleetWorld(Self.rollOut())
+        world.run(until: .seconds(3_600))
+        // The first content of a fleet goes to all.
+        #expect(world.count(with: 1) == 1_000 && world.rollOut == nil)
+        world.run(until: .seconds(4 * 3_600 + 600))
+        #expect((2...30).contains(world.count(with: 2)))
+        #expect(world.count(with: 1) + world.count(with: 2) == 1_000)
+        world.run(until: .seconds(4 * 3_600 + 1_800 + 600))
+        #expect((50...170).contains(world.count(with: 2)))
+        world.run(until: .seconds(4 * 3_600 + 3_600 + 600))
+        #expect(world.count(with: 2) == 1_000 && world.rollOut == nil)
+        #expect(world.requests.count == 2 && world.rewrites == 2 && world.rejections.isEmpty)
+    }
+
+    @Test("bad content reaches at most the first step and three members", arguments: 1...5)
+    func bad(seed: Int) {
+        var plan = Self.rollOut()
+        (plan.seed, plan.bad) = (UInt64(seed), 2)
+        // With about ten members in the first step, fewer than three may be there by chance in some seed.
+        plan.rollOut?.mostFailures = 1
+        var world = FleetWorld(plan)
+        world.run(until: .seconds(3 * 4 * 3_600))
+        #expect(world.rollOut?.isHalted == true)
+        let share = Int((Double(plan.members) * 0.01).rounded(.up))
+        // The place of each member is random: the share of a thousand has a standard deviation of three.
+        #expect((1...(share + 3 * 4)).contains(world.count(with: 2)), "\(world.count(with: 2))")
+        #expect(world.count(with: 1) + world.count(with: 2) == 1_000)
+    }
+
+    @Test("an operator halts a roll-out, and lets it go on")
+    func orders() {
+        var world = FleetWorld(Self.rollOut())
+        world.run(until: .seconds(4 * 3_600 + 600))
+        let first = world.count(with: 2)
+        world.order(.halt)
+        world.run(until: .seconds(8 * 3_600 - 600))
+        #expect(world.count(with: 2) == first && world.rollOut?.isHalted == true)
+        world.order(.resume)
+        world.run(until: .seconds(8 * 3_600 + 3_600 + 600))
+        #expect(world.count(with: 2) == 1_000)
+    }
+
+    @Test("when an operator demands a check, the fleet makes one request")
+    func demand() {
+        var plan = FleetWorld.Plan()
+        plan.members = 2_000
+        plan.answer = { $0 > .seconds(600) ? .content(2) : .content(1) }
+        var world = FleetWorld(plan)
+        world.run(until: .seconds(1_000))
+        #expect(world.requests.count == 1 && world.count(with: 1) == 2_000)
+        world.order(nil)
+        world.run(until: .seconds(1_060))
+        #expect(world.requests.count == 2 && world.count(with: 2) == 2_000)
+    }
 }

@@ -43,6 +43,9 @@ struct FleetWorld {
         var headAge: Duration?
         var fallback: FleetSettings.Fallback? = FleetSettings.Fallback()
         var answer: @Sendable (Duration) -> Answer = { _ in .content(1) }
+        var rollOut: RollOutPlan?
+        /// Content that fails on each member that publishes it.
+        var bad: UInt8?
     }
 
     private enum Item {
@@ -79,6 +82,8 @@ struct FleetWorld {
         var sequence: UInt64 = 0
         var watchers: Set<Int> = []
         var isUp = false
+        /// When members reported that content fails.
+        var failures: [(digest: ContentDigest, at: Instant)] = []
     }
 
     let plan: Plan
@@ -92,6 +97,8 @@ struct FleetWorld {
     private(set) var requests: [Duration] = []
     private(set) var deaths = 0
     private(set) var rejections: [RecordRejection] = []
+    /// The steps of roll-outs.
+    private(set) var rewrites = 0
     /// The obstacles that runs met.
     private(set) var obstacles = 0
 
@@ -104,7 +111,7 @@ struct FleetWorld {
             let fractions = SeededFractions(plan.seed &* 1_000_003 &+ UInt64(number))
             let settings = FleetSettings(
                 machine: "m\(number)", checkPeriod: plan.every, fallback: plan.fallback,
-                share: fraction())
+                rollOut: plan.rollOut, share: fraction())
             members.append(Member(machine: FleetMachine(settings, at: now, fraction: { fractions.next() })))
         }
         if let age = plan.headAge {
@@ -131,6 +138,18 @@ struct FleetWorld {
 
     /// When the last member published its present copy.
     var lastPublication: Duration { members.compactMap(\.publishedAt).max() ?? .zero }
+
+    var rollOut: FleetRecord.RollOut? { engine.head?.rollOut }
+
+    /// An operator stores what is wanted.
+    mutating func order(_ kind: FleetOrder.Kind?) {
+        engine.sequence += 1
+        guard let digest = engine.head?.digest else { return }
+        let event = kind.map { FleetEvent.ordered(FleetOrder($0, digest, sequence: engine.sequence)) }
+        for other in members.indices where members[other].isConnected {
+            publish(event ?? .demanded(engine.sequence), other)
+        }
+    }
 
     // MARK: Time
 
@@ -204,7 +223,8 @@ struct FleetWorld {
         switch action {
         case .watchClaim(true): engine.watchers.insert(number)
         case .watchClaim(false): engine.watchers.remove(number)
-        case .read, .claim, .renew, .pause, .release, .publish: put(.arrive(number, action), in: latency())
+        case .read, .claim, .renew, .pause, .release, .publish, .review, .rewrite:
+            put(.arrive(number, action), in: latency())
         case .decide(let decision): decided(decision, number)
         case .fire: put(.run(number, .head), in: .seconds(2))
         case .reject(let rejection): rejections.append(rejection)
@@ -237,11 +257,24 @@ struct FleetWorld {
             let machine = members[number].machine.settings.machine
             var new = record(number: draft.number, by: machine, checked: now)
             (new.digest, new.checkedAt) = (draft.digest, draft.checkedAt)
-            (engine.head, engine.headSequence) = (new, engine.sequence)
+            (new.answeredDemand, new.rollOut) = (draft.answeredDemand, draft.rollOut)
+            storeHead(new)
             answer(.published(.stored(sequence: engine.sequence)), number)
-            for other in members.indices where members[other].isConnected { publish(.head(new), other) }
+        case .review(let digest, let since):
+            let failures = engine.failures.count { $0.digest == digest && wall($0.at) >= since }
+            answer(.reviewed(engine.head, sequence: engine.headSequence, failures: failures), number)
+        case .rewrite(let record, let expected):
+            guard expected == engine.headSequence else { return }
+            engine.sequence += 1
+            rewrites += 1
+            storeHead(record)
         case .watchClaim, .decide, .fire, .reject, .wake: break
         }
+    }
+
+    private mutating func storeHead(_ record: FleetRecord) {
+        (engine.head, engine.headSequence) = (record, engine.sequence)
+        for other in members.indices where members[other].isConnected { publish(.head(record), other) }
     }
 
     private mutating func answer(_ event: FleetMachine.Event, _ number: Int) {
@@ -316,7 +349,10 @@ struct FleetWorld {
     }
 
     private mutating func succeeded(_ number: Int, _ digest: ContentDigest) {
-        if members[number].copy != digest { members[number].publishedAt = elapsed }
+        if members[number].copy != digest {
+            members[number].publishedAt = elapsed
+            if let bad = plan.bad, digest == Self.digest(bad) { engine.failures.append((digest, now + .seconds(1))) }
+        }
         members[number].copy = digest
         members[number].failures = 0
         end(number, next: plan.every)
