@@ -71,7 +71,7 @@ struct DaemonParts: Sendable {
         }
         self.engine = engine
         systemBus = BusConnection(loop, .system)
-        hooks = try await HookScheduler(context, store, systemBus, status)
+        hooks = try await HookScheduler(context, store, systemBus, fleet, status)
         sleep = SleepMonitor(loop, bus: systemBus) {
             // At a wake, a new network epoch begins and all pipelines are notified before the signal fires.
             network.beginEpoch()

@@ -92,7 +92,10 @@ struct FreshetDaemonCommand: ParsableCommand {
     @Option(
         name: .customLong("fleet"),
         help: ArgumentHelp(
-            "Manage a fleet and exit: setup creates its buckets, doctor examines them, key shows a public key.",
+            """
+            Manage a fleet and exit: setup creates its buckets, doctor examines them, key shows a public key, status \
+            prints its state as JSON, refresh demands a check of a pipeline, halt and resume are for its roll-out.
+            """,
             valueName: "action"))
     var fleet: FleetAction?
     @Option(
@@ -114,7 +117,7 @@ struct FreshetDaemonCommand: ParsableCommand {
             a budget permits no request yet, or with 78 if a pipeline is invalid.
             """)
     var once = false
-    @Argument(help: ArgumentHelp("With --once and --cat: use only these pipelines.", valueName: "pipeline"))
+    @Argument(help: ArgumentHelp("With --once, --cat and --fleet: use only these pipelines.", valueName: "pipeline"))
     var names: [String] = []
 
     func validate() throws {
@@ -129,8 +132,13 @@ struct FreshetDaemonCommand: ParsableCommand {
         guard !new || fleet == .key else { throw ValidationError("--new needs --fleet key") }
         guard fleet != .key || seed != nil else { throw ValidationError("--fleet key needs --seed FILE") }
         guard [1, 3, 5].contains(replicas) else { throw ValidationError("--replicas has to be 1, 3 or 5") }
-        if let name = names.first, !once, !cat {
-            throw ValidationError("unexpected argument '\(name)'; only --once and --cat accept names of pipelines")
+        if let name = names.first, !once, !cat, !(fleet?.needsPipeline ?? false), fleet != .status {
+            throw ValidationError(
+                "unexpected argument '\(name)'; only --once, --cat and some actions of --fleet accept names of pipelines"
+            )
+        }
+        guard !(fleet?.needsPipeline ?? false) || names.count == 1 else {
+            throw ValidationError("--fleet \(fleet?.rawValue ?? "") needs the name of one pipeline")
         }
         guard check || copies.isEmpty else { throw ValidationError("--instead needs --check") }
         for copy in copies where copy.split(separator: "=", maxSplits: 1).count != 2 {
@@ -170,7 +178,7 @@ struct FreshetDaemonCommand: ParsableCommand {
             guard var request = FleetActionRequest.make(fleet, seed: seed, isNew: new) else {
                 throw ExitCode(DaemonExit.failure.rawValue)
             }
-            (request.isConfirmed, request.replicas) = (yes, UInt32(replicas))
+            (request.isConfirmed, request.replicas, request.pipelines) = (yes, UInt32(replicas), names)
             fleetRequest = request
         }
         if fleet == .key { throw ExitCode(DaemonExit.success.rawValue) }

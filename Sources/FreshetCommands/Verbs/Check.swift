@@ -38,12 +38,23 @@ struct Check: Verb {
 extension Session {
     /// Replaces this process with `freshetd`; returns only the reason of a failure.
     func becomeDaemon(_ arguments: [String]) -> CommandFailure {
-        let candidates = Check.candidates(ownPath: context.ownPath)
-        guard let path = candidates.first(where: context.isExecutable) else {
-            return CommandFailure(
-                .failure, "freshetd is not installed: looked for \(candidates.joined(separator: ", "))")
+        let path: String
+        do throws(CommandFailure) {
+            path = try daemonProgram()
+        } catch {
+            return error
         }
         let reason = context.execute(path, arguments)
         return CommandFailure(.failure, "cannot execute '\(path)': \(reason)")
+    }
+
+    /// The path of `freshetd`.
+    func daemonProgram() throws(CommandFailure) -> String {
+        let candidates = Check.candidates(ownPath: context.ownPath)
+        guard let path = candidates.first(where: context.isExecutable) else {
+            throw CommandFailure(
+                .failure, "freshetd is not installed: looked for \(candidates.joined(separator: ", "))")
+        }
+        return path
     }
 }

@@ -1,24 +1,42 @@
 import ArgumentParser
+import FreshetControl
+import FreshetRender
 
 struct FleetVerb: Verb {
-    enum Action: String, CaseIterable, ExpressibleByArgument, Sendable { case setup, doctor, key }
+    enum Action: String, CaseIterable, ExpressibleByArgument, Sendable {
+        case status, refresh, halt, resume, graph, doctor, setup, key
+    }
 
     static let configuration = CommandConfiguration(
         commandName: "fleet",
-        abstract: "Set up and examine a fleet.",
+        abstract: "Show, control, set up and examine a fleet.",
         discussion: """
-            setup creates the buckets of the fleet in freshet.yaml: it prints what it will do, and asks. It needs the \
-            seed of a user that may do so. doctor examines servers, rights, limits and clocks, one line each with a \
-            remedy; the exit status is 1 if there is an error. key prints the public key of a seed, and with --new \
-            makes a seed first. No daemon is needed: freshetctl executes 'freshetd --fleet'.
+            status shows which content each pipeline has in the fleet of freshet.yaml, how many members have it, and \
+            which ones are behind or fail. refresh demands a check of the origin, once for the whole fleet, and waits \
+            for it. halt stops the roll-out of a pipeline where it is; resume lets it go on. graph draws the fleet as \
+            SVG.
+
+            setup creates the buckets of the fleet: it prints what it will do, and asks. It needs the seed of a user \
+            that may do so. doctor examines servers, rights, limits and clocks, one line each with a remedy; the exit \
+            status is 1 if there is an error. key prints the public key of a seed, and with --new makes a seed first.
+
+            No daemon is needed: freshetctl executes 'freshetd --fleet'.
+
+            Exit status of refresh, halt and resume: 0 a machine that fetches has done it; 75 none has answered for \
+            a minute.
 
             Examples:
+              freshetctl fleet status --seed /root/operator.nk
+              freshetctl fleet refresh jwks --seed /root/operator.nk
+              freshetctl fleet graph --seed /root/operator.nk > fleet.svg
               freshetctl fleet key --new --seed /root/fetch.nk
               freshetctl fleet setup --seed /root/admin.nk
               freshetctl fleet doctor --seed /etc/freshet/fleet.nk
             """)
 
-    @Argument(help: "setup, doctor or key.") var action: Action
+    @Argument(help: "status, refresh, halt, resume, graph, doctor, setup or key.") var action: Action
+    @Argument(help: ArgumentHelp("With status, refresh, halt, resume and graph: pipelines.", valueName: "pipeline"))
+    var names: [String] = []
     @Option(help: ArgumentHelp("Use the NKEY seed in this file.", valueName: "file")) var seed: String?
     @Flag(help: "With key: write a new seed to the file, which must not exist.") var new = false
     @Flag(help: "With setup: do not ask.") var yes = false
@@ -28,12 +46,41 @@ struct FleetVerb: Verb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
-        var arguments = ["--fleet", action.rawValue]
+        let needsOverview = action == .status || action == .graph
+        var arguments = ["--fleet", needsOverview ? "status" : action.rawValue]
         arguments += seed.map { ["--seed", $0] } ?? []
         arguments += new ? ["--new"] : []
         arguments += yes ? ["--yes"] : []
         arguments += replicas.map { ["--replicas", "\($0)"] } ?? []
         arguments += ConfigurationOptions.arguments(session.configurationDirectories(search.configDir))
-        throw session.becomeDaemon(arguments)
+        arguments += names.isEmpty ? [] : ["--"] + names
+        guard needsOverview, !(options.json && action == .status) else { throw session.becomeDaemon(arguments) }
+        let overview = try overview(arguments, session)
+        guard action == .status else {
+            return session.write(FleetGraphSVG(overview: overview, times: session.times).text)
+        }
+        let view = FleetView(overview: overview, times: session.times)
+        session.print(view.table, total: view.total)
+        if !view.members.rows.isEmpty {
+            session.context.output("\n")
+            session.print(view.members, total: view.membersTotal)
+        }
+    }
+
+    private func overview(_ arguments: [String], _ session: Session) throws(CommandFailure) -> FleetOverview {
+        switch session.context.child(try session.daemonProgram(), arguments, .collected) {
+        case .failed(let reason): throw CommandFailure(.failure, "cannot execute freshetd: \(reason)")
+        case .ended(let status, let output, let errorOutput):
+            guard status == 0 else {
+                let lines = (errorOutput.isEmpty ? output : errorOutput).split(separator: "\n")
+                throw CommandFailure(
+                    ExitStatus(rawValue: status) ?? .failure,
+                    lines.map { DisplayText.harmless(String($0)) }.joined(separator: "\n"))
+            }
+            guard let overview = ControlJSON.value(of: output, as: FleetOverview.self) else {
+                throw CommandFailure(.failure, "freshetd has another version; install the same version of both")
+            }
+            return overview
+        }
     }
 }

@@ -37,6 +37,7 @@ struct PipelineView {
             add("Copy", "none yet")
         }
         if let check = pipeline.lastCheck { add("Checked", times.past(check)) }
+        if let fleet = pipeline.fleet { add("Fleet", text(of: fleet)) }
         if let origin = pipeline.originExpires { add("Fresh", "until \(times.both(origin)) (stated by the origin)") }
         if let expires = pipeline.expires { add("Expires", "\(times.relative(expires)) (max-age)") }
         if let expires = pipeline.contentExpires {
@@ -73,6 +74,15 @@ struct PipelineView {
             block.add(below: "'freshetctl diff \(pipeline.name) --candidate' shows it, 'accept' publishes it")
         }
         return block.lines
+    }
+
+    /// Such as `number 7, fetched by ams-3, checked 2s ago`.
+    private func text(of fleet: FleetPart) -> String {
+        var parts = [fleet.machine.map { "fetched by \($0)" } ?? "this machine requests the content"]
+        if let number = fleet.number { parts.insert("number \(number)", at: 0) }
+        if let checked = fleet.checked { parts.append("checked \(times.past(checked))") }
+        if let waits = fleet.waits { parts.append("the run waits for \(waits)") }
+        return parts.joined(separator: ", ")
     }
 
     /// Such as `comedy: the origin answered 404 Not Found, 3 attempts, first 5min ago`.

@@ -90,14 +90,40 @@ struct FleetReader {
         guard let section = reader.section(.fleet, "fleet", in: file) else { return nil }
         let share: Share = reader.value("share", in: section, .choice()) ?? .none
         let grace = reader.value("grace", in: section, .duration(.zero...Self.longestDelay))
+        let steps = rollOut(in: section)
         guard share == .copy, let entry = section["share"] else { return nil }
         if let obstacle = obstacle(stage, check, cache) {
             reader.addError(
                 entry.value.location, section.path("share"), "'share: copy' is not possible: \(obstacle)",
                 remedy: "leave 'share' out, so that each machine requests the content itself")
         }
-        return FleetSharing(grace: grace ?? FleetSharing.defaultGrace)
+        return FleetSharing(grace: grace ?? FleetSharing.defaultGrace, rollOut: steps)
     }
+
+    private func rollOut(in section: Section) -> FleetSteps? {
+        guard let keys = reader.section(.rollOut, "roll-out", in: section) else { return nil }
+        var steps = FleetSteps.standard
+        if let values = reader.list("steps", in: keys, .step) {
+            for (value, next) in zip(values, values.dropFirst()) where next.value <= value.value {
+                reader.addError(
+                    next.location, keys.path("steps"), "each of the 'steps' has to be larger than the one before")
+            }
+            if values.count > Self.mostSteps {
+                reader.addError(
+                    values[Self.mostSteps].location, keys.path("steps"),
+                    "'steps' has more than \(Self.mostSteps) values")
+            }
+            steps.percentages = values.map(\.value)
+            // The content of a finished roll-out is that of the whole fleet.
+            if steps.percentages.last != 100 { steps.percentages.append(100) }
+        }
+        steps.each = reader.value("each", in: keys, .duration(.seconds(1)...TimeSpan.longest)) ?? steps.each
+        steps.failures = reader.value("failures", in: keys, .failures) ?? steps.failures
+        return steps
+    }
+
+    /// The most steps of a roll-out.
+    static let mostSteps = 32
 
     private enum Share: String, CaseIterable { case none, copy }
 
@@ -170,7 +196,28 @@ extension ValueKind where Value == String {
     }
 }
 
+extension ValueKind where Value == UInt32 {
+    fileprivate static let failures = ValueKind(name: "a number of machines") { scalar throws(ValueError) in
+        guard let number = UInt32(scalar.text), (1...1_000_000).contains(number) else {
+            throw ValueError("has to be a number of machines from 1 on, not \(scalar.text.quoted)")
+        }
+        return number
+    }
+}
+
 extension ValueKind where Value == Double {
+    /// A part of the fleet, in percent.
+    fileprivate static let step = ValueKind(name: "a list of percentages such as [1%, 10%]") {
+        scalar throws(ValueError) in
+        let text = scalar.text
+        guard text.hasSuffix("%"), text.dropLast().utf8.allSatisfy({ (48...57).contains($0) || $0 == 46 }),
+            let percentage = Double(text.dropLast()), percentage >= 0.0001, percentage <= 100
+        else {
+            throw ValueError("has to be percentages from 0.0001% to 100%, not \(text.quoted)")
+        }
+        return percentage
+    }
+
     /// A number of requests per second.
     fileprivate static let rate = ValueKind(name: "a rate such as 5/s") { scalar throws(ValueError) in
         let parts = scalar.text.split(separator: "/", omittingEmptySubsequences: false)

@@ -15,6 +15,7 @@ package enum KeyCatalogue {
         case daemonFallback = "fallback"
         /// `fleet` of a pipeline.
         case fleet
+        case rollOut = "roll-out"
         /// One parameter.
         case parameter
         /// One hook.
@@ -28,6 +29,7 @@ package enum KeyCatalogue {
             case .daemonMemory: rawValue
             case .daemonFleet: "fleet"
             case .daemonFallback: "fleet.fallback"
+            case .rollOut: "fleet.roll-out"
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
@@ -149,7 +151,8 @@ package enum KeyCatalogue {
             "spread", "fallback",
         ],
         .daemonFallback: ["after", "rate"],
-        .fleet: ["share", "grace"],
+        .fleet: ["share", "grace", "roll-out"],
+        .rollOut: ["steps", "each", "failures"],
     ]
 
     private static let unsupportedKeys: [Section: [String]] = [:]

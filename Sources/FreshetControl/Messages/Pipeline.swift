@@ -349,6 +349,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var withdrawn: WithdrawnCopy?
     /// When the operator held the pipeline, also while a run still ends; nil: the pipeline is not held.
     package var heldSince: Int64?
+    /// Nil: the pipeline is not shared.
+    package var fleet: FleetPart?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,

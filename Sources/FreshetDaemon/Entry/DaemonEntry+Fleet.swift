@@ -87,7 +87,41 @@ private struct FleetSession: Sendable {
         case .setup: return await setUp()
         case .doctor: return await examine() ? .success : .failure
         case .key: return .success
+        case .status, .refresh, .halt, .resume: return await review()
         }
+    }
+
+    // MARK: Status and orders
+
+    private func review() async -> DaemonExit {
+        do {
+            let store = FleetStore(client, domain: fleet.domain)
+            let survey = FleetSurvey(store, fleet: fleet.name, publishers: try fleet.publisherKeys())
+            let review = FleetReview(survey: survey, store: store, client: client, loop: loop, name: fleet.name)
+            guard let pipeline = request.pipelines.first, request.action.needsPipeline else {
+                let overview = try await review.overview(of: request.pipelines)
+                return StandardStream.answer(ControlJSON.text(of: overview) + "\n") ? .success : .failure
+            }
+            let kind: FleetOrder.Kind? =
+                switch request.action {
+                case .halt: .halt
+                case .resume: .resume
+                default: nil
+                }
+            switch try await review.request(kind, pipeline, within: request.patience) {
+            case .success(let text): print("ok", pipeline, text)
+            case .failure(let error):
+                print("error", pipeline, error.description)
+                if case .noAnswer = error { return .tryLater }
+                return .failure
+            }
+            return .success
+        } catch let error as FleetStoreError {
+            print("error", request.action.rawValue, "\(error)\(Self.remedy(for: error))")
+        } catch {
+            print("error", request.action.rawValue, "\(error)")
+        }
+        return .failure
     }
 
     /// Why there is no connection; nil: there is one.

@@ -11,6 +11,15 @@ package enum FleetAction: String, CaseIterable, Sendable {
     case doctor
     /// Show the public key of a seed.
     case key
+    /// Print the state of the fleet as JSON.
+    case status
+    /// Demand a check of a pipeline.
+    case refresh
+    /// Halt the roll-out of a pipeline, or let it go on.
+    case halt, resume
+
+    /// Whether it is about one pipeline.
+    package var needsPipeline: Bool { [.refresh, .halt, .resume].contains(self) }
 }
 
 /// An action about a fleet, with the seed of its user.
@@ -22,6 +31,9 @@ package struct FleetActionRequest: Sendable {
     package var isConfirmed = false
     /// The number of servers that keep each bucket.
     package var replicas: UInt32 = 1
+    package var pipelines: [String] = []
+    /// How long to wait for an answer of the fleet.
+    package var patience: Duration = .seconds(60)
 
     /// Reads the seed, or writes a new one, and prints its public key if that is the action.
     ///

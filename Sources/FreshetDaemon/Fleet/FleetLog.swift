@@ -15,9 +15,25 @@ enum FleetLog {
         case .rejected(let pipeline, let rejection):
             log.log(.fleetRejected, [.pipeline: .string(pipeline), .error: .string(rejection.description)])
         case .settled: break
+        case .rolledOut(let record):
+            log.log(
+                .fleetRollOut,
+                [
+                    .pipeline: .string(record.pipeline), .number: .stringConvertible(record.number),
+                    .detail: .string(sentence(record)),
+                ])
         case .failed(let pipeline, let error):
             log.log(.fleetFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
         }
+    }
+
+    /// The state of a roll-out, as the end of a sentence.
+    private static func sentence(_ record: FleetRecord) -> String {
+        guard let rollOut = record.rollOut else { return "reaches the whole fleet" }
+        let share = Double(rollOut.share) / 10_000
+        return rollOut.isHalted
+            ? "is halted at \(share) %; see 'freshetctl fleet status \(record.pipeline)'"
+            : "reaches \(share) % of the fleet"
     }
 
     /// Why a run gets no content, as a sentence.

@@ -28,6 +28,9 @@ final class FleetService {
     private struct Shared {
         var definition: PipelineDefinition
         var subject: FleetSubject
+        var report = FleetReport()
+        /// The record that the last run followed; nil: none, or this machine has requested the content itself since.
+        var followed: FleetRecord?
     }
 
     /// The signals `fleet` of the pipelines, by name.
@@ -106,7 +109,8 @@ final class FleetService {
             context.loop, try definition.connection(seed, named: machine),
             FleetClient.Identity(
                 fleet: definition.name, machine: machine, version: Version.current,
-                publishers: try definition.publisherKeys(), seed: definition.role == .fetch ? seed : nil),
+                publishers: try definition.publisherKeys(), seed: definition.role == .fetch ? seed : nil,
+                place: StableDelay.fraction(identity: identity, name: "fleet")),
             domain: definition.domain
         ) { [weak self, tasks = context.tasks, log = context.limiter, connectionObstacle, status] event in
             FleetLog.log(event, to: log)
@@ -117,7 +121,7 @@ final class FleetService {
                 guard let service = self else { return }
                 tasks.add { await service.remember(subject, number) }
                 return
-            case .rejected, .failed: return
+            case .rejected, .failed, .rolledOut: return
             }
             status()
         }
@@ -172,7 +176,10 @@ final class FleetService {
         else { return nil }
         let subject = FleetSubject(
             fleet: membership.definition.name, pipeline: definition.name, fingerprint: fingerprint)
-        let before = shared.updateValue(Shared(definition: definition, subject: subject), forKey: definition.name)
+        let before = shared[definition.name]
+        var new = Shared(definition: definition, subject: subject)
+        if let before, before.subject == subject { (new.report, new.followed) = (before.report, before.followed) }
+        shared[definition.name] = new
         guard let client = membership.client else { return subject }
         if let before, before.subject != subject { client.remove(before.subject) }
         guard before?.subject != subject || before?.definition != definition else { return subject }
@@ -202,10 +209,66 @@ final class FleetService {
             checkPeriod: definition.refresh.every.map { $0 + definition.refresh.randomDelay },
             freshFor: definition.refresh.freshFor, grace: sharing.grace, spread: fleet.spread,
             fallback: fleet.fallback.map { FleetSettings.Fallback(after: $0.after, rate: $0.rate) },
+            rollOut: sharing.rollOut.map { RollOutPlan($0) },
             share: StableDelay.fraction(identity: identity, name: "fleet \(definition.name)"))
     }
 
+    // MARK: Reports
+
+    /// A run of a shared pipeline has ended.
+    ///
+    /// - Parameter record: what it followed; nil: it requested the origin.
+    private func ended(_ subject: FleetSubject, _ end: SharedRunEnd, following record: FleetRecord?) {
+        guard shared[subject.pipeline]?.subject == subject else { return }
+        switch end {
+        case .succeeded(let generation, _):
+            shared[subject.pipeline]?.followed = record
+            change(subject) { report in
+                report.copy = generation.digest
+                // The hook of other content says nothing about this one.
+                if report.failure?.kind == .rejected || report.failure?.digest != generation.digest {
+                    report.failure = nil
+                }
+            }
+        case .failed(let failure):
+            guard let record, failure.kind == .content else { return }
+            let text = context.redactor.text(failure.publicMessage)
+            change(subject) { $0.failure = FleetReport.Failure(.rejected, record.digest, text) }
+        case .cancelled: break
+        }
+    }
+
+    /// A hook of a pipeline has ended.
+    ///
+    /// - Parameter error: nil: it succeeded.
+    func hookEnded(_ pipeline: String, _ digest: ContentDigest, error: String?) {
+        guard let subject = shared[pipeline]?.subject else { return }
+        change(subject) { report in
+            if let error {
+                report.failure = FleetReport.Failure(.hook, digest, error)
+            } else if report.failure?.kind == .hook {
+                report.failure = nil
+            }
+        }
+    }
+
+    private func change(_ subject: FleetSubject, _ change: (inout FleetReport) -> Void) {
+        guard var report = shared[subject.pipeline]?.report else { return }
+        change(&report)
+        shared[subject.pipeline]?.report = report
+        membership?.client?.report(subject, report)
+    }
+
     // MARK: Status
+
+    /// The part of a pipeline in the fleet; nil: it is not shared.
+    func part(of name: String) -> FleetPart? {
+        guard membership != nil, let shared = shared[name] else { return nil }
+        let record = shared.followed
+        return FleetPart(
+            machine: record?.madeBy, number: record?.number, checked: record?.checkedAt.microseconds,
+            waits: membership?.client?.assumeIsolated { $0.waits(shared.subject) })
+    }
 
     /// The state of the connection, for people.
     var fact: String {
@@ -241,13 +304,15 @@ extension FleetService: ContentSharing {
                 await client.ended(subject, FleetRunEnd(end) { redactor.text($0) }) {
                     (range) throws(FleetStoreError) in try await content.bytes(range)
                 }
+                await self.ended(subject, end, following: nil)
             }
         case .follow(let record)?:
             if record.digest != request.copy?.digest { log(record, of: request.definition.name) }
             return .shared(
                 SharedContent(record, FleetKey(subject), client.bodies) {
                     await client.isUnusable(subject, record.digest)
-                })
+                }
+            ) { end in await self.ended(subject, end, following: record) }
         case .wait(let obstacle)?:
             let reason = await client.obstacle
             throw .failed(RunFailure(.transient, FleetLog.sentence(obstacle, because: reason)))
@@ -271,5 +336,15 @@ extension FleetService: ContentSharing {
         let others: Set = [SignalName.fleet, SignalName.reload, SignalName.loss, SignalName.parameter]
         if causes.contains(where: { $0.kind == .request && !others.contains($0.signal) }) { return .demand }
         return signals.contains(SignalName.fleet) ? .head : .environment
+    }
+}
+
+extension RollOutPlan {
+    /// From the configuration of a pipeline.
+    init(_ steps: FleetSteps) {
+        // Parts of 1,000,000.
+        self.init(
+            steps: steps.percentages.map { UInt32(($0 * 10_000).rounded()) }, length: steps.each,
+            mostFailures: steps.failures)
     }
 }

@@ -10,7 +10,8 @@ extension HookScheduler {
     ///
     /// - Parameter bus: the system bus, for hooks that reload a unit.
     convenience init(
-        _ context: DaemonContext, _ store: CacheStore, _ bus: BusConnection, _ status: StatusReporter
+        _ context: DaemonContext, _ store: CacheStore, _ bus: BusConnection, _ fleet: FleetService,
+        _ status: StatusReporter
     ) async throws {
         let files = ProgramInputFiles.hooks(context.directories)
         try await context.pools.programs.run { try files.prepare() }
@@ -27,6 +28,9 @@ extension HookScheduler {
                 workers: context.pools.programs, files: files, clock: context.clock, log: context.log,
                 limiter: context.limiter, redactor: context.redactor, readers: context.readers,
                 adopt: { [tasks = context.tasks] in tasks.add($0) },
+                ended: { [tasks = context.tasks] pipeline, digest, error in
+                    tasks.add { await fleet.hookEnded(pipeline, digest, error: error) }
+                },
                 statusChanged: { status.mayHaveChanged() }),
             seed: UInt64.random(in: 0 ... .max))
     }

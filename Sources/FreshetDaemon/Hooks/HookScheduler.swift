@@ -29,6 +29,8 @@ final class HookScheduler: Sendable {
         var readers: ContentReaders
         /// Starts a child task of the daemon.
         var adopt: @Sendable (@escaping @Sendable () async -> Void) -> Void
+        /// Called after each run of a hook with the content that it was about, and its error; nil: it succeeded.
+        var ended: @Sendable (_ pipeline: String, _ digest: ContentDigest, _ error: String?) -> Void
         /// Called when the set of pending hooks may have changed.
         var statusChanged: @Sendable () -> Void
     }
@@ -140,6 +142,8 @@ final class HookScheduler: Sendable {
         await dependencies.store.remember(memory, of: identity, of: order.pipeline)
         apply { $0.ended(order, .ended(memory), at: $1) }
         log(memory, of: order, took: dependencies.clock.now - began)
+        dependencies.ended(
+            order.pipeline, order.generation.digest, memory.tried == nil ? nil : publicError(of: memory, order))
         dependencies.statusChanged()
     }
 
@@ -202,6 +206,12 @@ final class HookScheduler: Sendable {
         }
     }
 
+    /// An error may quote the output of the hook, which may quote the content.
+    private func publicError(of memory: StoredHookState, _ order: HookMachine.Order) -> String {
+        let isPublic = dependencies.readers.isPublic(order.pipeline) || order.hook.unit != nil
+        return isPublic ? memory.error ?? "" : WithheldContent.reason
+    }
+
     private func log(_ memory: StoredHookState, of order: HookMachine.Order, took duration: Duration) {
         var fields = Self.fields(order)
         fields[.duration] = .string(duration.rounded)
@@ -219,8 +229,7 @@ final class HookScheduler: Sendable {
                     at: now), pending
             )
         }
-        let isPublic = dependencies.readers.isPublic(order.pipeline) || order.hook.unit != nil
-        fields[.error] = .string(isPublic ? memory.error ?? "" : WithheldContent.reason)
+        fields[.error] = .string(publicError(of: memory, order))
         fields[.failures] = .stringConvertible(memory.attempts)
         if let due = next?.next { fields[.next] = .string("in \((due - now).rounded)") }
         switch decision {

@@ -94,6 +94,7 @@ enum JournalMessage: String, CaseIterable {
     case fleetUnusable = "b06f2d8e4a9c4e1790d5c3b7a8f1e264"
     case fleetContent = "47a9e0c5b8d24c31a6f7e2d90b1c5836"
     case fleetRejected = "d83c5f1a7e604b2994c0e6b8a1d7f352"
+    case fleetRollOut = "b1f2a8c37d5e4f06a94c83e2d7160b59"
     case fleetFailed = "60b8e3d7c2f14a95b1d4f9a0e7c68213"
     // Helpers.
     case sandboxIncomplete = "e9b953088d0044d39cfb12a66af1d571"
@@ -115,7 +116,7 @@ enum JournalMessage: String, CaseIterable {
             .summary, .reloaded,
             .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
-            .fleetConnected, .fleetContent, .proven, .hookDone, .hookOutput, .checkOutput, .signed:
+            .fleetConnected, .fleetContent, .fleetRollOut, .proven, .hookDone, .hookOutput, .checkOutput, .signed:
             .info
         case .firedByRequest, .cacheRepaired, .logLevel, .socketRepaired, .logindMissing, .busNotReceived, .unproven,
             .rolledBack, .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForSpace, .pruned,
@@ -218,6 +219,7 @@ enum JournalMessage: String, CaseIterable {
         case .fleetUnusable: "the fleet cannot be used until this is repaired: {error}"
         case .fleetContent: "takes number {number} of the fleet, fetched by {source}"
         case .fleetRejected: "rejected a record of the fleet, keeping the copy: {error}"
+        case .fleetRollOut: "the roll-out of number {number} {detail}"
         case .fleetFailed: "an operation on the fleet's buckets failed: {error}"
         case .sandboxIncomplete: "jq helpers run without a part of their sandbox: {error}"
         case .slowJob: "{job} kept the daemon busy for {milliseconds} ms; if this happens often, report a bug"

@@ -60,6 +60,7 @@ extension PipelineAdministrator {
                 status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
             let pendingHooks = host.hooks.scheduler.pendingHooks(of: name)
             if !pendingHooks.isEmpty { shown.hooks = pendingHooks.map(PendingHook.init) }
+            shown.fleet = host.fleet.part(of: name)
             return shown
         }
         guard let error = host.invalid(name) else { return nil }

@@ -13,7 +13,7 @@ final class PipelineHost {
     let context: DaemonContext
     let engine: PipelineEngine
     let store: CacheStore
-    private let fleet: FleetService
+    let fleet: FleetService
     let hooks: HookAssigner
     let signals: SignalRegistry
     let networks: NetworkSources

@@ -156,9 +156,10 @@ extension FleetClient {
         guard let seed = identity.seed, let signed = SignedRecord(record, signedBy: seed) else { return }
         let store = store
         // Another member may have been faster. The machine sees the result as every member does.
-        _ = await attempt(subject) { () throws(FleetStoreError) in
+        let result = await attempt(subject) { () throws(FleetStoreError) in
             try await store.replace(.head, FleetKey(subject).description, signed, replacing: expected)
         }
+        if case .stored? = result { report(.rolledOut(record)) }
     }
 
     /// Stores the reports of this member when they are due. Without a connection they wait.

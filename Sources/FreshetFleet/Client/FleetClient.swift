@@ -44,6 +44,8 @@ package actor FleetClient {
         case rejected(pipeline: String, RecordRejection)
         /// A run has followed the head of this number, or this member has published it.
         case settled(FleetSubject, number: UInt64)
+        /// This member has stored the next step of a roll-out, or its halt.
+        case rolledOut(FleetRecord)
         /// An operation on a bucket failed.
         case failed(pipeline: String, FleetStoreError)
     }
@@ -222,6 +224,9 @@ package actor FleetClient {
         member.content = content
         handle(.ended(end), member)
     }
+
+    /// What a run of a pipeline waits for, in words; nil: none waits.
+    package func waits(_ subject: FleetSubject) -> String? { members[FleetKey(subject)]?.machine.waits }
 
     /// The newest record of a pipeline; nil: none is known.
     package func newest(_ subject: FleetSubject) -> FleetRecord? { members[FleetKey(subject)]?.machine.known.record }

@@ -31,7 +31,7 @@ extension FleetMachine {
         switch phase {
         case .idle:
             // A step of a roll-out matters to those that it reaches.
-            guard isCheck || before.map({ offer($0, to: nil).digest }) != offer(record, to: nil).digest else {
+            guard isCheck || before.map({ available($0, to: nil).digest }) != available(record, to: nil).digest else {
                 if settled == before?.number { settled = record.number }
                 return
             }

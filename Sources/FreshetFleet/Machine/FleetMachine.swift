@@ -190,15 +190,15 @@ package struct FleetMachine: Sendable {
     }
 
     /// What a member with this copy may have of a record.
-    func offer(_ record: FleetRecord, to copy: ContentDigest?) -> FleetRecord {
-        record.offered(to: RollOutPlace.place(settings.share, record.digest), with: copy)
+    func available(_ record: FleetRecord, to copy: ContentDigest?) -> FleetRecord {
+        record.available(to: RollOutPlace.place(settings.share, record.digest), with: copy)
     }
 
     /// Whether the copy is other content than that of a head that was taken before: this member has fetched it alone, or
     /// could not publish it. It must not go back.
     func hasDiverged(_ waiting: Waiting, from head: FleetRecord) -> Bool {
         settings.fetches && head.number <= settled
-            && offer(head, to: waiting.request.copy).digest != waiting.request.copy
+            && available(head, to: waiting.request.copy).digest != waiting.request.copy
     }
 
     /// A member that does not fetch takes what there is. It reports when that is too old.
@@ -239,7 +239,7 @@ package struct FleetMachine: Sendable {
 
     mutating func follow(_ now: Instant) {
         guard let waiting, let head = known.record else { return }
-        let record = offer(head, to: waiting.request.copy)
+        let record = available(head, to: waiting.request.copy)
         let place = (headReceived ?? now) + settings.spread * settings.share
         if now < place, record.digest != waiting.request.copy, record.number > settled {
             phase = .spreading(until: place)
@@ -251,7 +251,7 @@ package struct FleetMachine: Sendable {
     mutating func takeHead() {
         guard let record = known.record else { return }
         settled = record.number
-        decide(.follow(offer(record, to: waiting?.request.copy)))
+        decide(.follow(available(record, to: waiting?.request.copy)))
     }
 
     mutating func decide(_ decision: FleetDecision) {
@@ -326,6 +326,22 @@ package struct FleetMachine: Sendable {
         guard needsClaim != isWatching else { return }
         isWatching = needsClaim
         actions.append(.watchClaim(needsClaim))
+    }
+}
+
+extension FleetMachine {
+    /// What the run waits for, in words; nil: none waits.
+    var waits: String? {
+        guard waiting != nil else { return nil }
+        switch phase {
+        case .connecting: return "the servers of the fleet"
+        case .grace: return "the check of \(known.record?.madeBy ?? "another machine")"
+        case .waiting: return claim.holder.map { "the request of \($0.machine)" } ?? "a machine that fetches"
+        case .spreading: return "its place in the spread"
+        case .reading, .backoff, .claiming: return "the answer of the fleet"
+        case .publishing: return "the publication of the last result"
+        case .idle, .fetching: return nil
+        }
     }
 }
 

@@ -72,10 +72,10 @@ package struct FleetRecord: Hashable, Sendable {
     /// - Parameters:
     ///   - place: its place in roll-outs of this content, less than ``RollOut/wholeFleet``.
     ///   - copy: its copy: a member that has the content already keeps it.
-    func offered(to place: UInt32, with copy: ContentDigest?) -> FleetRecord {
+    func available(to place: UInt32, with copy: ContentDigest?) -> FleetRecord {
         guard let rollOut, place >= rollOut.share, copy != digest else { return self }
-        var offered = self
-        (offered.digest, offered.size, offered.validators) = (rollOut.before, rollOut.sizeBefore, Validators())
-        return offered
+        var available = self
+        (available.digest, available.size, available.validators) = (rollOut.before, rollOut.sizeBefore, Validators())
+        return available
     }
 }

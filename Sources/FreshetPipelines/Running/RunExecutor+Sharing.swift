@@ -11,18 +11,25 @@ extension RunExecutor {
         switch try await world.pausing({ () async throws(FetchError) in try await sharing.content(for: request) }) {
         case .origin: return try await runAtOrigin()
         case .originForAll(let ended):
-            do throws(FetchError) {
-                let success = try await runAtOrigin()
-                await ended(await sharedEnd(of: success))
-                return success
-            } catch {
-                switch error {
-                case .cancelled: await ended(.cancelled)
-                case .failed(let failure): await ended(.failed(failure))
-                }
-                throw error
+            return try await reporting(to: ended) { () async throws(FetchError) in try await runAtOrigin() }
+        case .shared(let content, let ended):
+            return try await reporting(to: ended) { () async throws(FetchError) in try await run(on: content) }
+        }
+    }
+
+    private func reporting(
+        to ended: (SharedRunEnd) async -> Void, _ run: () async throws(FetchError) -> Success
+    ) async throws(FetchError) -> Success {
+        do throws(FetchError) {
+            let success = try await run()
+            await ended(await sharedEnd(of: success))
+            return success
+        } catch {
+            switch error {
+            case .cancelled: await ended(.cancelled)
+            case .failed(let failure): await ended(.failed(failure))
             }
-        case .shared(let content): return try await run(on: content)
+            throw error
         }
     }
 

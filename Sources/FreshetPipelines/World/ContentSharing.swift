@@ -23,13 +23,13 @@ package enum SharingDecision: Sendable {
     case origin
     /// From the origin, for all machines. The closure must be called with the run's end.
     case originForAll(@Sendable (SharedRunEnd) async -> Void)
-    /// From another machine.
-    case shared(SharedContent)
+    /// From another machine. The closure must be called with the run's end.
+    case shared(SharedContent, @Sendable (SharedRunEnd) async -> Void)
 }
 
-/// The end of a run that requested content for all machines.
+/// The end of a run of a shared pipeline.
 package enum SharedRunEnd: Sendable {
-    /// The check succeeded, and this generation has the origin's content.
+    /// The check succeeded, and this generation has the content.
     case succeeded(CurrentGeneration, Validators)
     case failed(RunFailure)
     /// It was cancelled, or its result does not concern the other machines.

@@ -114,7 +114,7 @@ import Testing
                 \u{20} metrics                 Print metrics for Prometheus, or write them to a file.
                 \u{20} log-level               Show or change the log level of the daemon.
                 \u{20} fsck                    Check and repair the cache.
-                \u{20} fleet                   Set up and examine a fleet.
+                \u{20} fleet                   Show, control, set up and examine a fleet.
                 \u{20} prune                   Remove copies of pipelines that are not configured.
                 \u{20} completions             Print the completion script for a shell.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.

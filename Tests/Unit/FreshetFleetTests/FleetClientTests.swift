@@ -50,10 +50,10 @@ private final class Member: Sendable {
         loop.stop()
     }
 
-    func add(_ subject: FleetSubject, fetches: Bool = true, share: Double = 0) {
+    func add(_ subject: FleetSubject, fetches: Bool = true, share: Double = 0, rollOut: RollOutPlan? = nil) {
         let settings = FleetSettings(
             machine: client.identity.machine, fetches: fetches, checkPeriod: .seconds(3_600), spread: .zero,
-            share: share)
+            rollOut: rollOut, share: share)
         client.add(subject, settings) { [weak self] detail in self?.fired.withLock { $0.append(detail) } }
     }
 
@@ -418,5 +418,75 @@ struct FleetClientTests {
             _ = try await member.client.buckets.prepare(bucket, FleetBuckets.standardLimits(bucket))
         }
         #expect(await member.isConnected())
+    }
+
+    @Test("what members report is read with the records; a report with a failure is counted in a review")
+    func reports() async throws {
+        let (server, first, second, subject) = try await pair()
+        defer { withExtendedLifetime(server) {} }
+        try await first.publish(subject, [1], try digest(1))
+        #expect(await eventually { await second.client.newest(subject)?.number == 1 })
+        first.client.report(subject, FleetReport(copy: try digest(1)))
+        second.client.report(
+            subject, FleetReport(copy: nil, failure: .init(.rejected, try digest(1), "check.jq: false")))
+        let survey = FleetSurvey(first.client.store, fleet: "prod", publishers: first.client.identity.publishers)
+        let content = try #require(try await survey.contents(of: subject.pipeline).first)
+        #expect(try content.record.get().digest == (try digest(1)))
+        #expect(await eventually { (try? await survey.copies(of: content).count) == 2 })
+        let copies = try await survey.copies(of: content).sorted { $0.machine < $1.machine }
+        #expect(copies.map(\.machine) == ["ams-1", "ams-2"])
+        #expect(try copies[0].report == FleetReport(copy: digest(1)))
+        #expect(try copies[1].report.failure == .init(.rejected, digest(1), "check.jq: false"))
+        let machines = try await survey.machines().sorted { $0.name < $1.name }
+        #expect(machines.map(\.name) == ["ams-1", "ams-2"] && machines.map(\.fetches) == [true, false])
+        // From a second ago on, and not from the future.
+        let store = first.client.store
+        let time = copies[1].reported
+        #expect(try await store.list(.report, ">", since: time.advanced(by: .seconds(-1)), limit: 10).count == 2)
+        #expect(try await store.list(.report, ">", since: time.advanced(by: .seconds(60)), limit: 10).isEmpty)
+    }
+
+    @Test("more messages than one answer has are read, and no more than the limit")
+    func manyReports() async throws {
+        let (server, first) = try await fleet()
+        defer { withExtendedLifetime(server) {} }
+        let store = first.client.store
+        for number in 0..<2_100 { try await store.put(.report, "p.f.m\(number)") }
+        #expect(try await store.list(.report, "p.f.*", limit: 10_000).count == 2_100)
+        #expect(try await store.list(.report, "p.f.*", limit: 1_500).count == 1_500)
+        #expect(try await store.list(.report, "q.*", limit: 10).isEmpty)
+    }
+
+    @Test("new content goes to a part of the fleet; an operator's demand and halt are carried out")
+    func rollOut() async throws {
+        let (server, first, second, subject) = try await pair()
+        defer { withExtendedLifetime(server) {} }
+        let plan = RollOutPlan(steps: [1, 1_000_000], length: .seconds(3_600), mostFailures: 3)
+        first.add(subject, rollOut: plan)
+        try await first.publish(subject, [1], try digest(1))
+        try await first.publish(subject, [2], try digest(2))
+        #expect(await eventually { await second.client.newest(subject)?.rollOut?.before == (try? digest(1)) })
+        guard case .follow(let available)? = await second.client.begin(subject, FleetRequest(.head)) else {
+            Issue.record("it does not follow")
+            return
+        }
+        #expect(available.digest == (try digest(1)))
+        #expect(try await second.content(available, subject) == [1])
+
+        let store = first.client.store
+        let halt = FleetWant.rollOut(.halt, try digest(2))
+        try await store.put(.want, halt.key(subject.pipeline), halt.text)
+        #expect(await eventually { await second.client.newest(subject)?.rollOut?.isHalted == true })
+        #expect(await second.client.newest(subject)?.number == 3)
+
+        let before = first.fired.withLock(\.count)
+        let sequence = try await store.put(.want, FleetWant.refresh.key(subject.pipeline), FleetWant.refresh.text)
+        #expect(await eventually { first.fired.withLock(\.count) > before })
+        #expect(await first.client.begin(subject, FleetRequest(.head, copy: try digest(2))) == .fetch)
+        let end = FleetRunEnd.succeeded(digest: try digest(2), size: 1, Validators())
+        await first.client.ended(subject, end) { _ in [2] }
+        #expect(await eventually { await second.client.newest(subject)?.answeredDemand == sequence })
+        // The check does not end the halt.
+        #expect(await second.client.newest(subject)?.rollOut?.isHalted == true)
     }
 }
