@@ -34,15 +34,19 @@ extension CacheStore {
         }
     }
 
+    /// The content of a generation, for reading; nil: it is not kept any more, or cannot be opened. Blocks.
+    func open(_ identity: GenerationIdentity, of pipeline: String) -> StoredGeneration? {
+        let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
+        guard let found = try? cache.generations.find(identity, of: pipeline), found.path != nil else { return nil }
+        return (try? cache.generations.open(found.generation.number, of: pipeline, for: myself)) ?? nil
+    }
+
     /// The content of a generation; nil: the content is not kept any more, is damaged, or has more bytes than the
     /// limit.
     func content(_ identity: GenerationIdentity, of pipeline: String, limit: Int) async -> [UInt8]? {
-        await readers.run("generation") { [cache] in
+        await readers.run("generation") { [self] in
             do throws(CacheError) {
-                let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
-                guard let found = try cache.generations.find(identity, of: pipeline), found.path != nil,
-                    let content = try cache.generations.open(found.generation.number, of: pipeline, for: myself)
-                else { return nil }
+                guard let content = open(identity, of: pipeline) else { return nil }
                 var bytes: [UInt8] = []
                 while case let piece = try content.read(1 << 16), !piece.isEmpty {
                     bytes += piece

@@ -1,4 +1,5 @@
 import FreshetCache
+import FreshetEventLoop
 import FreshetFleet
 import FreshetModel
 import FreshetPipelines
@@ -53,35 +54,60 @@ extension SharedContent {
     }
 }
 
-/// The content of this machine's copy, which is to be published. It is read once, when the engine needs it: usually it
+/// The content of this machine's copy, which is to be published. It is read in order when the engine needs it: usually it
 /// has the content already.
 final class FleetCopy: Sendable {
+    private struct Reading: ~Copyable {
+        let content: StoredGeneration
+        var hasher: SHA256Hasher
+        /// The bytes that were read.
+        var offset: UInt64 = 0
+
+        consuming func digest() throws(CacheError) -> ContentDigest { try hasher.finalize() }
+    }
+
     private let store: CacheStore
-    private let definition: PipelineDefinition
-    private let digest: ContentDigest?
-    private let content = Mutex<[UInt8]?>(nil)
+    private let pipeline: String
+    private let generation: CurrentGeneration?
+    private let reading = Mutex<Reading?>(nil)
 
     /// - Parameter end: the end of the run whose content it is.
-    init(_ store: CacheStore, _ definition: PipelineDefinition, _ end: SharedRunEnd) {
-        if case .succeeded(let generation, _) = end { digest = generation.digest } else { digest = nil }
+    init(_ store: CacheStore, _ pipeline: String, _ end: SharedRunEnd) {
+        if case .succeeded(let generation, _) = end { self.generation = generation } else { generation = nil }
         self.store = store
-        self.definition = definition
+        self.pipeline = pipeline
     }
 
+    /// The next bytes; a range from 0 begins again. The last bytes are returned only if all of them have the digest.
     func bytes(_ range: Range<UInt64>) async throws(FleetStoreError) -> [UInt8] {
-        let bytes = try await all()
-        guard range.upperBound <= UInt64(bytes.count) else { throw .incomplete }
-        return Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+        let bytes = await store.readers.run("generation") { [self] in try? next(range) }
+        guard let bytes else { throw .incomplete }
+        return bytes
     }
 
-    private func all() async throws(FleetStoreError) -> [UInt8] {
-        if let known = content.withLock({ $0 }) { return known }
-        // A copy that has changed meanwhile, by a rollback for instance, is not what the record says.
-        guard let bytes = try? await store.copy(of: definition), (try? ContentDigest(of: bytes)) == digest else {
-            throw .incomplete
+    /// Nil: the content is not that of the generation any more. Blocks.
+    private func next(_ range: Range<UInt64>) throws(CacheError) -> [UInt8]? {
+        guard let generation else { return nil }
+        return try reading.withLock { reading throws(CacheError) -> [UInt8]? in
+            if range.lowerBound == 0 {
+                guard let content = store.open(generation.identity, of: pipeline) else { return nil }
+                reading = Reading(content: content, hasher: try SHA256Hasher())
+            }
+            guard var present = reading.take(), present.offset == range.lowerBound else { return nil }
+            var bytes: [UInt8] = []
+            while bytes.count < range.count {
+                let piece = try present.content.read(range.count - bytes.count)
+                guard !piece.isEmpty else { return nil }
+                bytes += piece
+            }
+            bytes.withUnsafeBytes { present.hasher.update($0) }
+            present.offset = range.upperBound
+            guard present.offset == generation.size else {
+                reading = consume present
+                return bytes
+            }
+            return try present.digest() == generation.digest ? bytes : nil
         }
-        content.withLock { $0 = bytes }
-        return bytes
     }
 }
 

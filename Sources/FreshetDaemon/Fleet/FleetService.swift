@@ -110,7 +110,7 @@ final class FleetService {
             FleetClient.Identity(
                 fleet: definition.name, machine: machine, version: Version.current,
                 publishers: try definition.publisherKeys(), seed: definition.role == .fetch ? seed : nil,
-                place: StableDelay.fraction(identity: identity, name: "fleet")),
+                place: StableDelay.fraction(identity: identity, name: "fleet \(machine)")),
             domain: definition.domain
         ) { [weak self, tasks = context.tasks, log = context.limiter, connectionObstacle, status] event in
             FleetLog.log(event, to: log)
@@ -204,13 +204,16 @@ final class FleetService {
     private func settings(
         _ definition: PipelineDefinition, _ sharing: FleetSharing, _ fleet: FleetDefinition
     ) -> FleetSettings {
-        FleetSettings(
-            machine: machine(in: fleet), fetches: fleet.role == .fetch,
+        let machine = machine(in: fleet)
+        // Machines that were made from one image may have the same identity.
+        let share = StableDelay.fraction(identity: identity, name: "fleet \(machine) \(definition.name)")
+        return FleetSettings(
+            machine: machine, fetches: fleet.role == .fetch,
             checkPeriod: definition.refresh.every.map { $0 + definition.refresh.randomDelay },
             freshFor: definition.refresh.freshFor, grace: sharing.grace, spread: fleet.spread,
             fallback: fleet.fallback.map { FleetSettings.Fallback(after: $0.after, rate: $0.rate) },
             rollOut: sharing.rollOut.map { RollOutPlan($0) },
-            share: StableDelay.fraction(identity: identity, name: "fleet \(definition.name)"))
+            share: share)
     }
 
     // MARK: Reports
@@ -299,8 +302,8 @@ extension FleetService: ContentSharing {
             throw .failed(RunFailure(.transient, "the pipeline's part in the fleet has just changed"))
         case .fetchAlone?: return .origin
         case .fetch?:
-            return .originForAll { [store, definition = request.definition, redactor = context.redactor] end in
-                let content = FleetCopy(store, definition, end)
+            return .originForAll { [store, name = request.definition.name, redactor = context.redactor] end in
+                let content = FleetCopy(store, name, end)
                 await client.ended(subject, FleetRunEnd(end) { redactor.text($0) }) {
                     (range) throws(FleetStoreError) in try await content.bytes(range)
                 }

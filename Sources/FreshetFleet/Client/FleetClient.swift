@@ -110,24 +110,42 @@ package actor FleetClient {
 
     /// Connects, and keeps the connection until the task is cancelled.
     package func run() async {
-        await withDiscardingTaskGroup { group in
-            group.addTask { [client] in await client.run() }
-            group.addTask { await self.followHeads() }
-            group.addTask { await self.followDamage() }
-            group.addTask { await self.followWants() }
-            group.addTask { await self.followConnection() }
-            for await start in jobs {
-                group.addTask {
-                    await start.job()
-                    if start.isLimited { await self.jobEnded() }
+        // The claims end before the connection does: cancellation queues this job before the client is resumed.
+        await withTaskCancellationHandler {
+            await withDiscardingTaskGroup { group in
+                group.addTask { [client] in await client.run() }
+                group.addTask { await self.followHeads() }
+                group.addTask { await self.followDamage() }
+                group.addTask { await self.followWants() }
+                group.addTask { await self.followConnection() }
+                for await start in jobs {
+                    group.addTask {
+                        await start.job()
+                        if start.isLimited { await self.jobEnded() }
+                    }
                 }
+                group.cancelAll()
             }
-            group.cancelAll()
+        } onCancel: {
+            loop.perform(named: "fleet") { [weak self] in self?.assumeIsolated { $0.releaseClaims() } }
         }
         disconnected("the daemon stops", isFailure: false)
         // Runs do not wait for a member that is gone.
         for member in members.values { member.end() }
         members = [:]
+    }
+
+    /// Another machine need not wait until the claims of this one end by themselves.
+    private func releaseClaims() {
+        let claims = members.values.compactMap { member in
+            member.machine.heldClaim.map { (key: member.key.description, sequence: $0) }
+        }
+        client.assumeIsolated { [store] client in
+            for claim in claims {
+                // Without a connection it ends by itself.
+                try? store.removeUnanswered(.claim, claim.key, replacing: claim.sequence, on: client)
+            }
+        }
     }
 
     /// What the members of the fleet see of this member's copy of a pipeline. Calls have an effect in their order.

@@ -330,6 +330,14 @@ package struct FleetMachine: Sendable {
 }
 
 extension FleetMachine {
+    /// The sequence number of the claim that this member holds; nil: it holds none.
+    var heldClaim: UInt64? {
+        switch phase {
+        case .fetching, .publishing: claim.sequence
+        case .idle, .connecting, .grace, .reading, .backoff, .claiming, .waiting, .spreading: nil
+        }
+    }
+
     /// What the run waits for, in words; nil: none waits.
     var waits: String? {
         guard waiting != nil else { return nil }

@@ -178,14 +178,29 @@ package struct FleetStore: Sendable {
     package func remove(
         _ bucket: FleetBucket, _ key: String, replacing expected: UInt64
     ) async throws(FleetStoreError) {
-        var headers = NATSHeaders()
+        let headers: NATSHeaders
         do throws(NATSError) {
-            try headers.append("KV-Operation", "PURGE")
-            try headers.append("Nats-Rollup", "sub")
+            headers = try Self.removal()
         } catch {
             throw .nats(error)
         }
         try await put(bucket, key, headers: headers, replacing: expected)
+    }
+
+    private static func removal() throws(NATSError) -> NATSHeaders {
+        var headers = NATSHeaders()
+        try headers.append("KV-Operation", "PURGE")
+        try headers.append("Nats-Rollup", "sub")
+        return headers
+    }
+
+    /// The same without an answer, for a member that is about to close its connection; the server may not receive it.
+    func removeUnanswered(
+        _ bucket: FleetBucket, _ key: String, replacing expected: UInt64, on client: isolated NATSClient
+    ) throws(NATSError) {
+        var headers = try Self.removal()
+        try headers.append("Nats-Expected-Last-Subject-Sequence", "\(expected)")
+        try client.publish(try NATSSubject("\(writes)\(bucket.prefix)\(key)"), headers: headers)
     }
 
     /// The subjects of stored messages.

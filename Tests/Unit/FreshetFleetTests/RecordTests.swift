@@ -4,21 +4,6 @@ import Testing
 
 @testable import FreshetFleet
 
-/// Keys of RFC 8032, 7.1, as NKEYs.
-private let seeds = [
-    "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA",
-    "SUAEZTIITMUP7FW2TW3MGRXMCFHA6W4KGGPTLK5GETNIZ5XNJ64KN63OVI",
-]
-
-private func seed(_ index: Int = 0) throws -> NKeySeed {
-    let text = Array(seeds[index].utf8)
-    return try text.withUnsafeBytes { bytes in try NKeySeed(bytes) }
-}
-
-private func digest(_ byte: UInt8) throws -> ContentDigest {
-    try #require(ContentDigest(bytes: Array(repeating: byte, count: 32)))
-}
-
 private func record(_ number: UInt64 = 7, content: UInt8 = 1) throws -> FleetRecord {
     FleetRecord(
         fleet: "prod", pipeline: "jwks", fingerprint: try digest(9), number: number, digest: try digest(content),

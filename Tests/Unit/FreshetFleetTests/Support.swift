@@ -1,0 +1,201 @@
+import FreshetEventLoop
+import FreshetModel
+import FreshetNATS
+import NATSTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FreshetFleet
+
+/// Keys of RFC 8032, 7.1, as NKEYs.
+private let seeds = [
+    "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA",
+    "SUAEZTIITMUP7FW2TW3MGRXMCFHA6W4KGGPTLK5GETNIZ5XNJ64KN63OVI",
+]
+
+func seed(_ index: Int = 0) throws -> NKeySeed {
+    try Array(seeds[index].utf8).withUnsafeBytes { bytes in try NKeySeed(bytes) }
+}
+
+func digest(_ byte: UInt8) throws -> ContentDigest {
+    try #require(ContentDigest(bytes: Array(repeating: byte, count: 32)))
+}
+
+/// A member on its own loop, with what it reported and fired.
+final class Member: Sendable {
+    let client: FleetClient
+    let events = Mutex<[FleetClient.Event]>([])
+    let fired = Mutex<[String]>([])
+    private let loop: EventLoop
+    private let task: Task<Void, Never>
+
+    init(_ name: String, _ server: NATSServer, seed: NKeySeed?, publishers: [NKeySeed]) throws {
+        loop = try EventLoop()
+        try loop.runInThread(named: name)
+        var configuration = NATSConfiguration(servers: [try server.address()], name: name)
+        configuration.timing.backoff = .milliseconds(10)
+        configuration.timing.longestBackoff = .milliseconds(100)
+        let identity = FleetClient.Identity(
+            fleet: "prod", machine: name, version: "1",
+            publishers: Set(try publishers.map { try NKeyPublicKey($0.publicKey) }), seed: seed)
+        let report = Reporter()
+        client = FleetClient(loop, configuration, identity) { report.send($0) }
+        task = Task { [client] in await client.run() }
+        report.member = { [weak self] event in self?.events.withLock { $0.append(event) } }
+    }
+
+    deinit {
+        task.cancel()
+        loop.stop()
+    }
+
+    func add(
+        _ subject: FleetSubject, fetches: Bool = true, share: Double = 0, rollOut: RollOutPlan? = nil,
+        seen number: UInt64 = 0
+    ) {
+        let settings = FleetSettings(
+            machine: client.identity.machine, fetches: fetches, checkPeriod: .seconds(3_600), spread: .zero,
+            rollOut: rollOut, share: share)
+        client.add(subject, settings, seen: number) { [weak self] detail in self?.fired.withLock { $0.append(detail) } }
+    }
+
+    func stop() { task.cancel() }
+
+    func isConnected() async -> Bool { await eventually { await client.obstacle == nil } }
+
+    /// Fetches for all.
+    func publish(_ subject: FleetSubject, _ content: [UInt8], _ digest: ContentDigest) async throws {
+        #expect(await client.begin(subject, FleetRequest(.operation)) == .fetch)
+        await client.ended(
+            subject,
+            .succeeded(digest: digest, size: UInt64(content.count), Validators(entityTag: "\"1\"", lastModified: nil))
+        ) { range in Array(content[Int(range.lowerBound)..<Int(range.upperBound)]) }
+    }
+
+    /// Runs until it follows a head; returns how often it fetched.
+    func run(_ subject: FleetSubject) async -> (head: FleetRecord?, fetches: Int) {
+        var fetches = 0
+        while true {
+            let copy = fetches > 0 ? try? digest(1) : nil
+            switch await client.begin(subject, FleetRequest(.environment, copy: copy)) {
+            case .fetch?:
+                fetches += 1
+                guard let digest = try? digest(1) else { return (nil, fetches) }
+                await client.ended(subject, .succeeded(digest: digest, size: 3, Validators())) { _ in [1, 2, 3] }
+            case .follow(let record)?: return (record, fetches)
+            case .fetchAlone?, .wait?, nil: return (nil, fetches)
+            }
+        }
+    }
+
+    /// The content of a record.
+    func content(_ record: FleetRecord, _ subject: FleetSubject) async throws -> [UInt8] {
+        var content: [UInt8] = []
+        for number in 0..<FleetBodies.chunks(of: record.size) {
+            content += try await client.bodies.chunk(
+                number, FleetKey(subject), record.digest, size: record.size)
+        }
+        return content
+    }
+
+    var log: String { events.withLock { "\($0)" } }
+
+    var rejections: [RecordRejection] {
+        events.withLock { events in
+            events.compactMap { event in
+                guard case .rejected(_, let rejection) = event else { return nil }
+                return rejection
+            }
+        }
+    }
+}
+
+extension FleetClient {
+    func unusable(_ subject: FleetSubject) -> ContentDigest? {
+        members[FleetKey(subject)]?.machine.publication.unusable
+    }
+
+    func isWaiting(_ subject: FleetSubject) -> Bool { members[FleetKey(subject)]?.waiter != nil }
+}
+
+/// Passes events on to a member that does not exist yet when its client is made.
+final class Reporter: Sendable {
+    private let target = Mutex<(@Sendable (FleetClient.Event) -> Void)?>(nil)
+
+    var member: (@Sendable (FleetClient.Event) -> Void)? {
+        get { target.withLock { $0 } }
+        set { target.withLock { $0 = newValue } }
+    }
+
+    func send(_ event: FleetClient.Event) { member?(event) }
+}
+
+/// Another user of the server, who sees the messages of all.
+final class Observer: Sendable {
+    private final class Seen: Sendable { let subjects = Mutex<[String]>([]) }
+
+    private let loop: EventLoop
+    private let task: Task<Void, Never>
+    private let seen = Seen()
+
+    init(_ server: NATSServer, _ pattern: String) async throws {
+        loop = try EventLoop()
+        try loop.runInThread(named: "observer")
+        let client = NATSClient(loop, NATSConfiguration(servers: [try server.address()], name: "observer"))
+        let subscription = try await client.subscribe(try NATSSubjectPattern(pattern))
+        task = Task { [seen] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { await client.run() }
+                group.addTask {
+                    while case .message(let message)? = try? await subscription.next() {
+                        seen.subjects.withLock { $0.append("\(message.subject)") }
+                    }
+                }
+            }
+        }
+        // Its own message: the server has the subscription.
+        let probe = try NATSSubject(pattern.replacing(">", with: "probe"))
+        try #require(
+            await eventually {
+                try? await client.publish(probe)
+                return seen.subjects.withLock { $0.contains("\(probe)") }
+            })
+    }
+
+    deinit {
+        task.cancel()
+        loop.stop()
+    }
+
+    var subjects: [String] { seen.subjects.withLock { $0 } }
+}
+
+let jetStream = "jetstream { store_dir: \"DIRECTORY/store\" }"
+
+func makeSubject(_ pipeline: String = "jwks.v1") throws -> FleetSubject {
+    FleetSubject(fleet: "prod", pipeline: pipeline, fingerprint: try digest(9))
+}
+
+/// A server with the buckets, and a member that fetches.
+func makeFleet() async throws -> (NATSServer, Member) {
+    let server = try await NATSServer(jetStream)
+    let member = try Member("ams-1", server, seed: try seed(), publishers: [try seed()])
+    try #require(await eventually { await member.client.client.state.serverInfo != nil })
+    for bucket in FleetBucket.allCases {
+        #expect(try await member.client.buckets.prepare(bucket, FleetBuckets.standardLimits(bucket)) == .created)
+    }
+    return (server, member)
+}
+
+/// A server, a member that fetches and one that follows, and the pipeline that they share.
+func makePair() async throws -> (NATSServer, Member, Member, FleetSubject) {
+    let (server, first) = try await makeFleet()
+    let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
+    let subject = try makeSubject()
+    for member in [first, second] {
+        member.add(subject)
+        #expect(await member.isConnected())
+    }
+    return (server, first, second, subject)
+}
