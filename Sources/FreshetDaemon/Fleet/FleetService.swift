@@ -235,7 +235,8 @@ final class FleetService {
             }
         case .failed(let failure):
             guard let record, failure.kind == .content else { return }
-            let text = context.redactor.text(failure.publicMessage)
+            // It may quote the content, which all members can read.
+            let text = context.redactor.text(failure.message)
             change(subject) { $0.failure = FleetReport.Failure(.rejected, record.digest, text) }
         case .cancelled: break
         }
@@ -300,7 +301,18 @@ extension FleetService: ContentSharing {
         case nil:
             if Task.isCancelled { throw .cancelled }
             throw .failed(RunFailure(.transient, "the pipeline's part in the fleet has just changed"))
-        case .fetchAlone?: return .origin
+        case .fetchAlone?:
+            return .originForAll { end in
+                if case .succeeded(let generation, _) = end { await client.fetchedAlone(subject, generation.digest) }
+                await self.ended(subject, end, following: nil)
+            }
+        case .keep?:
+            guard let copy = request.copy else { throw .failed(Self.isChanged) }
+            return .shared(
+                SharedContent(digest: copy.digest, size: copy.size, validators: Validators()) {
+                    (_) throws(RunFailure) in throw Self.isChanged
+                }
+            ) { end in await self.ended(subject, end, following: nil) }
         case .fetch?:
             return .originForAll { [store, name = request.definition.name, redactor = context.redactor] end in
                 let content = FleetCopy(store, name, end)
@@ -315,11 +327,18 @@ extension FleetService: ContentSharing {
                 SharedContent(record, FleetKey(subject), client.bodies) {
                     await client.isUnusable(subject, record.digest)
                 }
-            ) { end in await self.ended(subject, end, following: record) }
+            ) { end in
+                if case .succeeded = end { await client.followed(subject, number: record.number) }
+                await self.ended(subject, end, following: record)
+            }
         case .wait(let obstacle)?:
             let reason = await client.obstacle
             throw .failed(RunFailure(.transient, FleetLog.sentence(obstacle, because: reason)))
         }
+    }
+
+    private nonisolated static var isChanged: RunFailure {
+        RunFailure(.transient, "the copy has changed during the run")
     }
 
     private func log(_ record: FleetRecord, of pipeline: String) {

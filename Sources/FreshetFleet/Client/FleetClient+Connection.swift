@@ -53,6 +53,7 @@ extension FleetClient {
         for head in heads { received(head) }
         (obstacle, reported, clock) = (nil, nil, (time, since))
         armReports()
+        armCatchUp()
         report(.connected(server: server))
         // Pipelines that were shared meanwhile are read next.
         let others = members.keys.filter { !keys.contains($0) }
@@ -61,6 +62,34 @@ extension FleetClient {
             if let member = members[key] { handle(.connected(serverTime: now(by: time, since)), member) }
         }
         if identity.seed != nil { add { await self.readWants(of: Array(keys)) } }
+    }
+
+    private func armCatchUp() {
+        guard isAtLeaf else { return }
+        let timer =
+            catchUpTimer
+            ?? LoopTimer(loop, named: "fleet") { [weak self] in self?.assumeIsolated { $0.catchUp() } }
+        catchUpTimer = timer
+        timer.arm(at: .now + Self.catchUpPeriod)
+    }
+
+    /// Reads the heads that are newer than those that were read before.
+    func catchUp() {
+        guard clock != nil else { return }
+        armCatchUp()
+        add {
+            // Without an answer, the next reading repairs it.
+            guard let heads = try? await self.newerHeads() else { return }
+            for head in heads { await self.received(head) }
+        }
+    }
+
+    private func newerHeads() async throws(FleetStoreError) -> [FleetStore.Stored] {
+        let present = connection
+        let heads = try await heads(of: Array(members.keys), after: lastSequence)
+        guard present == connection else { return [] }
+        lastSequence = heads.map(\.sequence).reduce(lastSequence, max)
+        return heads
     }
 
     /// The engine's clock now.
@@ -130,6 +159,7 @@ extension FleetClient {
     private func lost(_ reason: String, isFailure: Bool = true) {
         (clock, obstacle) = (nil, reason)
         reportTimer?.disarm()
+        catchUpTimer?.disarm()
         if isFailure, reason != reported {
             reported = reason
             report(.disconnected(reason))

@@ -1,5 +1,5 @@
 package import FreshetEventLoop
-import FreshetModel
+package import FreshetModel
 package import FreshetNATS
 
 /// A member of a fleet: it keeps the connection to the engine, feeds the machine of each shared pipeline, and performs
@@ -85,6 +85,12 @@ package actor FleetClient {
     /// The reports of this member's copies.
     var reports: ReportSchedule
     var reportTimer: LoopTimer?
+    /// A leaf node keeps the connections of its members while its link to the buckets is down: so notices may be lost
+    /// although the connection lasts, and the heads are read again from time to time.
+    let isAtLeaf: Bool
+    var catchUpTimer: LoopTimer?
+    /// The pause between two readings of the heads.
+    static let catchUpPeriod: Duration = .seconds(300)
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -106,6 +112,7 @@ package actor FleetClient {
         self.jobs = jobs
         queue = FleetJobs(limit: Self.mostJobs, start)
         reports = ReportSchedule(place: identity.place, at: .now)
+        isAtLeaf = domain != nil
     }
 
     /// Connects, and keeps the connection until the task is cancelled.
@@ -241,6 +248,16 @@ package actor FleetClient {
         guard let member = members[FleetKey(subject)] else { return }
         member.content = content
         handle(.ended(end), member)
+    }
+
+    /// A run has published the content of a head, or found that it is the copy.
+    package func followed(_ subject: FleetSubject, number: UInt64) {
+        if let member = members[FleetKey(subject)] { handle(.followed(number), member) }
+    }
+
+    /// A run has requested the content for this member alone, and the copy has this content now.
+    package func fetchedAlone(_ subject: FleetSubject, _ digest: ContentDigest) {
+        if let member = members[FleetKey(subject)] { handle(.fetchedAlone(digest), member) }
     }
 
     /// What a run of a pipeline waits for, in words; nil: none waits.

@@ -25,6 +25,10 @@ package enum FleetEvent: Sendable {
     case claimed(FleetWriteResult)
     /// The run that requested the content for all has ended.
     case ended(FleetRunEnd)
+    /// A run has published the content of the head with this number, or found that it is the copy.
+    case followed(UInt64)
+    /// A run has requested the content for this member alone, and the copy has this content now.
+    case fetchedAlone(ContentDigest)
     /// The answer to ``FleetAction/publish(_:expected:)``.
     case published(FleetWriteResult)
     /// The newest demand of an operator that is stored, by the sequence number of its message.

@@ -104,13 +104,14 @@ extension FleetMachine {
     }
 
     mutating func read(_ record: FleetRecord?, _ sequence: UInt64, _ claim: FleetClaim, _ now: Instant) {
-        if let record { _ = see(record, isAnswer: true, now) }
+        let isNew = record.map { see($0, isAnswer: true, now) } ?? false
         // What is stored counts, whatever was known: the engine may have lost messages, and a record that does not count
         // has to be replaced, too.
         headSequence = sequence
         see(claim)
         if clock != nil { silence.readWasAnswered() }
         if phase.isPublishing { return verifyPublication(now) }
+        if isNew, case .waiting = phase, !settings.fetches { return follow(now) }
         guard phase == .reading, let waiting else { return }
         if satisfies(waiting, now) { return follow(now) }
         if let holder = self.claim.holder, !self.claim.isOver(at: serverTime(now)) {
@@ -215,6 +216,7 @@ extension FleetMachine {
         case .stored(let sequence):
             headSequence = sequence
             settled = max(settled, publication.stored())
+            alone = nil
             failures = 0
             silence.ends()
             actions.append(.release(expected: claim.sequence))

@@ -70,6 +70,8 @@ package struct FleetMachine: Sendable {
     var failures: UInt32 = 0
     /// The number of the last head that a run followed or this member published.
     var settled: UInt64 = 0
+    /// The last content that this member has requested alone, and when; nil: the fleet has checked since.
+    var alone: (digest: ContentDigest, at: Instant)?
     /// The engine's clock at an instant; nil: there is no connection.
     var clock: (time: WallTime, at: Instant)?
     var silence: EngineSilence
@@ -131,6 +133,10 @@ package struct FleetMachine: Sendable {
         case .abandoned: abandoned()
         case .claimed(let result): claimed(result, now)
         case .ended(let end): ended(end, now)
+        case .followed(let number):
+            settled = max(settled, number)
+            alone = nil
+        case .fetchedAlone(let digest): alone = (digest, now)
         case .published(let result): published(result, now)
         case .demanded(let sequence): demanded(sequence, now)
         case .ordered(let order):
@@ -165,7 +171,7 @@ package struct FleetMachine: Sendable {
         else { return false }
         switch waiting.request.kind {
         case .demand, .operation: return false
-        case .head where head.number > settled: return true
+        case .head where head.number > settled: return !hasDiverged(waiting, from: head)
         // The others have kept the period while this member was away.
         case .environment, .head:
             if hasDiverged(waiting, from: head) { return false }
@@ -177,6 +183,14 @@ package struct FleetMachine: Sendable {
     /// Whether only a check that begins after the run answers it.
     func isDemanded(_ waiting: Waiting) -> Bool {
         waiting.request.kind.isDemand || settings.fetches && isDemandOpen
+    }
+
+    /// Whether the fleet checked the content of a head before this member requested its copy alone. It must not go back.
+    func isOlder(_ head: FleetRecord, than copy: ContentDigest?) -> Bool {
+        guard let alone, alone.digest == copy, head.digest != copy, let time = serverTime(alone.at) else {
+            return false
+        }
+        return head.checkedAt < time
     }
 
     /// Whether an operator demands a check that no member has made yet.
@@ -197,7 +211,8 @@ package struct FleetMachine: Sendable {
     /// Whether the copy is other content than that of a head that was taken before: this member has fetched it alone, or
     /// could not publish it. It must not go back.
     func hasDiverged(_ waiting: Waiting, from head: FleetRecord) -> Bool {
-        settings.fetches && head.number <= settled
+        if settings.fetches, isOlder(head, than: waiting.request.copy) { return true }
+        return settings.fetches && head.number <= settled
             && available(head, to: waiting.request.copy).digest != waiting.request.copy
     }
 
@@ -219,6 +234,8 @@ package struct FleetMachine: Sendable {
             return decide(.wait(.noFetcher(lastCheck: head.checkedAt)))
         }
         phase = .waiting(until: waiting.since + FleetSettings.patience, isLate: false)
+        // Behind a leaf node, notices may have been lost although the connection lasted.
+        actions.append(.read)
     }
 
     /// There is no connection: the run waits for one, requests the content for this member alone, or fails.
@@ -239,6 +256,7 @@ package struct FleetMachine: Sendable {
 
     mutating func follow(_ now: Instant) {
         guard let waiting, let head = known.record else { return }
+        if isOlder(head, than: waiting.request.copy) { return decide(.keep) }
         let record = available(head, to: waiting.request.copy)
         let place = (headReceived ?? now) + settings.spread * settings.share
         if now < place, record.digest != waiting.request.copy, record.number > settled {
@@ -250,7 +268,6 @@ package struct FleetMachine: Sendable {
 
     mutating func takeHead() {
         guard let record = known.record else { return }
-        settled = record.number
         decide(.follow(available(record, to: waiting?.request.copy)))
     }
 

@@ -33,6 +33,8 @@ package enum FleetDecision: Hashable, Sendable {
     case fetch
     /// From the origin, for this member alone: the engine does not answer.
     case fetchAlone
+    /// The copy stays: this member has requested it alone, after the last check of the fleet.
+    case keep
     /// Not now.
     case wait(FleetObstacle)
 }

@@ -21,7 +21,7 @@ package struct SharingRequest: Sendable {
 package enum SharingDecision: Sendable {
     /// From the origin, for this machine alone.
     case origin
-    /// From the origin, for all machines. The closure must be called with the run's end.
+    /// From the origin, for all machines or for this one. The closure must be called with the run's end.
     case originForAll(@Sendable (SharedRunEnd) async -> Void)
     /// From another machine. The closure must be called with the run's end.
     case shared(SharedContent, @Sendable (SharedRunEnd) async -> Void)

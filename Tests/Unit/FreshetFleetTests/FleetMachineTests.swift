@@ -10,11 +10,12 @@ private struct Bench {
     let start: ContinuousClock.Instant
     static let wall = WallTime(seconds: 1_795_000_000)
 
-    init(seen: UInt64 = 0, every: Duration? = .seconds(600)) {
+    init(seen: UInt64 = 0, every: Duration? = .seconds(600), fetches: Bool = true) {
         start = .now
         now = start
         machine = FleetMachine(
-            FleetSettings(machine: "me", checkPeriod: every, spread: .zero), seen: seen, at: start, fraction: { 0 })
+            FleetSettings(machine: "me", fetches: fetches, checkPeriod: every, spread: .zero), seen: seen, at: start,
+            fraction: { 0 })
         _ = handle(.connected(serverTime: Self.wall))
     }
 
@@ -173,5 +174,55 @@ extension [FleetMachine.Action] {
         _ = bench.handle(.run(FleetRequest(.operation)))
         let wake = backoff(bench.handle(.read(nil, sequence: 0, FleetClaim(sequence: 2))))
         #expect(wake.map { $0 >= bench.now + FleetSettings.longestClaimBackoff } ?? false)
+    }
+
+    @Test("a head that was checked before this member requested its copy alone does not replace it")
+    func older() {
+        for fetches in [true, false] {
+            var bench = Bench(fetches: fetches)
+            _ = bench.handle(.head(bench.record(1, content: 1)))
+            _ = bench.handle(.followed(1))
+            _ = bench.handle(.disconnected)
+            bench.now += .seconds(100)
+            let old = bench.record(2, content: 2)
+            bench.now += .seconds(100)
+            _ = bench.handle(.fetchedAlone(FleetWorld.digest(3)))
+            bench.now += .seconds(100)
+            _ = bench.handle(.connected(serverTime: bench.time))
+            _ = bench.handle(.head(old))
+            let actions = bench.handle(.run(FleetRequest(.head, copy: FleetWorld.digest(3))))
+            // A member that fetches publishes newer content; the others wait for it.
+            if fetches { #expect(actions.isReading) } else { #expect(actions.decision == .keep) }
+            let new = bench.record(3, content: 3)
+            _ = bench.handle(.head(new))
+            let next = bench.handle(.run(FleetRequest(.head, copy: FleetWorld.digest(3))))
+            #expect(next.decision == .follow(new) || actions.isReading)
+        }
+    }
+
+    @Test("a head whose content could not be read is taken by the next run, without a request for the origin")
+    func interrupted() {
+        var bench = Bench()
+        _ = bench.handle(.head(bench.record(1, content: 1)))
+        _ = bench.handle(.followed(1))
+        let head = bench.record(2, content: 2)
+        _ = bench.handle(.head(head))
+        #expect(bench.handle(.run(FleetRequest(.head, copy: FleetWorld.digest(1)))).decision == .follow(head))
+        // The transfer fails. The next run has another cause.
+        bench.now += .seconds(1)
+        #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision == .follow(head))
+        #expect(bench.machine.settled == 1)
+    }
+
+    @Test("a follower whose content is overdue reads the head: notices may have been lost behind a leaf node")
+    func overdueFollower() {
+        var bench = Bench(fetches: false)
+        _ = bench.handle(.head(bench.record(1, content: 1)))
+        _ = bench.handle(.followed(1))
+        bench.now += .seconds(1_000)
+        let actions = bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1))))
+        #expect(actions.isReading && actions.decision == nil)
+        let head = bench.record(2, content: 2)
+        #expect(bench.handle(.read(head, sequence: 2, FleetClaim())).decision == .follow(head))
     }
 }

@@ -170,4 +170,29 @@ struct FleetOperationTests {
         try await first.publish(subject, [3], try digest(3))
         #expect(await eventually { await second.client.newest(subject)?.digest == (try? digest(3)) })
     }
+
+    @Test("records whose notices never arrived are read by the next catch-up")
+    func catchUp() async throws {
+        let server = try await NATSServer(
+            """
+            \(jetStream)
+            authorization { users: [{ user: a, password: a, permissions: { subscribe: { deny: "ft.news.>" } } }] }
+            no_auth_user: a
+            """)
+        let (_, first) = try await makeFleet(on: server)
+        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
+        let subject = try makeSubject()
+        for member in [first, second] {
+            member.add(subject)
+            #expect(await member.isConnected())
+        }
+        for number in UInt8(1)...2 {
+            try await first.publish(subject, [number], try digest(number))
+            #expect(
+                await eventually {
+                    await second.client.catchUp()
+                    return await second.client.newest(subject)?.digest == (try? digest(number))
+                })
+        }
+    }
 }

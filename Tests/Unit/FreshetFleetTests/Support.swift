@@ -83,8 +83,10 @@ final class Member: Sendable {
                 fetches += 1
                 guard let digest = try? digest(1) else { return (nil, fetches) }
                 await client.ended(subject, .succeeded(digest: digest, size: 3, Validators())) { _ in [1, 2, 3] }
-            case .follow(let record)?: return (record, fetches)
-            case .fetchAlone?, .wait?, nil: return (nil, fetches)
+            case .follow(let record)?:
+                await client.followed(subject, number: record.number)
+                return (record, fetches)
+            case .fetchAlone?, .keep?, .wait?, nil: return (nil, fetches)
             }
         }
     }
@@ -178,8 +180,8 @@ func makeSubject(_ pipeline: String = "jwks.v1") throws -> FleetSubject {
 }
 
 /// A server with the buckets, and a member that fetches.
-func makeFleet() async throws -> (NATSServer, Member) {
-    let server = try await NATSServer(jetStream)
+func makeFleet(on server: NATSServer? = nil) async throws -> (NATSServer, Member) {
+    let server = if let server { server } else { try await NATSServer(jetStream) }
     let member = try Member("ams-1", server, seed: try seed(), publishers: [try seed()])
     try #require(await eventually { await member.client.client.state.serverInfo != nil })
     for bucket in FleetBucket.allCases {

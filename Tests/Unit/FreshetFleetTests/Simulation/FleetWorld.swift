@@ -316,7 +316,10 @@ struct FleetWorld {
 
     private mutating func decided(_ decision: FleetDecision, _ number: Int) {
         switch decision {
-        case .follow(let record): succeeded(number, record.digest)
+        case .follow(let record):
+            succeeded(number, record.digest)
+            handle(.followed(record.number), number)
+        case .keep: end(number, next: plan.every)
         case .fetch: request(number, alone: false)
         case .fetchAlone: request(number, alone: true)
         case .wait:
@@ -341,7 +344,8 @@ struct FleetWorld {
         case .content(let content):
             let digest = Self.digest(content)
             succeeded(number, digest)
-            if !alone { handle(.ended(.succeeded(digest: digest, size: 1, Validators())), number) }
+            handle(
+                alone ? .fetchedAlone(digest) : .ended(.succeeded(digest: digest, size: 1, Validators())), number)
         case .failure(let retryAfter):
             failed(number)
             if !alone { handle(.ended(.failed(reason: "503", retryAfter: retryAfter)), number) }
