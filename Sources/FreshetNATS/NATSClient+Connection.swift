@@ -152,7 +152,7 @@ extension NATSClient {
             subscriptions.buffer(of: number)?.add(message)
         case .unusable(let subject, let number):
             if number == Self.inboxNumber, let token = token(of: subject) {
-                return end(token, .failure(.replyUnusable))
+                return requests.skipsUnusable(token) ? () : end(token, .failure(.replyUnusable))
             }
             subscriptions.buffer(of: number)?.drop()
         case .ping: transmit(ClientOperation.pong)

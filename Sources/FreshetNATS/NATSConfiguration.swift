@@ -97,10 +97,13 @@ public struct NATSReplyLimits: Hashable, Sendable {
     public var replies: Int
     /// The most bytes of their subjects, headers and payloads together.
     public var bytes: Int
+    /// Whether replies that cannot be used are left out. Otherwise the request fails.
+    public var skipsUnusable: Bool
 
-    public init(replies: Int = 1_024, bytes: Int = 4 << 20) {
+    public init(replies: Int = 1_024, bytes: Int = 4 << 20, skipsUnusable: Bool = false) {
         self.replies = replies
         self.bytes = bytes
+        self.skipsUnusable = skipsUnusable
     }
 }
 

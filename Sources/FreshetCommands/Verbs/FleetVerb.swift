@@ -45,6 +45,18 @@ struct FleetVerb: Verb {
     @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+        switch action {
+        case .refresh, .halt, .resume:
+            guard names.count == 1 else {
+                throw ValidationError("'\(action.rawValue)' needs the name of one pipeline.")
+            }
+        case .status, .graph: break
+        case .doctor, .setup, .key:
+            guard names.isEmpty else { throw ValidationError("'\(action.rawValue)' is for the whole fleet.") }
+        }
+    }
+
     func run(_ session: Session) throws(CommandFailure) {
         let needsOverview = action == .status || action == .graph
         var arguments = ["--fleet", needsOverview ? "status" : action.rawValue]
@@ -56,6 +68,10 @@ struct FleetVerb: Verb {
         arguments += names.isEmpty ? [] : ["--"] + names
         guard needsOverview, !(options.json && action == .status) else { throw session.becomeDaemon(arguments) }
         let overview = try overview(arguments, session)
+        for name in names where !overview.pipelines.contains(where: { $0.pipeline == name }) {
+            throw CommandFailure(
+                .failure, DisplayText.harmless("the fleet has no content of a pipeline '\(name)'"))
+        }
         guard action == .status else {
             return session.write(FleetGraphSVG(overview: overview, times: session.times).text)
         }

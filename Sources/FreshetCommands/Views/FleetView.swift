@@ -46,8 +46,7 @@ struct FleetView {
     /// Such as `10% since 3min ago, 900 wait`.
     private static func text(of pipeline: FleetPipelineStatus, _ times: Times) -> String {
         guard let rollOut = pipeline.rollOut else { return "-" }
-        let share = rollOut.percentage
-        let percentage = share == share.rounded() ? "\(Int(share))%" : "\(share)%"
+        let percentage = PercentText.text(rollOut.percentage)
         let state = rollOut.halted ? "halted at \(percentage)" : "\(percentage) since \(times.past(rollOut.since))"
         return pipeline.waiting > 0 ? "\(state), \(pipeline.waiting) wait" : state
     }
@@ -87,5 +86,12 @@ struct FleetView {
         case .rejected: "rejects it"
         case .hookFailed: "hook fails"
         }
+    }
+}
+
+/// Such as `10%` and `0.5%`.
+enum PercentText {
+    static func text(_ share: Double) -> String {
+        share == share.rounded() ? "\(Int64(max(0, min(100, share))))%" : "\(share)%"
     }
 }

@@ -82,6 +82,7 @@ struct PipelineView {
         if let number = fleet.number { parts.insert("number \(number)", at: 0) }
         if let checked = fleet.checked { parts.append("checked \(times.past(checked))") }
         if let waits = fleet.waits { parts.append("the run waits for \(waits)") }
+        if let share = fleet.rollOut { parts.append("new content has reached \(PercentText.text(share)) of the fleet") }
         return parts.joined(separator: ", ")
     }
 

@@ -101,8 +101,14 @@ package struct FleetPart: Codable, Hashable, Sendable {
     package var checked: Int64?
     /// What a run in progress waits for.
     package var waits: String?
+    /// The part of the fleet, in percent, that a roll-out has reached without this machine; nil: there is none.
+    package var rollOut: Double?
 
-    package init(machine: String? = nil, number: UInt64? = nil, checked: Int64? = nil, waits: String? = nil) {
+    package init(
+        machine: String? = nil, number: UInt64? = nil, checked: Int64? = nil, waits: String? = nil,
+        rollOut: Double? = nil
+    ) {
+        self.rollOut = rollOut
         self.machine = machine
         self.number = number
         self.checked = checked

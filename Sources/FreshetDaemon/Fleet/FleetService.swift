@@ -269,9 +269,13 @@ final class FleetService {
     func part(of name: String) -> FleetPart? {
         guard membership != nil, let shared = shared[name] else { return nil }
         let record = shared.followed
-        return FleetPart(
-            machine: record?.madeBy, number: record?.number, checked: record?.checkedAt.microseconds,
-            waits: membership?.client?.assumeIsolated { $0.waits(shared.subject) })
+        var part = FleetPart(
+            machine: record?.madeBy, number: record?.number, checked: record?.checkedAt.microseconds)
+        membership?.client?.assumeIsolated { client in
+            part.waits = client.waits(shared.subject)
+            part.rollOut = client.rollOut(shared.subject, without: shared.report.copy).map { Double($0) / 10_000 }
+        }
+        return part
     }
 
     /// The state of the connection, for people.

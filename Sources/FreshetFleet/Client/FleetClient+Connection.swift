@@ -142,6 +142,7 @@ extension FleetClient {
                     handle(.connected(serverTime: now(by: clock.time, clock.at)), member)
                 }
             }
+            if identity.seed != nil { await readWants(of: keys) }
         } catch {
             // The next notice or check repairs it.
             for key in keys {

@@ -141,8 +141,11 @@ extension FleetClient {
     private func review(_ key: FleetKey, _ subject: FleetSubject, _ digest: ContentDigest, since: WallTime) async {
         let store = store
         let result = await attempt(subject) { () throws(FleetStoreError) in
-            let failures = try await store.list(.report, "\(key).*", since: since, limit: Self.mostReports)
-                .count { FleetReport(text: $0.message.payload)?.failure?.digest == digest && $0.time >= since }
+            // Without the reports, an order of an operator is still carried out, and a step does not begin.
+            let failures = (try? await store.list(.report, "\(key).*", since: since, limit: Self.mostReports))
+                .map {
+                    $0.count { FleetReport(text: $0.message.payload)?.failure?.digest == digest && $0.time >= since }
+                }
             return (try await store.last(.head, key.description), failures)
         }
         guard let (head, failures) = result, let head else { return }

@@ -194,9 +194,8 @@ package actor FleetClient {
     ) {
         let key = FleetKey(subject)
         if let member = members[key] {
-            member.machine.settings = settings
             member.fire = fire
-            return
+            return handle(.configured(settings), member)
         }
         let member = FleetMember(subject, FleetMachine(settings, seen: number, at: .now), fire: fire)
         members[key] = member
@@ -262,6 +261,14 @@ package actor FleetClient {
 
     /// What a run of a pipeline waits for, in words; nil: none waits.
     package func waits(_ subject: FleetSubject) -> String? { members[FleetKey(subject)]?.machine.waits }
+
+    /// The part of the fleet, in parts of 1,000,000, that a roll-out has reached without this member; nil: there is none.
+    package func rollOut(_ subject: FleetSubject, without copy: ContentDigest?) -> UInt32? {
+        guard let machine = members[FleetKey(subject)]?.machine, let record = machine.known.record,
+            machine.available(record, to: copy) != record
+        else { return nil }
+        return record.rollOut?.share
+    }
 
     /// The newest record of a pipeline; nil: none is known.
     package func newest(_ subject: FleetSubject) -> FleetRecord? { members[FleetKey(subject)]?.machine.known.record }

@@ -5,6 +5,7 @@ package enum FleetEvent: Sendable {
     /// There is a connection to the engine; `serverTime` is the time of its clock now.
     case connected(serverTime: WallTime)
     case disconnected
+    case configured(FleetSettings)
     /// A notice of a verified record arrived.
     case head(FleetRecord)
     /// A change of the claim arrived, while claims are watched.
@@ -36,8 +37,9 @@ package enum FleetEvent: Sendable {
     /// The newest order of an operator about a roll-out.
     case ordered(FleetOrder)
     /// The answer to ``FleetAction/review(_:since:)``: as for ``read(_:sequence:_:)``, and how many members have reported
-    /// a failure.
-    case reviewed(FleetRecord?, sequence: UInt64, failures: Int)
+    /// a failure;
+    /// nil: that cannot be read.
+    case reviewed(FleetRecord?, sequence: UInt64, failures: Int?)
     case timer
 }
 

@@ -205,7 +205,9 @@ extension FleetMachine {
     mutating func startPublishing(_ now: Instant) {
         phase = .publishing(retry: nil, renewal: now + FleetSettings.renewal)
         guard let clock else { return }
-        let draft = publication.next(after: known, review.plan) { clock.time.advanced(by: clock.at.duration(to: $0)) }
+        let draft = publication.next(after: known, settings.rollOut) {
+            clock.time.advanced(by: clock.at.duration(to: $0))
+        }
         guard let draft else { return finishFetch(now) }
         actions.append(.publish(draft, expected: publication.expected))
     }
@@ -216,7 +218,7 @@ extension FleetMachine {
         case .stored(let sequence):
             headSequence = sequence
             settled = max(settled, publication.stored())
-            alone = nil
+            (alone, answeredDemand) = (nil, publication.demand)
             failures = 0
             silence.ends()
             actions.append(.release(expected: claim.sequence))
@@ -272,7 +274,7 @@ extension FleetMachine {
         actions.append(.review(record.digest, since: rollOut.since))
     }
 
-    mutating func reviewed(_ record: FleetRecord?, _ sequence: UInt64, _ failures: Int, _ now: Instant) {
+    mutating func reviewed(_ record: FleetRecord?, _ sequence: UInt64, _ failures: Int?, _ now: Instant) {
         guard let record, let time = serverTime(now) else { return }
         // Its notice was lost. The failures are those of the previous step.
         if see(record, isAnswer: true, now) || record != known.record { return }

@@ -48,7 +48,7 @@ package struct FleetMachine: Sendable {
         var head: FleetRecord?
     }
 
-    package internal(set) var settings: FleetSettings { didSet { settingsChanged() } }
+    package private(set) var settings: FleetSettings
     package internal(set) var known: KnownHead
     var phase = Phase.idle
     var waiting: Waiting?
@@ -77,6 +77,8 @@ package struct FleetMachine: Sendable {
     var silence: EngineSilence
     /// The newest demand of an operator: the sequence number of its message; nil: none is known.
     var demand: UInt64?
+    /// The demand that this member has answered: its record may not count for itself.
+    var answeredDemand: UInt64?
     var review = RollOutReview()
     /// When the signal fires.
     var fires: (at: Instant, detail: String)?
@@ -97,10 +99,13 @@ package struct FleetMachine: Sendable {
         settled = number
         silence = EngineSilence(since: now)
         self.fraction = fraction
-        settingsChanged()
+        configure(settings)
     }
 
-    private mutating func settingsChanged() { review.plan = settings.fetches ? settings.rollOut : nil }
+    private mutating func configure(_ settings: FleetSettings) {
+        self.settings = settings
+        review.plan = settings.fetches ? settings.rollOut ?? .standard : nil
+    }
 
     /// Handles an event, and returns the actions.
     package mutating func handle(_ event: Event, at now: Instant) -> [Action] {
@@ -120,6 +125,9 @@ package struct FleetMachine: Sendable {
         switch event {
         case .connected(let time): connected(time, now)
         case .disconnected: disconnected(now)
+        case .configured(let settings):
+            configure(settings)
+            scheduleReview(now)
         case .head(let record): received(record, now)
         case .claim(let claim): received(claim, now)
         case .unusable(let digest): if digest == known.record?.digest { publication.unusable = digest }
@@ -193,8 +201,25 @@ package struct FleetMachine: Sendable {
         return head.checkedAt < time
     }
 
+    /// Whether the roll-out of a head has not reached this member, whose copy is newer than the content before it.
+    func isAhead(of head: FleetRecord, _ copy: ContentDigest?) -> Bool {
+        guard let rollOut = head.rollOut, copy != nil, copy != head.digest, copy != rollOut.before else { return false }
+        return available(head, to: copy) != head && settled > rollOut.numberBefore
+    }
+
+    /// Whether the copy stays although it is not the content of the head.
+    func keepsCopy(_ waiting: Waiting, from head: FleetRecord) -> Bool {
+        let copy = waiting.request.copy
+        if isOlder(head, than: copy) || isAhead(of: head, copy) { return true }
+        // A member that follows and has published this head before has got other content since: alone, before a restart,
+        // or from an operator.
+        return !settings.fetches && copy != nil && head.number <= settled && available(head, to: copy).digest != copy
+    }
+
     /// Whether an operator demands a check that no member has made yet.
-    var isDemandOpen: Bool { demand != nil && demand != known.record?.answeredDemand }
+    var isDemandOpen: Bool {
+        demand != nil && demand != known.record?.answeredDemand && demand != answeredDemand
+    }
 
     /// A step of a roll-out is its own record, and not a check.
     func isNewCheck(_ record: FleetRecord, than before: FleetRecord?) -> Bool {
@@ -212,6 +237,7 @@ package struct FleetMachine: Sendable {
     /// could not publish it. It must not go back.
     func hasDiverged(_ waiting: Waiting, from head: FleetRecord) -> Bool {
         if settings.fetches, isOlder(head, than: waiting.request.copy) { return true }
+        guard !isAhead(of: head, waiting.request.copy) else { return false }
         return settings.fetches && head.number <= settled
             && available(head, to: waiting.request.copy).digest != waiting.request.copy
     }
@@ -256,7 +282,7 @@ package struct FleetMachine: Sendable {
 
     mutating func follow(_ now: Instant) {
         guard let waiting, let head = known.record else { return }
-        if isOlder(head, than: waiting.request.copy) { return decide(.keep) }
+        if keepsCopy(waiting, from: head) { return decide(.keep) }
         let record = available(head, to: waiting.request.copy)
         let place = (headReceived ?? now) + settings.spread * settings.share
         if now < place, record.digest != waiting.request.copy, record.number > settled {

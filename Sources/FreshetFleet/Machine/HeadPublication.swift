@@ -49,7 +49,10 @@ struct HeadPublication: Hashable, Sendable {
             number: number, digest: result.digest, size: result.size, validators: result.validators,
             checkedAt: serverTime(result.checked), previous: known.record?.digest,
             rewrites: result.digest == unusable, answeredDemand: demand ?? known.record?.answeredDemand,
-            rollOut: plan?.rollOut(of: result.digest, replacing: known.record, at: serverTime(result.checked)))
+            // A check does not end the roll-out of the content that it confirms, whatever this machine is configured to do.
+            rollOut: known.record?.digest == result.digest
+                ? known.record?.rollOut
+                : plan?.rollOut(of: result.digest, replacing: known.record, at: serverTime(result.checked)))
     }
 
     /// Whether a stored record is the last attempt.

@@ -15,19 +15,25 @@ package struct RollOutPlan: Hashable, Sendable {
         self.mostFailures = mostFailures
     }
 
-    /// The roll-out of a content that is published; nil: all members may take it.
+    /// The steps of a machine that fetches and has none configured: it goes on with a roll-out that another one began.
+    static let standard = RollOutPlan(steps: [10_000, 100_000, 1_000_000], length: .seconds(1_800), mostFailures: 3)
+
+    /// The roll-out of new content that is published; nil: all members may take it.
     ///
     /// - Parameters:
     ///   - known: the record that is replaced. The first content of a fleet has no roll-out, because there is none that
     ///     the other members could keep.
     ///   - time: the clock of the server.
     func rollOut(of digest: ContentDigest, replacing known: FleetRecord?, at time: WallTime) -> FleetRecord.RollOut? {
-        guard let known else { return nil }
-        if known.digest == digest { return known.rollOut }
+        guard let known, let first = steps.first, first < FleetRecord.RollOut.wholeFleet else { return nil }
+        var rollOut = FleetRecord.RollOut(
+            share: first, since: time, before: known.digest, sizeBefore: known.size, numberBefore: known.number)
         // Content whose own roll-out has not ended is not what the others have.
-        let (before, size) = known.rollOut.map { ($0.before, $0.sizeBefore) } ?? (known.digest, known.size)
-        guard let first = steps.first, first < FleetRecord.RollOut.wholeFleet, before != digest else { return nil }
-        return FleetRecord.RollOut(share: first, since: time, before: before, sizeBefore: size)
+        if let open = known.rollOut {
+            (rollOut.before, rollOut.sizeBefore, rollOut.numberBefore) =
+                (open.before, open.sizeBefore, open.numberBefore)
+        }
+        return rollOut.before == digest ? nil : rollOut
     }
 
     /// The roll-out after the end of a step; nil: all members may take the content.
@@ -82,7 +88,7 @@ package struct FleetOrder: Hashable, Sendable {
 struct RollOutReview: Hashable, Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Nil: this member does not fetch, or its pipeline has no steps.
+    /// Nil: this member does not fetch.
     var plan: RollOutPlan?
     /// The newest order.
     var order: FleetOrder?
@@ -119,18 +125,24 @@ struct RollOutReview: Hashable, Sendable {
     /// The review has begun. If it leads to nothing, it is repeated.
     mutating func begin(_ now: Instant, again: Duration) { due = now + again }
 
+    /// Whether the step has ended, or begins in the future: then a wrong clock has begun it, and the wait is over.
+    private func hasEnded(_ rollOut: FleetRecord.RollOut, _ plan: RollOutPlan, at time: WallTime) -> Bool {
+        let elapsed = rollOut.since.duration(to: time)
+        return elapsed < .zero || elapsed >= plan.length
+    }
+
     /// The record that follows a reviewed one; nil: nothing changes.
     ///
     /// - Parameters:
-    ///   - failures: the members that reported a failure since the step began.
+    ///   - failures: the members that reported a failure since the step began; nil: unknown.
     ///   - time: the clock of the server.
-    func successor(of record: FleetRecord, failures: Int, at time: WallTime) -> FleetRecord? {
+    func successor(of record: FleetRecord, failures: Int?, at time: WallTime) -> FleetRecord? {
         guard let plan, let rollOut = record.rollOut, record.number < .max else { return nil }
         var next = record
         next.number += 1
         if let order = pendingOrder(record) {
             next.rollOut = order.applied(to: rollOut, at: time)
-        } else if !rollOut.isHalted, rollOut.since.duration(to: time) >= plan.length {
+        } else if let failures, !rollOut.isHalted, hasEnded(rollOut, plan, at: time) {
             next.rollOut = plan.next(after: rollOut, failures: failures, at: time)
         } else {
             return nil

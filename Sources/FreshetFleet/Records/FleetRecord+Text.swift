@@ -30,6 +30,7 @@ extension FleetRecord {
         writer.add("roll-out-order", rollOut?.order)
         writer.add("roll-out-before", rollOut?.before.description)
         writer.add("roll-out-size-before", rollOut?.sizeBefore)
+        writer.add("roll-out-number-before", rollOut?.numberBefore)
         return writer.finish()
     }
 
@@ -59,7 +60,8 @@ extension FleetRecord.RollOut {
     fileprivate init(_ reader: MemberReader) throws(RecordFormatError) {
         self.init(
             share: try reader.count("roll-out-share"), since: try reader.time("roll-out-since"),
-            before: try reader.digest("roll-out-before"), sizeBefore: try reader.number("roll-out-size-before"))
+            before: try reader.digest("roll-out-before"), sizeBefore: try reader.number("roll-out-size-before"),
+            numberBefore: try reader.number("roll-out-number-before"))
         isHalted = try reader.number("roll-out-halted") != 0
         order = try reader.number("roll-out-order")
         guard sizeBefore <= UInt64(Int64.max) else { throw .member("roll-out-size-before") }

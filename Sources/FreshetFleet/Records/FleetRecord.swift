@@ -16,17 +16,20 @@ package struct FleetRecord: Hashable, Sendable {
         package var before: ContentDigest
         /// Its size in bytes.
         package var sizeBefore: UInt64
+        /// The number of the newest record with that content.
+        package var numberBefore: UInt64
         /// The sequence number of the last order of an operator that was carried out; 0: none.
         package var order: UInt64 = 0
 
         /// All members.
         package static let wholeFleet: UInt32 = 1_000_000
 
-        package init(share: UInt32, since: WallTime, before: ContentDigest, sizeBefore: UInt64) {
+        package init(share: UInt32, since: WallTime, before: ContentDigest, sizeBefore: UInt64, numberBefore: UInt64) {
             self.share = share
             self.since = since
             self.before = before
             self.sizeBefore = sizeBefore
+            self.numberBefore = numberBefore
         }
     }
 

@@ -38,8 +38,21 @@ package struct FleetReport: Hashable, Sendable {
         writer.add("copy", copy?.description)
         writer.add("failure", failure?.kind.rawValue)
         writer.add("failed", failure?.digest.description)
-        writer.add("error", failure.map { String($0.text.prefix(200)) })
+        writer.add("error", failure.map { Self.cut($0.text) })
         return writer.finish()
+    }
+
+    /// The longest error in a report, in bytes: as JSON, a byte takes up to six.
+    private static let longestError = 400
+
+    /// A text without the part that is too long. A character may have any number of bytes, so bytes are counted.
+    private static func cut(_ text: String) -> String {
+        guard text.utf8.count > longestError else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: longestError)
+        while text.unicodeScalars.index(after: text.unicodeScalars.index(before: end)) != end {
+            end = text.utf8.index(before: end)
+        }
+        return String(text.unicodeScalars[..<end])
     }
 
     /// Reads a text of another member; nil: it is not a report.

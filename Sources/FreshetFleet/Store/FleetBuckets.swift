@@ -39,6 +39,8 @@ package struct FleetBuckets: Sendable {
             if bucket == .head { text += #","headers_only":true"# }
             text += "}"
         }
+        // Nothing longer is read, and many long messages would exceed the limits of those who read all of them.
+        if bucket != .body, bucket != .head { text += #","max_msg_size":8192"# }
         if bucket.hasLifetimes { text += #","allow_msg_ttl":true"# }
         // A claim ends by itself, and a marker says so.
         if bucket == .claim { text += #","subject_delete_marker_ttl":60000000000"# }

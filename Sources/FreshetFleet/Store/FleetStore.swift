@@ -68,38 +68,45 @@ package struct FleetStore: Sendable {
     ///   - pattern: a key with wildcards.
     ///   - start: messages that were stored before are left out; nil: all count.
     ///   - limit: the most messages that are read.
+    ///   - most: the most messages of one answer.
     package func list(
-        _ bucket: FleetBucket, _ pattern: String, since start: WallTime? = nil, limit: Int
+        _ bucket: FleetBucket, _ pattern: String, since start: WallTime? = nil, limit: Int,
+        inAnswersOf most: Int = Self.mostAnswers
     ) async throws(FleetStoreError) -> [Stored] {
         var stored: [Stored] = []
         var from = start.map { "\"start_time\":\"\(Timestamp.text($0))\"" } ?? "\"seq\":1"
         while stored.count < limit {
-            let payload = "{\(from),\"next_by_subj\":\"\(bucket.prefix)\(pattern)\",\"batch\":\(Self.batch)}"
+            // The server ends an answer after so many bytes, and the next one goes on.
+            let limits = "\"batch\":\(most),\"max_bytes\":\(Self.mostBytes / 4)"
+            let payload = "{\(from),\"next_by_subj\":\"\(bucket.prefix)\(pattern)\",\(limits)}"
             let batch = try await several(bucket, Array(payload.utf8))
             stored += batch
-            guard batch.count == Self.batch, let last = batch.last, last.sequence < .max else { break }
+            guard let last = batch.last, last.sequence < .max else { break }
             from = "\"seq\":\(last.sequence + 1)"
         }
         return Array(stored.prefix(limit))
     }
 
-    /// The messages of one answer of ``list(_:_:since:limit:)``.
-    private static let batch = 1_000
+    /// The most messages of one answer: with a thousand, 10,000 reports take three times as long.
+    private static let mostAnswers = 10_000
 
-    /// A request with several answers.
+    private static let mostBytes = 32 << 20
+
+    /// A request with several answers. Members may store messages that cannot be used; they are left out.
     private func several(_ bucket: FleetBucket, _ payload: [UInt8]) async throws(FleetStoreError) -> [Stored] {
         let replies: [NATSMessage]
         do throws(NATSError) {
             replies = try await client.requestSeveral(
                 try NATSSubject("\(api)DIRECT.GET.\(bucket.stream)"), payload, timeout: Self.timeout,
-                limits: NATSReplyLimits(replies: 1_025, bytes: 32 << 20), isLast: { $0.headers.status != nil })
+                limits: NATSReplyLimits(replies: Self.mostAnswers + 1, bytes: Self.mostBytes, skipsUnusable: true),
+                isLast: { $0.headers.status != nil })
         } catch {
             throw .nats(error)
         }
         var stored: [Stored] = []
         // 204: the end; 404: there is none.
         for reply in replies where reply.headers.status != 404 && reply.headers.status != 204 {
-            stored.append(try Self.stored(reply))
+            if let message = try? Self.stored(reply) { stored.append(message) }
         }
         return stored
     }

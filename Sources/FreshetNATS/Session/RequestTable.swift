@@ -73,6 +73,12 @@ struct RequestTable<Waiter> {
         return isLast
     }
 
+    /// Whether a reply that cannot be used is left out.
+    func skipsUnusable(_ token: UInt64) -> Bool {
+        guard case .several(let limits, _)? = pending[token]?.kind else { return false }
+        return limits.skipsUnusable
+    }
+
     /// A reply arrived. Returns the waiter and its outcome if that ends the request; a reply without a request is
     /// ignored, since the request may have ended before.
     ///

@@ -111,7 +111,7 @@ struct FleetClientTests {
         let subjects = try (0..<5).map { try makeSubject("p\($0)") }
         for subject in subjects { first.add(subject) }
         #expect(await first.isConnected())
-        for subject in subjects { try await first.publish(subject, [1], try digest(1)) }
+        try await first.publish(subjects, [1], try digest(1))
         let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
         for subject in subjects { second.add(subject) }
         for subject in subjects {

@@ -23,6 +23,12 @@ private struct Bench {
 
     mutating func handle(_ event: FleetMachine.Event) -> [FleetMachine.Action] { machine.handle(event, at: now) }
 
+    mutating func configure(_ change: (inout FleetSettings) -> Void) {
+        var settings = machine.settings
+        change(&settings)
+        _ = handle(.configured(settings))
+    }
+
     func record(_ number: UInt64, content: UInt8 = 1, by machine: String = "other", age: Duration = .zero)
         -> FleetRecord
     {
@@ -67,7 +73,7 @@ extension [FleetMachine.Action] {
     func forgedPause() {
         var bench = Bench()
         _ = bench.handle(.run(FleetRequest(.environment)))
-        bench.machine.settings.machine = "me"
+        bench.configure { $0.machine = "me" }
         _ = bench.handle(.read(bench.record(1, age: .seconds(10_000)), sequence: 1, FleetClaim()))
         let forged = FleetClaim(
             sequence: .max,
@@ -126,7 +132,7 @@ extension [FleetMachine.Action] {
     @Test("a member that follows does not trust a check in the future either")
     func followerFuture() {
         var bench = Bench(seen: 5)
-        bench.machine.settings.fetches = false
+        bench.configure { $0.fetches = false }
         _ = bench.handle(.head(bench.record(5, age: .seconds(-3_600))))
         #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(1)))).decision == nil)
         bench.now += FleetSettings.patience
@@ -224,5 +230,91 @@ extension [FleetMachine.Action] {
         #expect(actions.isReading && actions.decision == nil)
         let head = bench.record(2, content: 2)
         #expect(bench.handle(.read(head, sequence: 2, FleetClaim())).decision == .follow(head))
+    }
+
+    private func rollOut(_ record: FleetRecord, before: UInt8, number: UInt64, share: UInt32 = 0) -> FleetRecord {
+        var record = record
+        record.rollOut = FleetRecord.RollOut(
+            share: share, since: record.checkedAt, before: FleetWorld.digest(before), sizeBefore: 1,
+            numberBefore: number)
+        return record
+    }
+
+    @Test("during a roll-out, a copy that is newer than the content before it stays; an older one is replaced")
+    func ahead() {
+        for fetches in [true, false] {
+            var bench = Bench(fetches: fetches)
+            // It got content 2 in the first step of an earlier roll-out.
+            _ = bench.handle(.head(rollOut(bench.record(2, content: 2), before: 1, number: 1, share: 1_000_000)))
+            _ = bench.handle(.followed(2))
+            let head = rollOut(bench.record(3, content: 3), before: 1, number: 1)
+            _ = bench.handle(.head(head))
+            #expect(bench.handle(.run(FleetRequest(.head, copy: FleetWorld.digest(2)))).decision == .keep)
+            // Without a copy, it takes the content that the others have.
+            let actions = bench.handle(.run(FleetRequest(.head)))
+            guard case .follow(let available)? = actions.decision else {
+                Issue.record("\(actions)")
+                continue
+            }
+            #expect(available.digest == FleetWorld.digest(1))
+            var other = Bench(fetches: fetches)
+            _ = other.handle(.head(head))
+            let old = other.handle(.run(FleetRequest(.head, copy: FleetWorld.digest(9))))
+            guard case .follow(let record)? = old.decision else {
+                Issue.record("\(old)")
+                continue
+            }
+            #expect(record.digest == FleetWorld.digest(1))
+        }
+    }
+
+    @Test("a member that follows keeps content that it got after the head that it has published, also after a restart")
+    func restarted() {
+        var bench = Bench(seen: 1, fetches: false)
+        _ = bench.handle(.head(bench.record(1, content: 1)))
+        #expect(bench.handle(.run(FleetRequest(.environment, copy: FleetWorld.digest(2)))).decision == .keep)
+        #expect(bench.handle(.run(FleetRequest(.environment))).decision == .follow(bench.record(1, content: 1)))
+    }
+
+    @Test("a check of the same content keeps its roll-out, also by a machine without steps")
+    func confirmation() {
+        var bench = Bench()
+        let head = rollOut(bench.record(5, content: 5), before: 1, number: 1)
+        _ = bench.handle(.run(FleetRequest(.operation)))
+        _ = bench.handle(.read(head, sequence: 7, FleetClaim()))
+        _ = bench.handle(.claimed(.stored(sequence: 8)))
+        let actions = bench.handle(.ended(.succeeded(digest: FleetWorld.digest(5), size: 1, Validators())))
+        let draft = actions.compactMap { if case .publish(let draft, _) = $0 { draft } else { nil } }.first
+        #expect(draft?.rollOut == head.rollOut)
+    }
+
+    @Test("a demand that this member has answered does not make it request again, also if its record does not count")
+    func answered() {
+        var bench = Bench()
+        _ = bench.handle(.head(bench.record(1)))
+        #expect(bench.handle(.demanded(9)).contains { if case .fire = $0 { true } else { false } })
+        _ = bench.handle(.run(FleetRequest(.head, copy: FleetWorld.digest(1))))
+        _ = bench.handle(.read(bench.record(1), sequence: 7, FleetClaim()))
+        _ = bench.handle(.claimed(.stored(sequence: 8)))
+        _ = bench.handle(.ended(.succeeded(digest: FleetWorld.digest(1), size: 1, Validators())))
+        let actions = bench.handle(.published(.stored(sequence: 9)))
+        #expect(!actions.contains { if case .fire = $0 { true } else { false } })
+        #expect(!bench.machine.isDemandOpen)
+    }
+
+    @Test("changed steps count from now on, and a step that begins in the future does not last for ever")
+    func changedSteps() {
+        var bench = Bench()
+        _ = bench.handle(.head(rollOut(bench.record(5, content: 5), before: 1, number: 1)))
+        var settings = bench.machine.settings
+        settings.rollOut = RollOutPlan(steps: [10, 1_000_000], length: .seconds(2), mostFailures: 3)
+        let actions = bench.handle(.configured(settings))
+        #expect(actions.contains { if case .wake(let at?) = $0 { at <= bench.now + .seconds(10) } else { false } })
+
+        let plan = RollOutReview(plan: settings.rollOut)
+        var record = rollOut(bench.record(6, content: 5), before: 1, number: 1)
+        record.rollOut?.since = bench.time.advanced(by: .seconds(86_400 * 365))
+        #expect(plan.successor(of: record, failures: 0, at: bench.time)?.number == 7)
+        #expect(plan.successor(of: record, failures: nil, at: bench.time) == nil)
     }
 }

@@ -45,8 +45,8 @@ struct FleetOperationTests {
         defer { withExtendedLifetime(server) {} }
         let store = first.client.store
         for number in 0..<2_100 { try await store.put(.report, "p.f.m\(number)") }
-        #expect(try await store.list(.report, "p.f.*", limit: 10_000).count == 2_100)
-        #expect(try await store.list(.report, "p.f.*", limit: 1_500).count == 1_500)
+        #expect(try await store.list(.report, "p.f.*", limit: 10_000, inAnswersOf: 1_000).count == 2_100)
+        #expect(try await store.list(.report, "p.f.*", limit: 1_500, inAnswersOf: 1_000).count == 1_500)
         #expect(try await store.list(.report, "q.*", limit: 10).isEmpty)
     }
 
@@ -115,14 +115,14 @@ struct FleetOperationTests {
         for subject in subjects { second.add(subject, fetches: false) }
         #expect(await first.isConnected())
         #expect(await second.isConnected())
-        for subject in subjects { try await first.publish(subject, [1], try digest(1)) }
+        try await first.publish(subjects, [1], try digest(1))
         for subject in subjects {
             #expect(await eventually { await second.client.newest(subject)?.number == 1 })
             #expect(await second.run(subject).head?.digest == (try digest(1)))
         }
         second.stop()
+        try await first.publish(Array(subjects[..<3]), [2], try digest(2))
         for subject in subjects[..<3] {
-            try await first.publish(subject, [2], try digest(2))
             #expect(await eventually { await first.client.newest(subject)?.number == 2 })
         }
         let observer = try await Observer(server, "$JS.API.DIRECT.GET.>")
@@ -173,13 +173,13 @@ struct FleetOperationTests {
 
     @Test("records whose notices never arrived are read by the next catch-up")
     func catchUp() async throws {
-        let server = try await NATSServer(
-            """
-            \(jetStream)
-            authorization { users: [{ user: a, password: a, permissions: { subscribe: { deny: "ft.news.>" } } }] }
-            no_auth_user: a
-            """)
-        let (_, first) = try await makeFleet(on: server)
+        let (server, first) = try await makeFleet()
+        // A stream that republishes nothing.
+        let store = first.client.store
+        _ = try await store.call("STREAM.DELETE.KV_FT_head")
+        let configuration = #"{"name":"KV_FT_head","subjects":["$KV.FT_head.>"],"max_msgs_per_subject":1,"#
+        _ = try await store.call(
+            "STREAM.CREATE.KV_FT_head", Array((configuration + #""storage":"file","allow_direct":true}"#).utf8))
         let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
         let subject = try makeSubject()
         for member in [first, second] {
@@ -193,6 +193,20 @@ struct FleetOperationTests {
                     await second.client.catchUp()
                     return await second.client.newest(subject)?.digest == (try? digest(number))
                 })
+        }
+    }
+
+    @Test("messages that cannot be used are left out, and long ones are not stored")
+    func hostileReports() async throws {
+        let (server, first) = try await makeFleet()
+        defer { withExtendedLifetime(server) {} }
+        let store = first.client.store
+        try await store.put(.report, "p.f.m1", FleetReport(copy: try digest(1)).text)
+        try publishRaw("$KV.FT_report.p.f.evil\u{1B}[31m", "{}", to: server)
+        #expect(await eventually { (try? await store.subjects(.report, matching: ">").count) == 2 })
+        #expect(try await store.list(.report, ">", limit: 10).count == 1)
+        await #expect(throws: FleetStoreError.self) {
+            try await store.put(.report, "p.f.m2", [UInt8](repeating: 1, count: 10_000))
         }
     }
 }

@@ -26,7 +26,8 @@ private func publishers(_ index: Int = 0) throws -> Set<NKeyPublicKey> {
         whole.validators = Validators(entityTag: #"W/"a""#, lastModified: "Thu, 26 Nov 2026 15:00:00 GMT")
         (whole.answeredDemand, whole.members) = (12, 10_000)
         var rollOut = FleetRecord.RollOut(
-            share: 10_000, since: WallTime(seconds: 1_795_000_000), before: whole.fingerprint, sizeBefore: 7)
+            share: 10_000, since: WallTime(seconds: 1_795_000_000), before: whole.fingerprint, sizeBefore: 7,
+            numberBefore: 6)
         (rollOut.isHalted, rollOut.order) = (true, 9)
         whole.rollOut = rollOut
         let text = whole.text
@@ -167,5 +168,18 @@ private func publishers(_ index: Int = 0) throws -> Set<NKeyPublicKey> {
         _ = try head.saw(try record(.max))
         #expect(throws: RecordRejection.older(number: 6, seen: .max)) { try head.saw(try record(6)) }
         #expect(try head.saw(try record(.max)) == .known)
+    }
+
+    @Test("the longest error of a report is cut by bytes, whatever its characters are")
+    func longErrors() throws {
+        let graphemes = String(repeating: "e" + String(repeating: "\u{301}", count: 15), count: 200)
+        for text in [graphemes, String(repeating: "\u{1}", count: 5_000), String(repeating: "ä", count: 201), "short"] {
+            let report = FleetReport(copy: try digest(1), failure: .init(.rejected, try digest(2), text))
+            let read = try #require(FleetReport(text: report.text))
+            #expect(read.copy == report.copy && read.failure?.digest == report.failure?.digest)
+            #expect(
+                text.hasPrefix(read.failure?.text ?? "x")
+                    || text.unicodeScalars.starts(with: read.failure?.text.unicodeScalars ?? "x".unicodeScalars))
+        }
     }
 }

@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetModel
 import FreshetNATS
+import Glibc
 import NATSTestSupport
 import Synchronization
 import TestSupport
@@ -71,6 +72,14 @@ final class Member: Sendable {
             subject,
             .succeeded(digest: digest, size: UInt64(content.count), Validators(entityTag: "\"1\"", lastModified: nil))
         ) { range in Array(content[Int(range.lowerBound)..<Int(range.upperBound)]) }
+    }
+
+    /// Fetches several pipelines for all, at the same time: each waits for its backoff.
+    func publish(_ subjects: [FleetSubject], _ content: [UInt8], _ digest: ContentDigest) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for subject in subjects { group.addTask { try await self.publish(subject, content, digest) } }
+            try await group.waitForAll()
+        }
     }
 
     /// Runs until it follows a head; returns how often it fetched.
@@ -180,8 +189,8 @@ func makeSubject(_ pipeline: String = "jwks.v1") throws -> FleetSubject {
 }
 
 /// A server with the buckets, and a member that fetches.
-func makeFleet(on server: NATSServer? = nil) async throws -> (NATSServer, Member) {
-    let server = if let server { server } else { try await NATSServer(jetStream) }
+func makeFleet() async throws -> (NATSServer, Member) {
+    let server = try await NATSServer(jetStream)
     let member = try Member("ams-1", server, seed: try seed(), publishers: [try seed()])
     try #require(await eventually { await member.client.client.state.serverInfo != nil })
     for bucket in FleetBucket.allCases {
@@ -200,4 +209,33 @@ func makePair() async throws -> (NATSServer, Member, Member, FleetSubject) {
         #expect(await member.isConnected())
     }
     return (server, first, second, subject)
+}
+
+/// Publishes a message that the client of this project would not send.
+func publishRaw(_ subject: String, _ payload: String, to server: NATSServer) throws {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(UInt16(server.port).bigEndian)
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    let isConnected = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
+    }
+    try #require(isConnected)
+    let text = Array(
+        "CONNECT {\"verbose\":false}\r\nPUB \(subject) \(payload.utf8.count)\r\n\(payload)\r\nPING\r\n".utf8)
+    try #require(send(descriptor, text, text.count, Int32(MSG_NOSIGNAL)) == text.count)
+    // INFO and PONG: the server has processed it.
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    var received = ""
+    while !received.contains("PONG") {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        try #require(poll(&poller, 1, testTimeoutMilliseconds) == 1)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        try #require(count > 0)
+        received += String(decoding: buffer[..<count], as: UTF8.self)
+    }
 }

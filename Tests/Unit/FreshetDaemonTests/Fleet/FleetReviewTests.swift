@@ -46,7 +46,8 @@ struct FleetReviewTests {
     @Test("during a roll-out, members with the content before it wait, and are not behind")
     func waiting() throws {
         let rollOut = FleetRecord.RollOut(
-            share: 100_000, since: WallTime(seconds: 1_795_000_000), before: try digest(1), sizeBefore: 5)
+            share: 100_000, since: WallTime(seconds: 1_795_000_000), before: try digest(1), sizeBefore: 5,
+            numberBefore: 6)
         let status = FleetReview.status(
             try content(rollOut), [try copy("a", 2), try copy("b", 1), try copy("c", 3)])
         #expect((status.current, status.waiting, status.behind) == (1, 1, 1))
