@@ -76,7 +76,7 @@ struct FleetReview: Sendable {
 
     /// Stores what an operator wants, and waits until a machine that fetches has done it.
     ///
-    /// - Returns: the result as a sentence; nil: nobody did it in time.
+    /// - Returns: the result as a sentence, or why it was not done.
     func request(
         _ kind: FleetOrder.Kind?, _ pipeline: String, within limit: Duration
     ) async throws(FleetStoreError) -> Result<String, FleetRequestError> {
@@ -109,9 +109,11 @@ struct FleetReview: Sendable {
                 let result = record.digest == before.digest ? "it did not change" : "there is new content"
                 return .success("\(record.madeBy) has checked it: \(result) (number \(record.number))")
             }
-            if let kind, record.digest != before.digest || record.rollOut?.order == sequence {
+            guard let kind else { continue }
+            if record.rollOut?.order == sequence {
                 return .success(kind == .halt ? "its roll-out is halted" : "its roll-out goes on")
             }
+            if record.digest != before.digest || record.rollOut == nil { return .failure(.hasEnded) }
         }
         return .failure(.noAnswer(limit))
     }
@@ -131,6 +133,7 @@ struct FleetReview: Sendable {
 enum FleetRequestError: Error, CustomStringConvertible {
     case unknown
     case noRollOut
+    case hasEnded
     case noAnswer(Duration)
 
     var description: String {
@@ -138,6 +141,7 @@ enum FleetRequestError: Error, CustomStringConvertible {
         case .unknown:
             "no machine of the fleet has published a content of it; see 'freshetctl fleet status' for the names"
         case .noRollOut: "there is no roll-out of it now"
+        case .hasEnded: "its roll-out has ended meanwhile; see 'freshetctl fleet status'"
         case .noAnswer(let limit):
             "no machine that fetches has answered for \(limit.rounded); it may still do so. See 'freshetctl fleet"
                 + " status', and the journal of a machine with 'role: fetch'"

@@ -218,6 +218,9 @@ final class FleetService {
 
     // MARK: Reports
 
+    /// Whether this machine is a member of a fleet.
+    nonisolated var hasClient: Bool { client.withLock { $0 != nil } }
+
     /// A run of a shared pipeline has ended.
     ///
     /// - Parameter record: what it followed; nil: it requested the origin.
@@ -240,6 +243,12 @@ final class FleetService {
             change(subject) { $0.failure = FleetReport.Failure(.rejected, record.digest, text) }
         case .cancelled: break
         }
+    }
+
+    /// Readers see another generation, also after a rollback.
+    func published(_ pipeline: String, _ generation: CurrentGeneration) {
+        guard let subject = shared[pipeline]?.subject else { return }
+        change(subject) { $0.copy = generation.withdrawnSince == nil ? generation.digest : nil }
     }
 
     /// A hook of a pipeline has ended.

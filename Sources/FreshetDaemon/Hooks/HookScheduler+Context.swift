@@ -29,7 +29,10 @@ extension HookScheduler {
                 limiter: context.limiter, redactor: context.redactor, readers: context.readers,
                 adopt: { [tasks = context.tasks] in tasks.add($0) },
                 ended: { [tasks = context.tasks] pipeline, digest, error in
-                    tasks.add { await fleet.hookEnded(pipeline, digest, error: error) }
+                    if fleet.hasClient { tasks.add { await fleet.hookEnded(pipeline, digest, error: error) } }
+                },
+                published: { [tasks = context.tasks] pipeline, generation in
+                    if fleet.hasClient { tasks.add { await fleet.published(pipeline, generation) } }
                 },
                 statusChanged: { status.mayHaveChanged() }),
             seed: UInt64.random(in: 0 ... .max))

@@ -31,6 +31,8 @@ final class HookScheduler: Sendable {
         var adopt: @Sendable (@escaping @Sendable () async -> Void) -> Void
         /// Called after each run of a hook with the content that it was about, and its error; nil: it succeeded.
         var ended: @Sendable (_ pipeline: String, _ digest: ContentDigest, _ error: String?) -> Void
+        /// Called when readers see another generation, also after a rollback or a withdrawal.
+        var published: @Sendable (_ pipeline: String, _ generation: CurrentGeneration) -> Void
         /// Called when the set of pending hooks may have changed.
         var statusChanged: @Sendable () -> Void
     }
@@ -83,6 +85,7 @@ final class HookScheduler: Sendable {
     /// Called when readers see another generation of a pipeline.
     func generationChanged(_ pipeline: String, _ generation: CurrentGeneration, causes: String?) {
         apply { $0.generationChanged(pipeline, generation, causes: causes, at: $1) }
+        dependencies.published(pipeline, generation)
     }
 
     // MARK: Status

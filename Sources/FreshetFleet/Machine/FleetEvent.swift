@@ -37,8 +37,7 @@ package enum FleetEvent: Sendable {
     /// The newest order of an operator about a roll-out.
     case ordered(FleetOrder)
     /// The answer to ``FleetAction/review(_:since:)``: as for ``read(_:sequence:_:)``, and how many members have reported
-    /// a failure;
-    /// nil: that cannot be read.
+    /// a failure; nil: that cannot be read.
     case reviewed(FleetRecord?, sequence: UInt64, failures: Int?)
     case timer
 }
