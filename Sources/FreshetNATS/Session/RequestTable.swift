@@ -87,26 +87,27 @@ struct RequestTable<Waiter> {
         _ message: NATSMessage, for token: UInt64, isLast: Bool = false, at now: Instant
     ) -> (Waiter, RequestOutcome)? {
         guard let index = pending.index(forKey: token) else { return nil }
-        // No copy of the request, which would copy the replies with each reply.
+        let limits: NATSReplyLimits
         switch pending.values[index].kind {
         case .flush: return nil
         case .single:
             return end(token, message.isNoResponders ? .failure(.noResponders) : .success([message]))
-        case .several(let limits, _):
-            let isFirst = pending.values[index].replies.isEmpty
-            if message.isNoResponders, isFirst { return end(token, .failure(.noResponders)) }
-            if message.isEndOfBatch { return end(token, .success(pending.values[index].replies)) }
-            guard pending.values[index].replies.count < limits.replies,
-                message.weight <= limits.bytes - pending.values[index].bytes
-            else { return end(token, .failure(.repliesTooLarge)) }
-            pending.values[index].replies.append(message)
-            guard !isLast else { return end(token, .success(pending.values[index].replies)) }
-            pending.values[index].bytes += message.weight
-            let earlier = pending.values[index].deadline
-            pending.values[index].deadline = now + pending.values[index].timeout
-            if earlier == deadline { findDeadline() }
-            return nil
+        case .several(let several, _): limits = several
         }
+        // Outside of the switch, which keeps a copy of the request: with it, each reply would copy all replies before it.
+        let replies = pending.values[index].replies.count
+        if message.isNoResponders, replies == 0 { return end(token, .failure(.noResponders)) }
+        if message.isEndOfBatch { return end(token, .success(pending.values[index].replies)) }
+        guard replies < limits.replies, message.weight <= limits.bytes - pending.values[index].bytes else {
+            return end(token, .failure(.repliesTooLarge))
+        }
+        pending.values[index].replies.append(message)
+        guard !isLast else { return end(token, .success(pending.values[index].replies)) }
+        pending.values[index].bytes += message.weight
+        let earlier = pending.values[index].deadline
+        pending.values[index].deadline = now + pending.values[index].timeout
+        if earlier == deadline { findDeadline() }
+        return nil
     }
 
     /// Ends a request. Returns nil if it has ended before.
