@@ -210,11 +210,8 @@ struct CommandRunnerTests {
         #expect(try await shell("sleep 1000 & echo $! > \(directory.path)/pid; echo done") == "done\n")
         let left = try #require(directory.text("pid").flatMap { Int($0.dropLast()) })
         #expect(await eventually { !isRunning(left) })
-        // A process that left the group is not killed, but does not delay the result.
-        let clock = ContinuousClock()
-        let began = clock.now
-        #expect(try await shell("setsid sleep 30 & echo $! > \(directory.path)/pid; echo done") == "done\n")
-        #expect(clock.now - began < .seconds(25))
+        // A process that left the group does not delay the result either: if it did, the command would reach its time limit.
+        #expect(try await shell("setsid sleep 1000 & echo $! > \(directory.path)/pid; echo done") == "done\n")
         if let escaped = directory.text("pid").flatMap({ Int32($0.dropLast()) }) { endProcess(escaped) }
     }
 }
