@@ -33,7 +33,8 @@ package enum FleetDecision: Hashable, Sendable {
     case fetch
     /// From the origin, for this member alone: the engine does not answer.
     case fetchAlone
-    /// The copy stays: this member has requested it alone, after the last check of the fleet.
+    /// The copy stays: this member has requested it alone, after the last check of the fleet, or it is newer than the
+    /// content that a roll-out leaves to the members that it has not reached.
     case keep
     /// Not now.
     case wait(FleetObstacle)
