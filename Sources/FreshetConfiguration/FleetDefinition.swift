@@ -31,6 +31,8 @@ package struct FleetDefinition: Hashable, Sendable {
     package var publishers: [String]
     /// The domain of JetStream that has the buckets; nil: that of the servers.
     package var domain: String?
+    /// The domain of JetStream at this site that has a mirror of the buckets; nil: there is none.
+    package var mirror: String?
     /// The time over which the members spread the transfer of new content.
     package var spread: Duration = .seconds(5)
     /// Nil: without the engine, no origin is requested.

@@ -93,8 +93,8 @@ struct FreshetDaemonCommand: ParsableCommand {
         name: .customLong("fleet"),
         help: ArgumentHelp(
             """
-            Manage a fleet and exit: setup creates its buckets, doctor examines them, key shows a public key, status \
-            prints its state as JSON, refresh demands a check of a pipeline, halt and resume are for its roll-out.
+            Manage a fleet and exit: setup creates its buckets, doctor examines them, key shows a public key, \
+            accounts prints accounts for nats-server, status prints its state as JSON, refresh demands a check of a pipeline, halt and resume are for its roll-out.
             """,
             valueName: "action"))
     var fleet: FleetAction?
@@ -110,6 +110,20 @@ struct FreshetDaemonCommand: ParsableCommand {
         name: .customLong("replicas"),
         help: ArgumentHelp("With --fleet setup: keep each bucket on 1, 3 or 5 servers.", valueName: "count"))
     var replicas = 1
+    @Flag(
+        name: .customLong("mirror"),
+        help: """
+            With --fleet setup: create the mirror of this site instead of the buckets. With --leaf: the leaf node has \
+            one.
+            """)
+    var mirror = false
+    @Option(
+        name: .customLong("domain"),
+        help: ArgumentHelp(
+            "With --fleet accounts: the domain of JetStream that has the buckets, for sites.", valueName: "name"))
+    var domain: String?
+    @Flag(name: .customLong("leaf"), help: "With --fleet accounts: the server is a leaf node of the domain.")
+    var leaf = false
     @Flag(
         name: .customLong("once"),
         help: """
@@ -129,10 +143,25 @@ struct FreshetDaemonCommand: ParsableCommand {
                 throw ValidationError("--seed, --new, --yes and --replicas need --fleet")
             }
         }
+        guard fleet == .accounts || domain == nil && !leaf else {
+            throw ValidationError("--domain and --leaf need --fleet accounts")
+        }
+        guard !leaf || domain != nil else { throw ValidationError("--leaf needs --domain NAME") }
+        // It becomes a part of the server's configuration.
+        if let name = domain,
+            name.isEmpty || !name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) })
+        {
+            throw ValidationError("the name of a domain has to be letters, digits, '-' and '_', not '\(name)'")
+        }
+        guard !mirror || fleet == .setup || leaf else {
+            throw ValidationError("--mirror needs --fleet setup, or --leaf")
+        }
         guard !new || fleet == .key else { throw ValidationError("--new needs --fleet key") }
         guard fleet != .key || seed != nil else { throw ValidationError("--fleet key needs --seed FILE") }
         guard [1, 3, 5].contains(replicas) else { throw ValidationError("--replicas has to be 1, 3 or 5") }
-        if let name = names.first, !once, !cat, !(fleet?.needsPipeline ?? false), fleet != .status {
+        if let name = names.first, !once, !cat, !(fleet?.needsPipeline ?? false), fleet != .status,
+            fleet != .accounts
+        {
             throw ValidationError(
                 "unexpected argument '\(name)'; only --once, --cat and some actions of --fleet accept names of pipelines"
             )
@@ -172,6 +201,11 @@ struct FreshetDaemonCommand: ParsableCommand {
             let parts = copy.split(separator: "=", maxSplits: 1).map(String.init)
             if parts.count == 2 { options.copies[parts[0]] = parts[1] }
         }
+        if fleet == .accounts {
+            throw ExitCode(
+                (FleetActionRequest.printAccounts(names, domain: domain, isLeaf: leaf, hasMirror: mirror)
+                    ? DaemonExit.success : .failure).rawValue)
+        }
         var fleetRequest: FleetActionRequest?
         if let fleet {
             // The file of the seed may be readable by root only.
@@ -179,6 +213,7 @@ struct FreshetDaemonCommand: ParsableCommand {
                 throw ExitCode(DaemonExit.failure.rawValue)
             }
             (request.isConfirmed, request.replicas, request.pipelines) = (yes, UInt32(replicas), names)
+            request.isForMirror = mirror
             fleetRequest = request
         }
         if fleet == .key { throw ExitCode(DaemonExit.success.rawValue) }

@@ -22,15 +22,17 @@ keys() {
     local name
     for name in "$@"; do ctl fleet key --new --seed "$work/$name.nk" >"$work/$name.pub"; done
 }
-users() { # the users of the documentation, each with a key
-    local text name names
-    text=$(sed -n '/^   authorization {/,/^   }/p' "$FRESHET_SOURCE/docs/fleet.md")
-    mapfile -t names < <(grep -o 'U…[A-Z]*' <<<"$text" | sort -u)
-    for name in "${names[@]#U…}"; do
-        [ -e "$work/${name,,}.pub" ] || keys "${name,,}"
-        text=${text//U…$name/$(<"$work/${name,,}.pub")}
-    done
-    echo "$text"
+accounts() { # accounts OPTION…: the accounts of the documentation, with keys that are made at the first call
+    local role
+    for role in admin fetch follow operator site; do [ -e "$work/$role.pub" ] || keys $role; done
+    ctl fleet accounts "$@"
+}
+# user ROLE…: the arguments for these roles.
+user() { for role in "$@"; do echo "$role=$(<"$work/$role.pub")"; done; }
+users() { # the accounts of a fleet without sites
+    accounts >/dev/null 2>&1 || true
+    # shellcheck disable=SC2046  # one argument for each role
+    accounts $(user admin fetch follow operator)
 }
 nats_configuration() {
     echo "host: $nats_address"

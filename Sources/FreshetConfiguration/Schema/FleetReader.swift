@@ -35,9 +35,28 @@ struct FleetReader {
         fleet.certificateAuthority = reader.value("certificate-authority", in: section, .absolutePath)
         fleet.machine = reader.value("machine", in: section, .fleetName)
         fleet.domain = reader.value("domain", in: section, .fleetName)
+        fleet.mirror = mirror(of: fleet.domain, in: section)
         fleet.spread = reader.value("spread", in: section, .duration(.zero...Self.longestDelay)) ?? fleet.spread
         fleet.fallback = fallback(in: section)
         return fleet
+    }
+
+    private func mirror(of domain: String?, in section: Section) -> String? {
+        guard let mirror = reader.value("mirror", in: section, .fleetName), let entry = section["mirror"] else {
+            return nil
+        }
+        guard let domain else {
+            reader.addError(
+                entry.value.location, section.path("mirror"), "there is 'mirror' without 'domain'",
+                remedy: "add the domain that has the buckets: domain: hub")
+            return nil
+        }
+        if mirror == domain {
+            reader.addError(
+                entry.value.location, section.path("mirror"), "'mirror' is the domain that has the buckets",
+                remedy: "write the domain of the servers at this site")
+        }
+        return mirror
     }
 
     private func required<Value>(

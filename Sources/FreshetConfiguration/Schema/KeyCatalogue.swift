@@ -148,6 +148,7 @@ package enum KeyCatalogue {
         .daemonMemory: ["max"],
         .daemonFleet: [
             "name", "servers", "certificate-authority", "credential", "machine", "role", "publishers", "domain",
+            "mirror",
             "spread", "fallback",
         ],
         .daemonFallback: ["after", "rate"],

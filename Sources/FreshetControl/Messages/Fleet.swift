@@ -1,7 +1,7 @@
 /// A fleet as its buckets show it: the answer of `freshetd --fleet status`.
 package struct FleetOverview: Codable, Hashable, Sendable {
     package var name: String
-    /// The members that have reported within the last week.
+    /// The members that have reported within the last eight days.
     package var machines: Int64
     /// Those of them that fetch for others.
     package var fetching: Int64

@@ -86,7 +86,7 @@ private struct FleetSession: Sendable {
         switch request.action {
         case .setup: return await setUp()
         case .doctor: return await examine() ? .success : .failure
-        case .key: return .success
+        case .key, .accounts: return .success
         case .status, .refresh, .halt, .resume: return await review()
         }
     }
@@ -154,6 +154,7 @@ private struct FleetSession: Sendable {
     // MARK: Setup
 
     private func setUp() async -> DaemonExit {
+        guard !request.isForMirror else { return await setUpMirror() }
         let servers = await client.state.description
         StandardStream.write("\(PlainText.escaping(servers))\n", to: STDERR_FILENO)
         for bucket in FleetBucket.allCases {
@@ -177,6 +178,37 @@ private struct FleetSession: Sendable {
             } catch {
                 isGood = false
                 print("error", bucket.stream, "\(error)\(Self.remedy(for: error))")
+            }
+        }
+        return isGood ? .success : .failure
+    }
+
+    private func setUpMirror() async -> DaemonExit {
+        guard let domain = fleet.domain, let site = fleet.mirror else {
+            StandardStream.write(
+                "freshetd: freshet.yaml has no fleet.mirror; add the domain of JetStream at this site: mirror: site\n",
+                to: STDERR_FILENO)
+            return .configuration
+        }
+        StandardStream.write("\(PlainText.escaping(await client.state.description))\n", to: STDERR_FILENO)
+        for bucket in FleetBucket.mirrored {
+            let limit = FleetBuckets.standardLimits(bucket).bytes
+            StandardStream.write(
+                "  \(bucket.stream) in the domain \(site): a mirror of the domain \(domain), of at most \(limit >> 20) MiB"
+                    + " on \(request.replicas) of the servers\n",
+                to: STDERR_FILENO)
+        }
+        guard request.isConfirmed || isConfirmed() else { return .failure }
+        let buckets = FleetBuckets(FleetStore(client, domain: site), replicas: request.replicas)
+        var isGood = true
+        for bucket in FleetBucket.mirrored {
+            do throws(FleetStoreError) {
+                let outcome = try await buckets.prepareMirror(
+                    bucket, FleetBuckets.standardLimits(bucket), of: domain, at: site)
+                print("ok", "\(site) \(bucket.stream)", "\(outcome)")
+            } catch {
+                isGood = false
+                print("error", "\(site) \(bucket.stream)", "\(error)\(Self.remedy(for: error))")
             }
         }
         return isGood ? .success : .failure
@@ -242,7 +274,13 @@ private struct FleetSession: Sendable {
         }
         for bucket in FleetBucket.allCases {
             await check(bucket.stream) { () throws(FleetStoreError) in
-                let state = try await buckets.state(bucket)
+                let state: FleetBuckets.State
+                do throws(FleetStoreError) {
+                    state = try await buckets.state(bucket)
+                } catch  where Self.seesNoConfiguration(error) {
+                    try await examineReading(bucket)
+                    return nil
+                }
                 guard state.fits(bucket) else { return Self.unfit(bucket, state) }
                 guard state.limits.bytes > 0 else {
                     return "it has no limit, and a full disk stops JetStream; run 'freshetctl fleet setup'"
@@ -254,10 +292,56 @@ private struct FleetSession: Sendable {
                 return nil
             }
         }
+        if let site = fleet.mirror {
+            let mirrors = FleetBuckets(FleetStore(client, domain: site), replicas: request.replicas)
+            for bucket in FleetBucket.mirrored {
+                let subject = "\(site) \(bucket.stream)"
+                await check(subject) { () throws(FleetStoreError) in
+                    let state: FleetBuckets.State
+                    do throws(FleetStoreError) {
+                        state = try await mirrors.state(bucket)
+                    } catch {
+                        // The server states the error about a subject without its domain, so it seems not to answer.
+                        _ = try await FleetStore(client, domain: site).newest(in: bucket)
+                        print("ok", subject, "can be read")
+                        return nil
+                    }
+                    guard let mirror = state.mirror else {
+                        return "it is not a mirror; run 'freshetctl fleet setup --mirror' with other names"
+                    }
+                    guard mirror.isConnected else {
+                        return
+                            "it has received nothing from the domain \(fleet.domain ?? "") lately; check the leaf node"
+                    }
+                    print("ok", subject, "a mirror, \(mirror.lag) messages behind")
+                    return nil
+                }
+            }
+        }
         if fleet.role == .fetch {
             await check("claims") { () throws(FleetStoreError) in try await examineClaims() }
         }
         return isGood
+    }
+
+    /// Whether the user belongs to another account than that of the buckets.
+    private static func seesNoConfiguration(_ error: FleetStoreError) -> Bool {
+        switch error {
+        case .refused(code: FleetBuckets.notInAccount, _), .nats(.notPermitted): true
+        default: false
+        }
+    }
+
+    /// For a user that sees no configuration: whether the bucket can be read.
+    private func examineReading(_ bucket: FleetBucket) async throws(FleetStoreError) {
+        do throws(FleetStoreError) {
+            _ = try await FleetStore(client, domain: fleet.domain).newest(in: bucket)
+            print("ok", bucket.stream, "can be read; its limits are visible to users of the account STORE only")
+        } catch .nats(.notPermitted) {
+            // Members need neither reports nor orders.
+            guard bucket != .report, bucket != .want else { return }
+            throw .nats(.notPermitted("DIRECT.GET.\(bucket.stream)"))
+        }
     }
 
     private func printClock(_ time: WallTime) {

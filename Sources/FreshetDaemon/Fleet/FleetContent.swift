@@ -20,8 +20,8 @@ extension SharedContent {
             } catch {
                 throw RunFailure(error)
             }
-            for number in 0..<FleetBodies.chunks(of: record.size) {
-                let bytes = try await Self.chunk(number, record, key, bodies, isUnusable)
+            var reader = bodies.reader(key, record.digest, size: record.size)
+            while let bytes = try await Self.next(&reader, isUnusable) {
                 bytes.withUnsafeBytes { hasher.update($0) }
                 try await append(bytes)
             }
@@ -32,6 +32,12 @@ extension SharedContent {
                 throw RunFailure(error)
             }
             guard digest == record.digest else {
+                guard !reader.isDamaged() else {
+                    throw RunFailure(
+                        .transient,
+                        "the mirror's content does not have the digest that \(record.madeBy) signed; the next run asks"
+                            + " the servers of the fleet")
+                }
                 await isUnusable()
                 throw RunFailure(
                     .transient,
@@ -41,12 +47,11 @@ extension SharedContent {
         }
     }
 
-    private static func chunk(
-        _ number: UInt64, _ record: FleetRecord, _ key: FleetKey, _ bodies: FleetBodies,
-        _ isUnusable: @Sendable () async -> Void
-    ) async throws(RunFailure) -> [UInt8] {
+    private static func next(
+        _ reader: inout FleetBodies.Reader, _ isUnusable: @Sendable () async -> Void
+    ) async throws(RunFailure) -> [UInt8]? {
         do throws(FleetStoreError) {
-            return try await bodies.chunk(number, key, record.digest, size: record.size)
+            return try await reader.next()
         } catch {
             if error == .incomplete { await isUnusable() }
             throw RunFailure(.transient, "the fleet's content cannot be read: \(error)")

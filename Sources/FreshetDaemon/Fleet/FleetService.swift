@@ -111,7 +111,7 @@ final class FleetService {
                 fleet: definition.name, machine: machine, version: Version.current,
                 publishers: try definition.publisherKeys(), seed: definition.role == .fetch ? seed : nil,
                 place: StableDelay.fraction(identity: identity, name: "fleet \(machine)")),
-            domain: definition.domain
+            domain: definition.domain, mirror: definition.mirror
         ) { [weak self, tasks = context.tasks, log = context.limiter, connectionObstacle, status] event in
             FleetLog.log(event, to: log)
             switch event {
@@ -213,7 +213,7 @@ final class FleetService {
             freshFor: definition.refresh.freshFor, grace: sharing.grace, spread: fleet.spread,
             fallback: fleet.fallback.map { FleetSettings.Fallback(after: $0.after, rate: $0.rate) },
             rollOut: sharing.rollOut.map { RollOutPlan($0) },
-            share: share)
+            share: share, hasMirror: fleet.mirror != nil)
     }
 
     // MARK: Reports

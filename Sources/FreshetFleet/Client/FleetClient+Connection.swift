@@ -28,6 +28,11 @@ extension FleetClient {
         } catch {
             guard present == connection else { return }
             lost(error.description)
+            if mirrorConnection != present {
+                mirrorConnection = present
+                let keys = Array(members.keys)
+                add { await self.readMirror(of: keys) }
+            }
             let timer =
                 retry ?? LoopTimer(loop, named: "fleet") { [weak self] in self?.assumeIsolated { $0.prepare() } }
             retry = timer
@@ -44,12 +49,20 @@ extension FleetClient {
 
     private func useBuckets(_ present: UInt64, server: String) async throws(FleetStoreError) {
         try await putStatus()
-        let state = try await buckets.state(.head)
-        let (time, last, since) = (state.time, state.lastSequence, ContinuousClock.Instant.now)
+        // Direct reads are all that a user of another account than that of the buckets may do.
+        guard let status = try await store.last(.status, identity.machine) else { throw .malformed("status") }
+        let (time, since) = (status.time, ContinuousClock.Instant.now)
+        let last = try await store.newest(in: .head)?.sequence ?? 0
         let keys = Set(members.keys)
-        let heads = try await heads(of: Array(keys), after: last < lastSequence ? 0 : lastSequence)
+        // Pipelines that were shared without a connection may have older heads. A lower number: the engine has lost its
+        // state.
+        let unread = last < lastSequence ? keys : keys.subtracting(readKeys)
+        var heads = try await heads(of: Array(unread), after: 0)
+        if last > lastSequence {
+            heads += try await self.heads(of: Array(keys.subtracting(unread)), after: lastSequence)
+        }
         guard present == connection else { return }
-        lastSequence = last
+        (lastSequence, readKeys) = (last, keys)
         for head in heads { received(head) }
         (obstacle, reported, clock) = (nil, nil, (time, since))
         armReports()
@@ -120,14 +133,22 @@ extension FleetClient {
 
     /// Reads the heads that are newer than those that were read before, in one request for many pipelines.
     private func heads(
-        of keys: [FleetKey], after sequence: UInt64
+        of keys: [FleetKey], in source: FleetStore? = nil, after sequence: UInt64
     ) async throws(FleetStoreError) -> [FleetStore.Stored] {
+        let source = source ?? store
         var heads: [FleetStore.Stored] = []
         for start in stride(from: 0, to: keys.count, by: Self.keysPerRequest) {
             let part = keys[start..<min(keys.count, start + Self.keysPerRequest)]
-            heads += try await store.last(.head, part.map(\.description), after: sequence)
+            heads += try await source.last(.head, part.map(\.description), after: sequence)
         }
         return heads
+    }
+
+    /// Without the buckets, reads the heads from the mirror of the site. They may be older than those of the buckets,
+    /// whose numbers decide.
+    func readMirror(of keys: [FleetKey]) async {
+        guard let mirror, let heads = try? await heads(of: keys, in: mirror, after: 0) else { return }
+        for head in heads { received(head) }
     }
 
     /// Reads the heads of pipelines that are new, or whose notices were lost.

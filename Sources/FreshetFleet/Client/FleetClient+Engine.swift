@@ -294,7 +294,7 @@ extension FleetClient {
     }
 
     /// What the subjects of notices of damage begin with.
-    private static let damage = "ft.damaged."
+    static let damage = "ft.damaged."
 
     // MARK: Claims
 

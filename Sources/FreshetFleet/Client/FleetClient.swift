@@ -62,6 +62,8 @@ package actor FleetClient {
     package nonisolated let store: FleetStore
     package nonisolated let bodies: FleetBodies
     package nonisolated let buckets: FleetBuckets
+    /// The mirror of the site; nil: there is none.
+    nonisolated let mirror: FleetStore?
     nonisolated let client: NATSClient
     nonisolated let loop: EventLoop
     let report: @Sendable (Event) -> Void
@@ -71,6 +73,8 @@ package actor FleetClient {
     /// The sequence number of the last head at the time of the last connection: those before it are known. A notice does
     /// not change it, because it may be forged.
     var lastSequence: UInt64 = 0
+    /// The pipelines whose heads were read at the last connection.
+    var readKeys: Set<FleetKey> = []
     /// The engine's clock at an instant, while the buckets can be used.
     var clock: (time: WallTime, at: ContinuousClock.Instant)?
     /// Why the buckets cannot be used.
@@ -79,6 +83,8 @@ package actor FleetClient {
     var reported: String?
     /// Counts connections, so that work for an earlier one ends.
     var connection: UInt64 = 0
+    /// The connection whose heads were read from the mirror.
+    var mirrorConnection: UInt64 = 0
     var retry: LoopTimer?
     let jobs: AsyncStream<FleetJobs.Start>
     var queue: FleetJobs
@@ -96,17 +102,19 @@ package actor FleetClient {
 
     /// - Parameters:
     ///   - domain: the domain of JetStream that has the buckets; nil: that of the server.
+    ///   - mirror: the domain that has a mirror of the buckets; nil: there is none.
     ///   - report: called on the loop's thread.
     package init(
         _ loop: EventLoop, _ configuration: NATSConfiguration, _ identity: Identity, domain: String? = nil,
-        report: @escaping @Sendable (Event) -> Void
+        mirror: String? = nil, report: @escaping @Sendable (Event) -> Void
     ) {
         self.loop = loop
         self.identity = identity
         self.report = report
         client = NATSClient(loop, configuration)
         store = FleetStore(client, domain: domain)
-        bodies = FleetBodies(store)
+        self.mirror = mirror.map { [client] in FleetStore(client, domain: $0) }
+        bodies = FleetBodies(store, mirror: self.mirror)
         buckets = FleetBuckets(store)
         let (jobs, start) = AsyncStream.makeStream(of: FleetJobs.Start.self)
         self.jobs = jobs
@@ -200,7 +208,7 @@ package actor FleetClient {
         let member = FleetMember(subject, FleetMachine(settings, seen: number, at: .now), fire: fire)
         members[key] = member
         keys[FleetKey.token(of: subject.pipeline)] = key
-        guard clock != nil else { return }
+        guard clock != nil else { return add { await self.readMirror(of: [key]) } }
         add { await self.readHeads(of: [key]) }
     }
 
@@ -211,6 +219,7 @@ package actor FleetClient {
                 let key = FleetKey(subject)
                 client.members.removeValue(forKey: key)?.end()
                 client.reports.remove(key)
+                client.readKeys.remove(key)
                 let token = FleetKey.token(of: subject.pipeline)
                 if client.keys[token] == key { client.keys[token] = nil }
             }

@@ -40,7 +40,7 @@ extension FleetMachine {
         case .waiting(_, let isLate):
             // A check that began before the request does not answer it; a later one is looked for.
             if isLate { startReading() } else if isCheck { follow(now) }
-        case .connecting where clock != nil: consider(now)
+        case .connecting where clock != nil || settings.hasMirror: consider(now)
         case .connecting, .claiming, .spreading, .fetching, .publishing: break
         }
     }

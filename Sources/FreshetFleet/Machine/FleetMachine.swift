@@ -264,9 +264,16 @@ package struct FleetMachine: Sendable {
         actions.append(.read)
     }
 
+    /// Whether there is a head that no run has followed, and that may replace the copy.
+    private func hasUnsettledHead(_ waiting: Waiting) -> Bool {
+        guard let head = known.record, head.number > settled else { return false }
+        return !isDemanded(waiting) && !hasDiverged(waiting, from: head)
+    }
+
     /// There is no connection: the run waits for one, requests the content for this member alone, or fails.
     mutating func considerAlone(_ now: Instant) {
         guard let waiting else { return }
+        if settings.hasMirror, hasUnsettledHead(waiting) { return follow(now) }
         let slot = silence.slot(settings, members: known.record?.members ?? 1, now)
         if let slot, now >= slot || waiting.request.kind == .operation {
             silence.slotIsUsed()

@@ -33,6 +33,8 @@ package struct FleetSettings: Hashable, Sendable {
     package var rollOut: RollOutPlan?
     /// The place of this member among all for this pipeline, from 0 to 1, always the same.
     package var share: Double
+    /// Whether heads and contents can be read without a connection to the engine, from a mirror at the member's site.
+    package var hasMirror: Bool
 
     /// How long a claim is valid without being renewed: long enough for two lost renewals.
     package static let claimLifetime: Duration = .seconds(30)
@@ -46,7 +48,7 @@ package struct FleetSettings: Hashable, Sendable {
     package init(
         machine: String, fetches: Bool = true, checkPeriod: Duration? = nil, freshFor: Duration = .seconds(60),
         grace: Duration = .seconds(30), spread: Duration = .seconds(5), fallback: Fallback? = Fallback(),
-        rollOut: RollOutPlan? = nil, share: Double = 0
+        rollOut: RollOutPlan? = nil, share: Double = 0, hasMirror: Bool = false
     ) {
         self.machine = machine
         self.fetches = fetches
@@ -57,6 +59,7 @@ package struct FleetSettings: Hashable, Sendable {
         self.fallback = fallback
         self.rollOut = rollOut
         self.share = share
+        self.hasMirror = hasMirror
     }
 
     /// The least lifetime of a check for signals of the environment: after a power cut, members reconnect over a minute.

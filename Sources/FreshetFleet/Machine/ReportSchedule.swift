@@ -4,7 +4,7 @@ import FreshetModel
 ///
 /// A report is stored when it changes, after a delay at this member's place: so a change of ten thousand members does not
 /// become ten thousand messages in one second. A failure, which may halt a roll-out, is reported within a second. A report
-/// that is not stored again for a week ends, because its member is gone.
+/// that is not stored again for eight days ends, because its member is gone.
 struct ReportSchedule {
     typealias Instant = ContinuousClock.Instant
 

@@ -1,12 +1,20 @@
 package import FreshetModel
 import FreshetNATS
+import Synchronization
 
 /// The contents of a fleet: each in chunks, by pipeline and digest. A content is stored before its record, and is
 /// removed after a later record has replaced it.
 package struct FleetBodies: Sendable {
     private let store: FleetStore
+    /// The mirror of the site, which is asked first; nil: there is none.
+    private let mirror: FleetStore?
+    private let suspects = SuspectContents()
 
-    package init(_ store: FleetStore) { self.store = store }
+    /// - Parameter mirror: a mirror at the member's site.
+    package init(_ store: FleetStore, mirror: FleetStore? = nil) {
+        self.store = store
+        self.mirror = mirror
+    }
 
     private static func key(_ key: FleetKey, _ digest: ContentDigest) -> String { "\(key).\(digest)" }
 
@@ -46,15 +54,53 @@ package struct FleetBodies: Sendable {
         return true
     }
 
-    /// Reads a chunk of a content. A reader takes the chunks in their order, at its own pace, and verifies the digest of
-    /// all bytes.
-    package func chunk(
-        _ number: UInt64, _ key: FleetKey, _ digest: ContentDigest, size: UInt64
-    ) async throws(FleetStoreError) -> [UInt8] {
-        guard let stored = try await store.last(.body, "\(Self.key(key, digest)).\(number)") else { throw .incomplete }
-        let rest = size - min(size, number * UInt64(FleetStore.chunkSize))
-        guard stored.message.payload.count == min(rest, UInt64(FleetStore.chunkSize)) else { throw .incomplete }
-        return stored.message.payload
+    /// Reads a content. The reader verifies the digest of all bytes.
+    package func reader(_ key: FleetKey, _ digest: ContentDigest, size: UInt64) -> Reader {
+        Reader(
+            store: store, mirror: suspects.contains(digest) ? nil : mirror, suspects: suspects, digest: digest,
+            key: Self.key(key, digest), size: size)
+    }
+
+    /// Reads the chunks of one content in their order, at the pace of its user.
+    package struct Reader {
+        fileprivate let store: FleetStore
+        /// The mirror of the site; nil: it does not have this content.
+        fileprivate var mirror: FleetStore?
+        fileprivate let suspects: SuspectContents
+        fileprivate let digest: ContentDigest
+        fileprivate let key: String
+        fileprivate let size: UInt64
+        fileprivate var number: UInt64 = 0
+        fileprivate var usedMirror = false
+
+        /// The next bytes; nil: there are no more.
+        package mutating func next() async throws(FleetStoreError) -> [UInt8]? {
+            guard number < FleetBodies.chunks(of: size) else { return nil }
+            defer { number += 1 }
+            if let mirror {
+                // Later messages of a mirror are not older ones, so a content that it does not have comes from its origin.
+                if let bytes = try? await chunk(mirror) {
+                    usedMirror = true
+                    return bytes
+                }
+                self.mirror = nil
+            }
+            return try await chunk(store)
+        }
+
+        private func chunk(_ store: FleetStore) async throws(FleetStoreError) -> [UInt8] {
+            guard let stored = try await store.last(.body, "\(key).\(number)") else { throw .incomplete }
+            let rest = size - min(size, number * UInt64(FleetStore.chunkSize))
+            guard stored.message.payload.count == min(rest, UInt64(FleetStore.chunkSize)) else { throw .incomplete }
+            return stored.message.payload
+        }
+
+        /// The bytes do not have the digest. Returns whether the mirror may be the cause: then the next reader of this
+        /// content does not ask it.
+        package func isDamaged() -> Bool {
+            if usedMirror { suspects.add(digest) }
+            return usedMirror
+        }
     }
 
     /// Removes the contents of a pipeline that no record names any more, also those of earlier fetchers.
@@ -66,6 +112,22 @@ package struct FleetBodies: Sendable {
                 !digests.contains(digest)
             else { continue }
             try await store.purge(.body, below: Self.key(key, digest))
+        }
+    }
+}
+
+/// The contents that a mirror returned with other bytes than their digest says: the last of them.
+private final class SuspectContents: Sendable {
+    private static let most = 64
+    private let digests = Mutex<[ContentDigest]>([])
+
+    func contains(_ digest: ContentDigest) -> Bool { digests.withLock { $0.contains(digest) } }
+
+    func add(_ digest: ContentDigest) {
+        digests.withLock { digests in
+            guard !digests.contains(digest) else { return }
+            if digests.count == Self.most { digests.removeFirst() }
+            digests.append(digest)
         }
     }
 }

@@ -47,6 +47,19 @@ package struct FleetBuckets: Sendable {
         return Array((text + "}").utf8)
     }
 
+    /// The configuration of a site's mirror of a bucket. A mirror that is full forgets its oldest messages, which are then
+    /// read from the domain of the bucket.
+    package static func mirrorConfiguration(
+        _ bucket: FleetBucket, _ limits: Limits, of domain: String, at site: String, replicas: UInt32
+    ) -> [UInt8] {
+        var text = #"{"name":"\#(bucket.stream)","mirror":{"name":"\#(bucket.stream)","#
+        text += #""external":{"api":"$JS.\#(domain).API","deliver":"ft.mirror.\#(site)"}},"max_msgs_per_subject":1,"#
+        text += #""max_bytes":\#(limits.bytes),"discard":"old","storage":"file","num_replicas":\#(replicas),"#
+        text += #""retention":"limits","allow_direct":true"#
+        if bucket.hasLifetimes { text += #","allow_msg_ttl":true"# }
+        return Array((text + "}").utf8)
+    }
+
     /// The result of a preparation.
     package enum Outcome: Hashable, Sendable {
         case created
@@ -72,8 +85,46 @@ package struct FleetBuckets: Sendable {
         return .changed
     }
 
+    /// Creates a site's mirror of a bucket, or changes its limits.
+    ///
+    /// - Parameters:
+    ///   - domain: the domain of the bucket.
+    ///   - site: the domain of the mirror, which is that of these buckets.
+    package func prepareMirror(
+        _ bucket: FleetBucket, _ limits: Limits, of domain: String, at site: String
+    ) async throws(FleetStoreError) -> Outcome {
+        let before: State?
+        do throws(FleetStoreError) {
+            before = try await state(bucket)
+        } catch .refused(code: Self.notFound, _) {
+            before = nil
+        }
+        let configuration = Self.mirrorConfiguration(bucket, limits, of: domain, at: site, replicas: replicas)
+        guard let before else {
+            _ = try await store.call("STREAM.CREATE.\(bucket.stream)", configuration)
+            return .created
+        }
+        if before.limits == limits, before.mirror != nil { return .present }
+        _ = try await store.call("STREAM.UPDATE.\(bucket.stream)", configuration)
+        return .changed
+    }
+
     /// The error of JetStream for a stream that does not exist.
     package static let notFound: UInt64 = 10_059
+
+    /// How a mirror follows its bucket.
+    package struct Mirror: Hashable, Sendable {
+        /// The messages that it does not have yet.
+        package var lag: UInt64
+        /// Since when it has received nothing, not even a heartbeat; nil: it has received nothing since the server began.
+        package var silence: Duration?
+
+        /// JetStream sends a heartbeat each second.
+        package var isConnected: Bool { silence.map { $0 < .seconds(30) } ?? false }
+    }
+
+    /// The error of JetStream for a user of an account without JetStream.
+    package static let notInAccount: UInt64 = 10_039
 
     /// The state of a bucket, as the server states it.
     package struct State: Hashable, Sendable {
@@ -90,6 +141,8 @@ package struct FleetBuckets: Sendable {
         package var isReadDirectly: Bool
         /// The server's clock.
         package var time: WallTime
+        /// How the stream follows the bucket; nil: it is the bucket itself.
+        package var mirror: Mirror?
 
         /// Whether a fleet can use it.
         package func fits(_ bucket: FleetBucket) -> Bool {
@@ -111,6 +164,12 @@ package struct FleetBuckets: Sendable {
             limits: Limits(bytes: (try? configuration.number("max_bytes")) ?? 0),
             hasLifetimes: configuration.isTrue("allow_msg_ttl"),
             isRepublished: configuration.object("republish") != nil,
-            isReadDirectly: configuration.isTrue("allow_direct"), time: time)
+            isReadDirectly: configuration.isTrue("allow_direct"), time: time,
+            mirror: members.object("mirror").map { mirror in
+                Mirror(
+                    lag: (try? mirror.number("lag")) ?? 0,
+                    // Nanoseconds; -1: never.
+                    silence: (try? mirror.number("active")).map { .nanoseconds(Int64(clamping: $0)) })
+            })
     }
 }

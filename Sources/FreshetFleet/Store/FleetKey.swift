@@ -50,6 +50,9 @@ package enum FleetBucket: String, CaseIterable, Hashable, Sendable {
         }
     }
 
+    /// The buckets that a site may mirror.
+    package static let mirrored: [FleetBucket] = [.head, .body]
+
     /// Whether its messages have a lifetime.
     var hasLifetimes: Bool {
         switch self {

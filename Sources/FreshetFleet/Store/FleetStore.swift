@@ -42,6 +42,14 @@ package struct FleetStore: Sendable {
         return try Self.stored(reply)
     }
 
+    /// The last message of a bucket; nil: there is none.
+    package func newest(in bucket: FleetBucket) async throws(FleetStoreError) -> Stored? {
+        let payload = Array("{\"last_by_subj\":\"\(bucket.prefix)>\"}".utf8)
+        let reply = try await request("\(api)DIRECT.GET.\(bucket.stream)", payload)
+        if reply.headers.status == 404 { return nil }
+        return try Self.stored(reply)
+    }
+
     /// The last messages of subjects that are newer than a sequence number, in the order of the stream.
     ///
     /// - Parameters:

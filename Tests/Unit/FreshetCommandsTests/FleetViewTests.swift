@@ -76,6 +76,18 @@ struct FleetViewTests {
         #expect(other == .failure && old.printError.contains("another version"))
     }
 
+    @Test("a pipeline that the fleet does not have is an error, also as JSON")
+    func unknown() {
+        for line in ["fleet status nope", "fleet status nope --json"] {
+            let (status, transcript) = run(line, .ended(status: 0, output: ControlJSON.text(of: Self.overview)))
+            #expect(status == .failure && transcript.output.isEmpty)
+            #expect(transcript.printError.contains("no content of a pipeline 'nope'"))
+        }
+        let (status, transcript) = run(
+            "fleet status jwks --json", .ended(status: 0, output: ControlJSON.text(of: Self.overview)))
+        #expect(status == .success && transcript.output.contains("\"jwks\""))
+    }
+
     @Test("the other actions are those of freshetd")
     func others() {
         let (_, transcript) = run("fleet halt jwks --seed /s")

@@ -48,4 +48,22 @@ struct FleetTests {
         #expect(errors.count == 1 && errors.first?.contains("a.yaml:3:") == true, "\(errors)")
         #expect(errors.first?.contains(message) == true, "\(errors)")
     }
+
+    @Test("a mirror needs the domain that it mirrors, and is another one")
+    func mirror() {
+        func daemon(_ keys: String) -> Configuration {
+            FreshetConfigurationTests.load([
+                "freshet.yaml":
+                    "fleet: {name: prod, servers: ['https://n.example:4222'], publishers: [\(key)], \(keys)}\n"
+            ])
+        }
+        let both = daemon("domain: hub, mirror: ams")
+        #expect(both.diagnostics.isEmpty && both.daemon.fleet?.mirror == "ams" && both.daemon.fleet?.domain == "hub")
+        for keys in ["mirror: ams", "domain: hub, mirror: hub", "domain: hub, mirror: 'a.b'"] {
+            let configuration = daemon(keys)
+            #expect(configuration.diagnostics.contains { $0.text().contains("mirror") }, "\(keys)")
+        }
+    }
+
+    private let key = "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 }

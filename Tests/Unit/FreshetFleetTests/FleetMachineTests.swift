@@ -317,4 +317,20 @@ extension [FleetMachine.Action] {
         #expect(plan.successor(of: record, failures: 0, at: bench.time)?.number == 7)
         #expect(plan.successor(of: record, failures: nil, at: bench.time) == nil)
     }
+
+    @Test("without a connection, a head of the mirror is followed, and a demand waits for the engine")
+    func mirror() {
+        for hasMirror in [true, false] {
+            var bench = Bench(fetches: false)
+            bench.configure { $0.hasMirror = hasMirror }
+            _ = bench.handle(.disconnected)
+            #expect(bench.handle(.run(FleetRequest(.environment))).decision == nil)
+            let decision = bench.handle(.head(bench.record(3))).decision
+            #expect(decision == (hasMirror ? .follow(bench.record(3)) : nil))
+            guard hasMirror else { continue }
+            _ = bench.handle(.followed(3))
+            _ = bench.handle(.head(bench.record(4, content: 2)))
+            #expect(bench.handle(.run(FleetRequest(.demand, copy: FleetWorld.digest(1)))).decision == nil)
+        }
+    }
 }

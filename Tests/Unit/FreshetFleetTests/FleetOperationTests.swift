@@ -139,8 +139,27 @@ struct FleetOperationTests {
             #expect(try head.digest == digest(number < 3 ? 2 : 1))
             if number < 3 { #expect(try await third.content(head, subject) == [2]) }
         }
-        #expect(observer.subjects.count { $0 == "$JS.API.DIRECT.GET.KV_FT_head" } == 1)
+        // One says that there are newer heads.
+        #expect(observer.subjects.count { $0 == "$JS.API.DIRECT.GET.KV_FT_head" } == 2)
         #expect(observer.subjects.count { $0.hasPrefix("$JS.API.DIRECT.GET.KV_FT_body") } == 3)
+    }
+
+    @Test("the head of a pipeline that is shared without a connection is read, also if it is older than others")
+    func sharedMeanwhile() async throws {
+        let (server, first) = try await makeFleet()
+        let (older, subject) = (try makeSubject("older"), try makeSubject())
+        for each in [older, subject] { first.add(each) }
+        #expect(await first.isConnected())
+        try await first.publish(older, [1], try digest(1))
+        try await first.publish(subject, [2], try digest(2))
+        let second = try Member("ams-2", server, seed: nil, publishers: [try seed()])
+        second.add(subject, fetches: false)
+        #expect(await eventually { await second.client.newest(subject)?.number == 1 })
+        await server.kill()
+        #expect(await eventually { await second.client.obstacle != nil })
+        second.add(older, fetches: false)
+        try await server.start()
+        #expect(await eventually { await second.client.newest(older)?.number == 1 })
     }
 
     @Test("a record that the server is made to store by the address of an answer changes nothing")

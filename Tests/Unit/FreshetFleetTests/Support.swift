@@ -31,17 +31,21 @@ final class Member: Sendable {
     private let loop: EventLoop
     private let task: Task<Void, Never>
 
-    init(_ name: String, _ server: NATSServer, seed: NKeySeed?, publishers: [NKeySeed]) throws {
+    /// - Parameter user: the seed for the server; nil: it needs none.
+    init(
+        _ name: String, _ server: NATSServer, seed: NKeySeed?, publishers: [NKeySeed], user: NKeySeed? = nil,
+        domain: String? = nil, mirror: String? = nil
+    ) throws {
         loop = try EventLoop()
         try loop.runInThread(named: name)
-        var configuration = NATSConfiguration(servers: [try server.address()], name: name)
+        var configuration = NATSConfiguration(servers: [try server.address()], name: name, credential: user)
         configuration.timing.backoff = .milliseconds(10)
         configuration.timing.longestBackoff = .milliseconds(100)
         let identity = FleetClient.Identity(
             fleet: "prod", machine: name, version: "1",
             publishers: Set(try publishers.map { try NKeyPublicKey($0.publicKey) }), seed: seed)
         let report = Reporter()
-        client = FleetClient(loop, configuration, identity) { report.send($0) }
+        client = FleetClient(loop, configuration, identity, domain: domain, mirror: mirror) { report.send($0) }
         task = Task { [client] in await client.run() }
         report.member = { [weak self] event in self?.events.withLock { $0.append(event) } }
     }
@@ -53,11 +57,11 @@ final class Member: Sendable {
 
     func add(
         _ subject: FleetSubject, fetches: Bool = true, share: Double = 0, rollOut: RollOutPlan? = nil,
-        seen number: UInt64 = 0
+        seen number: UInt64 = 0, hasMirror: Bool = false
     ) {
         let settings = FleetSettings(
             machine: client.identity.machine, fetches: fetches, checkPeriod: .seconds(3_600), spread: .zero,
-            rollOut: rollOut, share: share)
+            rollOut: rollOut, share: share, hasMirror: hasMirror)
         client.add(subject, settings, seen: number) { [weak self] detail in self?.fired.withLock { $0.append(detail) } }
     }
 
@@ -103,10 +107,8 @@ final class Member: Sendable {
     /// The content of a record.
     func content(_ record: FleetRecord, _ subject: FleetSubject) async throws -> [UInt8] {
         var content: [UInt8] = []
-        for number in 0..<FleetBodies.chunks(of: record.size) {
-            content += try await client.bodies.chunk(
-                number, FleetKey(subject), record.digest, size: record.size)
-        }
+        var reader = client.bodies.reader(FleetKey(subject), record.digest, size: record.size)
+        while let bytes = try await reader.next() { content += bytes }
         return content
     }
 
@@ -126,6 +128,8 @@ extension FleetClient {
     func unusable(_ subject: FleetSubject) -> ContentDigest? {
         members[FleetKey(subject)]?.machine.publication.unusable
     }
+
+    func demand(_ subject: FleetSubject) -> UInt64? { members[FleetKey(subject)]?.machine.demand }
 
     func isWaiting(_ subject: FleetSubject) -> Bool { members[FleetKey(subject)]?.waiter != nil }
 }
