@@ -98,7 +98,9 @@ final class DefinitionReader {
                 return nil
             }
         case .sequence, .mapping:
-            addError(node.location, keyPath, "'\(key)' has to be \(kind.name), not \(node.kind)")
+            addError(
+                node.location, keyPath, "'\(key)' has to be \(kind.name), not \(node.kind)",
+                remedy: node.isPlaceholder ? "quote the text: it contains braces" : nil)
             return nil
         case .removed, .invalid:
             return nil

@@ -75,6 +75,12 @@ package enum KeyCatalogue {
             if unsupportedKeys.contains(key) {
                 return ValueError("\(key.quoted) is not supported by this version", remedy: "leave it out")
             }
+            if let known = KeySynonyms.error(forKey: key, in: self) { return known }
+            if let colon = key.firstIndex(of: ":"), keys.contains(String(key[..<colon])) {
+                return ValueError(
+                    "unknown key \(key.quoted)",
+                    remedy: "write a space after the ':' of '\(key[..<colon])'")
+            }
             // Sections of the same kind of file first.
             let others =
                 Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }

@@ -26,6 +26,15 @@ struct Node: Sendable {
         var value: Node
     }
 
+    /// Whether it is probably a text that begins with a placeholder and needs quotation marks: `url: {item.url}` is a
+    /// mapping with a key and no value.
+    var isPlaceholder: Bool {
+        guard case .mapping(let entries) = content, entries.count == 1,
+            case .scalar(let value)? = entries.first?.value.content
+        else { return false }
+        return value.isPlain && value.text.isEmpty
+    }
+
     /// The kind of node, for messages.
     var kind: String {
         switch content {

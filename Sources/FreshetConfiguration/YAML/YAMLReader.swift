@@ -228,7 +228,7 @@ struct YAMLReader {
             if Self.mayHoldSecret(path) || Self.secretKeys.contains(where: text.contains) {
                 source.hiddenLines.insert(place.line)
             }
-            report(place, message, remedy: Self.remedy(for: error.problem, inLine: text))
+            report(place, message, remedy: Self.remedy(for: error.problem, inLine: text, column: place.column))
             throw Stop()
         }
     }
@@ -239,21 +239,51 @@ struct YAMLReader {
 
     private static func mayHoldSecret(_ path: [String]) -> Bool {
         if path.count > 1, path[0] == "parameters", SecretName.matches(path[1]) { return true }
-        return path.contains(where: secretKeys.contains)
+        if path.contains(where: secretKeys.contains) { return true }
+        // `token` is also a jq program below `sync-token`.
+        return path.last.map(KeySynonyms.mayHoldSecret) == true && path.dropLast().last != "sync-token"
     }
 
-    private static func remedy(for problem: String, inLine text: String) -> String? {
+    /// - Parameter column: where the problem is, counted from 1.
+    private static func remedy(for problem: String, inLine text: String, column: Int) -> String? {
         if text.prefix(while: { $0 == " " || $0 == "\t" }).contains("\t") { return "indent with spaces, not with tabs" }
+        if let word = wordWithBraces(inLine: text, column: column) {
+            return "quote the \(word.contains("://") ? "URL" : "text"): it contains braces"
+        }
         return switch problem {
         case "mapping values are not allowed in this context":
             "check the indentation, or quote the text if the ':' belongs to it"
         case "found character that cannot start any token": "quote the text"
+        case "did not find expected alphabetic or numeric character": "quote the text"
         case "did not find expected key", "could not find expected ':'": "check the indentation and the quotes"
         case "did not find expected ',' or ']'", "did not find expected ',' or '}'": "close the bracket"
         case "found unexpected end of stream": "close the quotes"
         case "control characters are not allowed": "inside double quotes, write it as an escape"
         default: nil
         }
+    }
+
+    /// The word of a line around a column, if an opening brace inside the word or a closing brace before its end is
+    /// there: without quotation marks, YAML reads the brace as a mapping.
+    private static func wordWithBraces(inLine text: String, column: Int) -> String? {
+        let scalars = Array(text.unicodeScalars)
+        let index = column - 1
+        guard scalars.indices.contains(index) else { return nil }
+        func separates(_ position: Int) -> Bool {
+            let scalar = scalars[position]
+            return scalar == " " || scalar == "\t" || scalar == "," || scalar == "["
+        }
+        var start = index
+        while start > 0, !separates(start - 1) { start -= 1 }
+        var end = index
+        while end < scalars.count, !separates(end) { end += 1 }
+        let before = scalars[start..<index]
+        let isInside = scalars[index] == "{" && !before.isEmpty && before.first != "{"
+        let isBehind = before.first == "{" && before.last == "}" && scalars[index] != "}"
+        guard isInside || isBehind else { return nil }
+        var word = String.UnicodeScalarView()
+        word.append(contentsOf: scalars[start..<end])
+        return String(word)
     }
 
     private func location(_ place: (line: Int, column: Int), orStartOfFile: Bool = false) -> Location {

@@ -25,9 +25,6 @@ struct UnknownKeyTests {
             ("on-change: {exec: [/x], timout: 1s}", "3:25: error: unknown key 'timout'; did you mean 'timeout'?"),
             ("on_change: []", "3:1: error: unknown key 'on_change'; did you mean 'on-change'?"),
             (
-                "timeout: 5s", "3:1: error: 'timeout' belongs below 'check' or below 'on-change'; move it there"
-            ),
-            (
                 "check: {sha256: {url: https://a/b, nam: x}}",
                 "3:36: error: unknown key 'nam'; did you mean 'name'?"
             ),
