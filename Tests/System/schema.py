@@ -126,6 +126,8 @@ def whole(lines):
 GOOD = [
     "format: 1", "description: 2024", "description: Keys of the provider",
     "refresh: {every: 15min}", "refresh: {every: 20}", "refresh: {every: 1.5}", "refresh: {every: '1h 30s'}",
+    "refresh: {every: daily}", "refresh: {every: hourly UTC}", "refresh: {at: daily}",
+    "refresh: {at: ['Mon..Fri 06:30', '*-*-01 03:00 UTC', '*:0/15']}", "refresh: {at: Mon *-05~07/1}",
     "refresh: {every: 1h30s}", "refresh: {every: infinity}", "refresh: {quiet: 0, at-most: 500ms}",
     "refresh: {every: 1 M}", "refresh: {every: '1 30'}", "refresh: {on: []}", "refresh: {on: start}",
     "refresh: {on: [network, resume, foreground]}", "refresh: {on: metered, metered: wait}",
@@ -174,6 +176,7 @@ GOOD = [
 # Rejected by both.
 BAD = [
     "refresh: {evry: 1min}", "every: 1min", "splay: 1min", "format: 2", "description: ''\nsource: ~",
+    "refresh: {every: fortnightly}", "refresh: {at: {time: daily}}", "refresh: {at: ''}",
     "refresh: {every: soon}", "refresh: {every: -1}", "refresh: {every: 5 parsecs}", "refresh: {every: 1min!}",
     "refresh: {quiet: infinity}", "refresh: {on: [reboot]}", "refresh: {on: operator}", "refresh: {files: a}",
     "refresh: {files: [/a/]}", "refresh: {needs-network: maybe}", "refresh: {needs-network: {status: 204}}",
@@ -242,7 +245,8 @@ BAD = [
 
 # Rejected only by the daemon: the check needs several values, or something outside the file.
 BEYOND = [
-    "refresh: {quiet: 1min, at-most: 1s}", "refresh: {every: 10ms}", "refresh: {every: 1min, fresh-for: 2min}",
+    "refresh: {quiet: 1min, at-most: 1s}", "refresh: {every: 10ms}", "refresh: {at: 25:00}", "refresh: {at: 15min}",
+    "refresh: {at: '*-02-30'}", "refresh: {at: '*:*:0.5'}", "refresh: {every: 1min, fresh-for: 2min}",
     "refresh: {after: nobody}", "check: {min-bytes: 2M, max-bytes: 1M}", "check: {jq: '.['}",
     "parameters: {a: {default: x, choices: [y]}}", "parameters: {a: {default: x, pattern: '['}}",
     "source: {url: http://a.example/b, credential: token}", "source: {url: 'https://a.example/{nobody}'}",

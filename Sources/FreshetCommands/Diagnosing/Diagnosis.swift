@@ -128,7 +128,8 @@ struct Diagnosis: Hashable {
         let rows = Dictionary(facts.signals.map { ($0.name, $0) }) { first, _ in first }
         let missing = subscribed.filter { rows[$0]?.unavailable != nil }
         // An unavailable signal is a problem only if no other signal and no timer can start a run.
-        let cannotFire = facts.wiring.everyUSec == nil && missing.count == subscribed.count
+        let isPlanned = facts.wiring.everyUSec != nil || facts.wiring.at != nil
+        let cannotFire = !isPlanned && missing.count == subscribed.count
         for (index, name) in subscribed.enumerated() {
             guard let row = rows[name] else {
                 if index < Self.mostSignals { add(.neither, "signal", "\(name): unknown to the daemon") }
@@ -149,11 +150,13 @@ struct Diagnosis: Hashable {
         if subscribed.count > Self.mostSignals {
             add(.neither, "signal", "and \(subscribed.count - Self.mostSignals) more")
         }
-        if let every = facts.wiring.everyUSec {
-            add(.good, "timer", "every \(TimeText.duration(every))" + planned(facts, times))
+        if isPlanned {
+            let every = facts.wiring.everyUSec.map { ["every \(TimeText.duration($0))"] } ?? []
+            let terms = every + (facts.wiring.at ?? []).map { "at \($0)" }
+            add(.good, "timer", terms.joined(separator: ", ") + planned(facts, times))
             return
         }
-        let none = "none: 'every' is not set"
+        let none = "none: neither 'every' nor 'at' is set"
         // A pipeline that only the operator refreshes needs no signal.
         guard cannotFire, !subscribed.isEmpty || facts.pipeline.lastRun == nil else {
             return add(.neither, "timer", none)

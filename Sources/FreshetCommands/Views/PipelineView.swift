@@ -170,11 +170,13 @@ struct PipelineView {
         return ("Pinned", "since \(times.both(since))" + (isBehind ? "; the source has other content" : ""))
     }
 
-    /// Such as `in 12min (timer)`. After a failed run, the timer is set by the backoff.
+    /// Such as `in 12min (timer)`; from an hour on with the date. After a failed run, the timer is set by the backoff.
     static func nextRun(_ pipeline: PipelineStatus, _ times: Times) -> String? {
         pipeline.nextRun.map { next in
             let isBackoff = next.reason == "retry" || next.reason == "timer" && pipeline.state == .failed
-            return "\(times.relative(next.at)) (\(isBackoff ? "backoff" : next.reason))"
+            let hour: Int64 = 3_600_000_000
+            let date = next.at - times.now >= hour ? "\(times.absolute(next.at)); " : ""
+            return "\(date)\(times.relative(next.at)) (\(isBackoff ? "backoff" : next.reason))"
         }
     }
 

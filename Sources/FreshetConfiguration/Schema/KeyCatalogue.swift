@@ -132,7 +132,8 @@ package enum KeyCatalogue {
         ],
         .credential: ["name", "as", "header"],
         .refresh: [
-            "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
+            "on", "files", "dbus", "after", "every", "at", "random-delay", "quiet", "at-most", "min-interval",
+            "when-running",
             "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network", "metered",
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],

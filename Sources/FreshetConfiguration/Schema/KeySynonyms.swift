@@ -107,9 +107,9 @@ enum KeySynonyms {
             "interval period frequency cadence pollinterval refreshinterval updateinterval checkinterval poll",
             "refresh.every", "refresh: {every: 15min}"),
         Advice(
-            "cron schedule calendar oncalendar", "refresh.every",
-            note: "for times of the day or of the week, use a systemd timer: freshet-refresh@NAME.timer",
-            "refresh: {every: 1h}"),
+            "cron crontab schedule calendar oncalendar", "refresh.at",
+            note: "the notation is that of systemd.time(7); 'refresh.every' has the time between checks",
+            "refresh: {at: 'Mon..Fri 06:30'}"),
         Advice(
             "jitter randomizeddelay randomizeddelaysec randomdelaysec", "refresh.random-delay",
             "refresh: {every: 1h, random-delay: 5min}"),

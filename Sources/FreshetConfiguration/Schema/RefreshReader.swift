@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 
 /// Reads `refresh`.
@@ -18,8 +19,7 @@ struct RefreshReader {
         guard let section = reader.section(.refresh, "refresh", in: file) else { return policy }
         if let on = on(in: section) { policy.on = on }
         policy.dbus = BusMatchReader(reader: reader).dbus(in: section)
-        policy.every =
-            reader.value("every", in: section, .durationOrInfinity(Self.minimumEvery...TimeSpan.longest)) ?? nil
+        CalendarReader(reader: reader).readTimes(in: section, into: &policy)
         policy.randomDelay = reader.value("random-delay", in: section, .duration()) ?? policy.randomDelay
         policy.minInterval = reader.value("min-interval", in: section, .duration()) ?? policy.minInterval
         policy.deadline =

@@ -14,6 +14,8 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
     package var hooks: [String]
     /// The time between a successful check and the next planned check; nil: no planned checks.
     package var everyUSec: Int64?
+    /// The calendar times of planned checks, as they are configured; nil: there are none.
+    package var at: [String]?
     package var quietUSec: Int64?
     package var atMostUSec: Int64?
     package var freshForUSec: Int64?
@@ -28,7 +30,8 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
 
     package init(
         name: String, description: String? = nil, source: String, inputs: [String] = [], signals: [String] = [],
-        files: [String] = [], hooks: [String] = [], everyUSec: Int64? = nil, quietUSec: Int64? = nil,
+        files: [String] = [], hooks: [String] = [], everyUSec: Int64? = nil, at: [String]? = nil,
+        quietUSec: Int64? = nil,
         atMostUSec: Int64? = nil, freshForUSec: Int64? = nil, minIntervalUSec: Int64? = nil,
         deadlineUSec: Int64? = nil, maxAgeUSec: Int64? = nil, whenRunning: String? = nil, needsNetwork: Bool = false,
         invalid: Bool? = nil
@@ -41,6 +44,7 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
         self.files = files
         self.hooks = hooks
         self.everyUSec = everyUSec
+        self.at = at
         self.quietUSec = quietUSec
         self.atMostUSec = atMostUSec
         self.freshForUSec = freshForUSec

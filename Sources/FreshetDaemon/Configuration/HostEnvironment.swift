@@ -1,6 +1,7 @@
 import FreshetConfiguration
 import FreshetEmitters
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import Glibc
@@ -67,6 +68,7 @@ struct HostEnvironment: Sendable {
             warnHidden(definition) { Self.isHidden($0) }
             warnHooks(definition, trust)
             warnChecks(definition, trust)
+            checkZones(of: definition)
             guard let name = definition.cache.group else { continue }
             guard let group = SystemGroup(named: name) else {
                 warnNoGroup(name, definition)
@@ -102,6 +104,7 @@ struct HostEnvironment: Sendable {
             if isRoot { warnHidden(definition) { _ in true } }
             warnHooks(definition, trust)
             warnChecks(definition, trust)
+            checkZones(of: definition)
             if let name = definition.cache.group, SystemGroup(named: name) == nil { warnNoGroup(name, definition) }
         }
     }
@@ -193,6 +196,17 @@ struct HostEnvironment: Sendable {
                 HostEnvironmentError(
                     pipeline: definition.name, keys: ["check", "minisign", "key-file"], message: error.message,
                     remedy: "put the publisher's key there, as 'minisign -G' writes it, readable by the service"))
+        }
+    }
+
+    /// Adds an error for each time zone that this machine does not have.
+    private mutating func checkZones(of definition: PipelineDefinition) {
+        for event in definition.refresh.calendar {
+            guard let zone = event.zone, !ZoneFiles.exists(zone) else { continue }
+            addError(
+                definition, ["refresh", CalendarEvent.isWord(event.text) ? "every" : "at"],
+                "there is no time zone '\(zone)' on this machine",
+                "write a name that 'timedatectl list-timezones' lists, or install the package tzdata")
         }
     }
 

@@ -94,6 +94,7 @@ extension PipelineAdministrator {
             inputs: definition.stage.upstreams, signals: host.signals.names(for: definition),
             files: readers(of: definition),
             hooks: definition.hooks.map(\.text), everyUSec: policy.every?.microseconds,
+            at: policy.calendar.isEmpty ? nil : policy.calendar.map(\.text),
             quietUSec: policy.quiet.microseconds, atMostUSec: policy.atMost.microseconds,
             freshForUSec: policy.freshFor.microseconds,
             minIntervalUSec: policy.minInterval > .zero ? policy.minInterval.microseconds : nil,

@@ -6,9 +6,16 @@ import Glibc
 /// The engine's clock: boot time, with timers of the event loop.
 struct LoopEngineClock: EngineClock {
     let loop: EventLoop
+    let zones: ZoneFiles
+
+    init(loop: EventLoop, zones: ZoneFiles = ZoneFiles()) {
+        self.loop = loop
+        self.zones = zones
+    }
 
     var now: ContinuousClock.Instant { .now }
     var wallNow: WallTime { .now }
+    func zone(named name: String?) -> TimeZoneRules { zones.rules(named: name) }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
         LoopTimer(loop, named: "pipeline timer", handler)

@@ -22,7 +22,7 @@ extension SignalRegistry {
                 overview.updateAtOnce()
                 return overview.next(for: .timer)
             }
-        ) { $0.refresh.every != nil }
+        ) { $0.refresh.isPlanned }
         add(SleepSource(parts.sleep, parts.engine, recorder, context, status)) { $0.refresh.on.contains(.resume) }
         add(SessionSource(parts.sessions, recorder)) { $0.refresh.on.contains(.foreground) }
         add(MeteredSource.references(parts.systemBus, parts.engine, recorder))
@@ -30,6 +30,7 @@ extension SignalRegistry {
         add(networks.references)
         add(BusSources(BusSignals(parts.systemBus), context, recorder).references)
         add(FileSource.references(parts.files, fileEvents))
+        add(ZoneSource.references(parts.files, context.clock.zones, parts.engine))
         add(FleetSource.references(parts.fleet))
         add(CommitSource.references(commits) { [weak host] in host?.copyStatus(of: $0) ?? ("not known", nil) })
     }

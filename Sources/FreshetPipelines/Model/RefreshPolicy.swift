@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// When a pipeline runs, and how it treats its origin: the keys below `refresh:`.
 package struct RefreshPolicy: Hashable, Sendable {
     /// The daemon's own signals that the pipeline subscribes to. It always receives requests of the operator.
@@ -6,7 +8,9 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var dbus: [BusSignalMatch]
     /// The time between a successful check and the next planned one; nil: no check is planned.
     package var every: Duration?
-    /// The largest delay that is added to `every`; for one host and pipeline the delay is always the same.
+    /// The times of planned checks, besides `every`.
+    package var calendar: [CalendarEvent]
+    /// The largest delay that is added to `every` and to a calendar time; for one host and pipeline the delay is always the same.
     package var randomDelay: Duration
     /// The quiet period: a burst ends, and its held signals are delivered, when this time passes without a signal.
     package var quiet: Duration
@@ -43,7 +47,7 @@ package struct RefreshPolicy: Hashable, Sendable {
 
     package init(
         on: Set<StandardSignal> = StandardSignal.systemDefault, dbus: [BusSignalMatch] = [], every: Duration? = nil,
-        randomDelay: Duration = .zero,
+        calendar: [CalendarEvent] = [], randomDelay: Duration = .zero,
         quiet: Duration = RefreshPolicy.defaultQuiet, atMost: Duration = RefreshPolicy.defaultAtMost,
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
         freshFor: Duration = RefreshPolicy.defaultFreshFor, honoursOrigin: Bool = false,
@@ -54,6 +58,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.on = on
         self.dbus = dbus
         self.every = every
+        self.calendar = calendar
         self.randomDelay = randomDelay
         self.quiet = quiet
         self.atMost = atMost
@@ -69,6 +74,9 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.files = files
         self.after = after
     }
+
+    /// Whether checks are planned by the clock.
+    package var isPlanned: Bool { every != nil || !calendar.isEmpty }
 }
 
 /// The daemon's own signals.

@@ -13,6 +13,9 @@ struct CheckSchedule: Sendable {
     @Boxed private(set) var failing: OngoingFailure?
     /// The next planned check.
     var plan: Instant?
+    /// When the last planned check was due, if there are calendar times: the next one is later, even if that check
+    /// confirmed the state of an earlier moment.
+    @Boxed private var lastPlan: Instant?
     /// The state from before the restart, converted to boot time; nil when it does not matter any more.
     @Boxed private(set) var memory: StoredRefreshState?
 
@@ -31,11 +34,32 @@ struct CheckSchedule: Sendable {
     ///
     /// - Parameter instant: when it is due if there was no check yet.
     func plannedCheck(since instant: Instant, _ settings: RefreshSettings) -> Instant? {
-        guard let every = settings.policy.every else { return nil }
-        let planned = every + settings.plannedDelay
-        guard let lastRejection else { return lastSuccess?.advanced(by: planned) ?? instant }
-        return lastRejection.advanced(
-            by: Backoff.afterRejection(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
+        guard let lastAnswer else { return settings.policy.isPlanned ? instant : nil }
+        let planned = nextCheck(after: lastAnswer, settings)
+        guard let planned, lastRejection != nil else { return planned }
+        return lastAnswer.advanced(
+            by: Backoff.afterRejection(
+                failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: lastAnswer.duration(to: planned)))
+    }
+
+    /// When the next check by the clock is due after a check; nil: never.
+    func nextCheck(after check: Instant, _ settings: RefreshSettings) -> Instant? {
+        let calendar = settings.calendar?.wrappedValue.next(after: max(check, lastPlan ?? check))
+        let periodic = settings.policy.every.map { check.advanced(by: $0) }
+        return [calendar, periodic].compactMap(\.self).min()?.advanced(by: settings.plannedDelay)
+    }
+
+    /// A planned check is due: the next one is planned when this one has ended.
+    mutating func elapsed(_ settings: RefreshSettings) {
+        if settings.calendar != nil { lastPlan = plan }
+        plan = nil
+    }
+
+    /// The wall clock or the time zone has changed: plans the next check again.
+    mutating func calendarChanged(_ settings: RefreshSettings, _ now: Instant) {
+        lastPlan = nil
+        plan = plannedCheck(since: now, settings)
+        spreadOverdue(settings, now)
     }
 
     /// Until when the copy is fresh: for `fresh-for` after the last check, or as long as the origin states, if that is
@@ -97,6 +121,7 @@ struct CheckSchedule: Sendable {
         lastRejection = nil
         memory = nil
         failing = nil
+        lastPlan = nil
     }
 
     /// An overdue check gets a random delay, so that not all start at the same time.

@@ -51,8 +51,12 @@ package enum RefreshEvent: Hashable, Sendable {
     case woke
     /// The wall clock was stepped.
     ///
-    /// - Parameter memory: the state from before the restart, converted by the clock as it is now.
-    case clockStepped(StoredRefreshState?)
+    /// - Parameters:
+    ///   - memory: the state from before the restart, converted by the clock as it is now.
+    ///   - calendar: the calendar times by the clock as it is now.
+    case clockStepped(StoredRefreshState?, calendar: Shared<CalendarPlan>? = nil)
+    /// The local time zone has changed.
+    case zoneChanged(Shared<CalendarPlan>?)
     /// The permit that ``RefreshAction/requestPermit(_:)`` requested was granted.
     case permitGranted(UInt64)
     /// The result of the proof that ``RefreshAction/prove(_:)`` requested.

@@ -230,7 +230,7 @@ extension RefreshMachine {
         let uncounted = RunConclusion(.failed, failure: failure, counts: false, isForced ? .answered : .kept)
         // A check rejected the origin's content. The origin did not fail, and an immediate retry would not change the
         // result: the next check comes by the clock.
-        if failure.rejection != nil, settings.policy.every != nil,
+        if failure.rejection != nil, settings.policy.isPlanned,
             !failure.isTriedSoon || schedule.failing?.tally.mismatches ?? 0 >= Self.mostBriefRejections
         {
             schedule.rejected(failure, of: run.order, settings, now)
@@ -264,7 +264,9 @@ extension RefreshMachine {
         var delay = Backoff.delay(
             after: attempts, failure.kind, isPartial: partial != nil, policy: settings.policy, jitter: &jitter)
         // A failing branch must not delay the check of the other branches.
-        if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }
+        if partial != nil, let planned = schedule.nextCheck(after: now, settings) {
+            delay = min(delay, now.duration(to: planned))
+        }
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
         if let retryAfter = conditions.retryAfter { due = max(due, retryAfter) }
         queue.scheduleRetry(Retry(pendingRequest: request, kind: failure.kind, due: due, inGrace: false))

@@ -108,7 +108,13 @@ package struct RefreshMachine: Sendable {
         case .copySettled(let result): copy.settled(result, now)
         case .goesToSleep(let sleeps): conditions.goesToSleep = sleeps
         case .woke: conditions.goesToSleep = false  // handle(_:now:) has done the rest
-        case .clockStepped(let memory): clockStepped(memory, now)
+        case .clockStepped(let memory, let calendar):
+            settings.calendar = calendar
+            clockStepped(memory, now)
+            calendarChanged(now)
+        case .zoneChanged(let calendar):
+            settings.calendar = calendar
+            calendarChanged(now)
         case .permitGranted(let permit): permitGranted(permit, now)
         case .proof(let result):
             if let refusal = conditions.proofCame(result, now) {
@@ -138,7 +144,7 @@ package struct RefreshMachine: Sendable {
         if let request = queue.elapseSplay(now) { admit(request, now) }
         if let due = schedule.plan, now >= due, phase.isBetweenChecks, !phase.isStopped {
             // The next check is planned when this one has ended.
-            schedule.plan = nil
+            schedule.elapsed(settings)
             let cause = RunCause(SignalName.timer, first: due)
             output.report(.received(cause))
             admit(PendingRequest(causes: [cause]), now)
@@ -314,5 +320,14 @@ package struct RefreshMachine: Sendable {
         copy.clockStepped(from: old.copy, to: new.copy)
         schedule.clockStepped(
             new, settings, isBetweenChecks: phase.isBetweenChecks, isRetried: queue.retry != nil, now)
+    }
+
+    /// Calendar times are at other instants. A run in progress, a retry and a request that waits plan the next check
+    /// when they end.
+    private mutating func calendarChanged(_ now: Instant) {
+        guard settings.calendar != nil, phase.isBetweenChecks, queue.retry == nil,
+            schedule.plan != nil || decision(at: now) == .nothingRequested
+        else { return }
+        schedule.calendarChanged(settings, now)
     }
 }

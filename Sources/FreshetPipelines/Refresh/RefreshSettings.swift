@@ -7,7 +7,9 @@ package struct RefreshSettings: Hashable, Sendable {
     /// The delay of the signals `start` and `network` on this host, so that a fleet does not send its requests at the
     /// same time.
     package var splay: Duration
-    /// The delay that is added to `every`: a part of `random-delay`, always the same on this host.
+    /// The calendar times of planned checks; nil: there are none.
+    package var calendar: Shared<CalendarPlan>?
+    /// The delay that is added to `every` and to a calendar time: a part of `random-delay`, always the same on this host.
     package var plannedDelay: Duration
     /// The age since the last confirmation at which a copy expires; nil: it never expires.
     package var maxAge: Duration?
@@ -38,11 +40,15 @@ package struct RefreshSettings: Hashable, Sendable {
     /// - Parameters:
     ///   - splay: this pipeline's share of the daemon's `splay`.
     ///   - share: this host's and pipeline's share of `random-delay`: 0 or more, less than 1, always the same.
-    package init(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
+    ///   - clock: the clock of the calendar times; nil: there are none.
+    package init(
+        _ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0, clock: (any EngineClock)? = nil
+    ) {
         self.init(
             policy: definition.$refresh, needsNetwork: definition.needsNetwork, splay: splay,
             plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge,
             withdraws: definition.cache.withdraws)
+        calendar = clock.flatMap { CalendarPlan(definition.refresh.calendar, $0) }.map(Shared.init(wrappedValue:))
     }
 }
 

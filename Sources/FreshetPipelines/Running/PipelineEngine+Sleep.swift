@@ -28,4 +28,9 @@ extension PipelineEngine {
     package func clockStepped() {
         for runner in state.withLock({ $0.inOrder }) { runner.clockStepped() }
     }
+
+    /// The local time zone has changed: calendar times are planned again.
+    package func zoneChanged() {
+        for runner in state.withLock({ $0.inOrder }) { runner.zoneChanged() }
+    }
 }

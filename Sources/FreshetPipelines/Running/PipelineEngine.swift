@@ -59,7 +59,8 @@ package final class PipelineEngine: Sendable {
         let registration = subscribe(definition, to: signal, network)
         let remembered = await world.store.remembered(definition.name)
         return start(
-            definition, RefreshSettings(definition, splay: splay, share: share), remembered, seed, at: registration,
+            definition, RefreshSettings(definition, splay: splay, share: share, clock: world.clock), remembered, seed,
+            at: registration,
             report)
     }
 
@@ -79,7 +80,7 @@ package final class PipelineEngine: Sendable {
         report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
         start(
-            definition, RefreshSettings(definition, splay: splay, share: share), remembered, seed,
+            definition, RefreshSettings(definition, splay: splay, share: share, clock: world.clock), remembered, seed,
             at: subscribe(definition, to: signal, network), report)
     }
 

@@ -37,7 +37,7 @@ extension PipelineRunner {
     package func reconfigure(
         _ definition: PipelineDefinition, network new: NetworkFeed? = nil, splay: Duration = .zero, share: Double = 0
     ) {
-        let settings = RefreshSettings(definition, splay: splay, share: share)
+        let settings = RefreshSettings(definition, splay: splay, share: share, clock: world.clock)
         state.withLock { state in
             let sameProduct = state.configuration.replace(by: definition)
             // Posted under the lock, so that the machine gets the values in the order in which they were set.

@@ -121,7 +121,17 @@ package final class PipelineRunner: Sendable {
                     $0, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
             }
         }
-        mailbox.post(.clockStepped(memory))
+        mailbox.post(.clockStepped(memory, calendar: calendar))
+    }
+
+    /// The local time zone has changed: plans calendar times again.
+    func zoneChanged() {
+        if let calendar { mailbox.post(.zoneChanged(calendar)) }
+    }
+
+    /// The calendar times by the clock as it is now.
+    private var calendar: Shared<CalendarPlan>? {
+        CalendarPlan(definition.refresh.calendar, world.clock).map(Shared.init(wrappedValue:))
     }
 
     /// Begins the stop: after that, only the end of a run is awaited.

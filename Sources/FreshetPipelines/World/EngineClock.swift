@@ -11,6 +11,13 @@ package protocol EngineClock: Sendable {
     var wallNow: WallTime { get }
     /// Makes a timer that is not armed. Its handler may run on any thread and must not block.
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer
+    /// The rules of the time zone of this name, as they are now; nil is the local time zone. An unknown time zone is
+    /// UTC.
+    func zone(named name: String?) -> TimeZoneRules
+}
+
+extension EngineClock {
+    package func zone(named name: String?) -> TimeZoneRules { .utc }
 }
 
 /// A timer that is armed for one instant and calls its handler once. A released timer does not call its handler.

@@ -108,7 +108,8 @@ struct PipelineFileTests {
                 "3:18: error: 'every' has a number that is too large: '99999999999999999999y'"
             ),
             (
-                "refresh: {every: [1min]}", "3:18: error: 'every' has to be a duration such as 15min, not a list"
+                "refresh: {every: [1min]}",
+                "3:18: error: 'every' has to be a duration such as 15min, or a word such as daily, not a list"
             ),
             (
                 "refresh: {deadline: infinity}",
@@ -177,7 +178,7 @@ struct PipelineFileTests {
                 "refresh:",
                 "3:9: error: 'refresh' has to contain keys with values, not an empty value; its keys are on, files, "
                     + "dbus, after, "
-                    + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, honour-origin, "
+                    + "every, at, random-delay, quiet, at-most, min-interval, when-running, fresh-for, honour-origin, "
                     + "deadline, retry, budget, "
                     + "needs-network, metered"
             ),

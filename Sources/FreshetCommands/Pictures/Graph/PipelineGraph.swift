@@ -112,6 +112,7 @@ struct PipelineGraph: Hashable, Sendable {
             if let span, span > 0 { terms.append("\(name) \(TimeText.setting(span))") }
         }
         add("every", description.everyUSec)
+        if let at = description.at { terms.append("at \(at.joined(separator: ", "))") }
         add("quiet", description.quietUSec)
         add("at-most", description.atMostUSec)
         add("fresh-for", description.freshForUSec)

@@ -65,13 +65,15 @@ final class Dialogue {
         _ policy: RefreshPolicy = RefreshPolicy(), needsNetwork: Bool = true,
         network: NetworkState = Dialogue.online(), splay: Duration = .zero, plannedDelay: Duration = .zero,
         lastCheck: Double? = nil, retryAfter: Double? = nil, maxAge: Double? = nil, withdraws: Bool = false,
-        copy: CopyState? = nil, parameters: ParameterValues = ParameterValues(), seed: UInt64 = 7
+        copy: CopyState? = nil, parameters: ParameterValues = ParameterValues(),
+        calendar: CalendarPlan? = nil, seed: UInt64 = 7
     ) {
+        var settings = RefreshSettings(
+            policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay,
+            maxAge: maxAge.map { .seconds($0) }, withdraws: withdraws)
+        settings.calendar = calendar.map(Shared.init(wrappedValue:))
         machine = RefreshMachine(
-            RefreshSettings(
-                policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay,
-                maxAge: maxAge.map { .seconds($0) }, withdraws: withdraws),
-            network: network,
+            settings, network: network,
             memory: StoredRefreshState(
                 lastCheck: lastCheck.map(Self.instant), confirmed: lastCheck.map(Self.instant),
                 retryAfter: retryAfter.map(Self.instant),
