@@ -82,6 +82,7 @@ struct StageReader {
                             "begin the URL with https://; http:// is allowed only for this host (localhost, 127.0.0.1)",
                         related: section["credential"]?.location)
                 }
+                ExposedSecretChecker(reader: reader).warn(about: source, in: section)
                 return .http(source)
             }
         case "file":

@@ -102,6 +102,7 @@ struct HostEnvironment: Sendable {
                 }
             }
             if isRoot { warnHidden(definition) { _ in true } }
+            warnNeverAgain(definition)
             warnHooks(definition, trust)
             warnChecks(definition, trust)
             checkZones(of: definition)
@@ -197,6 +198,26 @@ struct HostEnvironment: Sendable {
                     pipeline: definition.name, keys: ["check", "minisign", "key-file"], message: error.message,
                     remedy: "put the publisher's key there, as 'minisign -G' writes it, readable by the service"))
         }
+    }
+
+    /// The directory of links to the timers that are enabled (systemd.unit(5)).
+    private static let enabledTimers = "/etc/systemd/system/timers.target.wants"
+
+    /// Adds a warning for a pipeline that nothing runs again after the start of the daemon.
+    private mutating func warnNeverAgain(_ definition: PipelineDefinition) {
+        let policy = definition.refresh
+        guard policy.on.isSubset(of: [.start, .reload]), !policy.isPlanned, policy.files.isEmpty, policy.dbus.isEmpty,
+            policy.after.isEmpty, definition.parameters.isEmpty, definition.fleet == nil,
+            access("\(Self.enabledTimers)/freshet-refresh@\(definition.name).timer", F_OK) != 0
+        else { return }
+        warnings.append(
+            HostEnvironmentError(
+                pipeline: definition.name, keys: ["refresh", "on"],
+                message: policy.on.isEmpty
+                    ? "nothing runs the pipeline but 'freshetctl refresh'"
+                    : "nothing runs the pipeline again after a start or a reload but 'freshetctl refresh'",
+                remedy: "add times: every: 1h; or enable a timer: systemctl enable --now "
+                    + "freshet-refresh@\(definition.name).timer"))
     }
 
     /// Adds an error for each time zone that this machine does not have.
