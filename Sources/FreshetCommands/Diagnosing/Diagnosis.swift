@@ -180,10 +180,15 @@ struct Diagnosis: Hashable {
         let path = pipeline.path ?? facts.daemon.network
         guard pipeline.waitingFor == .network else { return add(.good, "network", path) }
         let detail = pipeline.waitingDetail.flatMap { $0 == pipeline.path ? nil : $0 }
+        // The probe's answer `answered 302 to http://portal.example/login`.
+        let page = detail.flatMap { detail in
+            detail.firstRange(of: " to http").map { detail[$0.upperBound...].prefix { $0 != " " } }
+        }
         add(
             .bad, "network", detail.map { "\(path); \($0)" } ?? path,
             Conclusion(
-                text: "The source is not reachable. The pipeline runs when it is.",
+                text: page.map { "A captive portal intercepts requests. Log in at http\($0)" }
+                    ?? "The source is not reachable. The pipeline runs when it is.",
                 command: "freshetctl signals --follow network"))
     }
 
@@ -209,13 +214,17 @@ struct Diagnosis: Hashable {
         }
         let branches = pipeline.branches.map { ", \($0.failed) of \($0.total) branches" } ?? ""
         let count = Count.text(failure.attempts, "attempt")
+        let remedy = pipeline.candidate == nil ? FailureRemedy(for: failure.message, facts, times) : nil
         let command =
             pipeline.candidate == nil
-            ? "freshetctl logs \(pipeline.name) -n 20" : "freshetctl diff \(pipeline.name) --candidate"
+            ? remedy?.command ?? "freshetctl logs \(pipeline.name) -n 20"
+            : "freshetctl diff \(pipeline.name) --candidate"
         add(
             .bad, "run",
             "\(text)\(branches); \(count), the first \(times.past(failure.since)): \(failure.message)",
-            Conclusion(text: "The runs fail: \(failure.message)", command: command))
+            Conclusion(
+                text: "The runs fail: \(failure.message)" + (remedy?.text.map { ". \($0)" } ?? ""),
+                command: command))
     }
 
     private mutating func waiting(_ facts: Facts, _ times: Times) {

@@ -193,6 +193,51 @@ import Testing
         #expect(!conclusion.text.isEmpty && conclusion.text.hasSuffix(".") || conclusion.text.contains(": "), "\(name)")
     }
 
+    @Test(
+        "the remedy fits the failure of the run",
+        arguments: [
+            ("the origin answered 404 Not Found (id.example.com)", "at this URL: https://id", "freshetctl edit jwks"),
+            (
+                "the origin answered 401 (a): the credential 'x' was read when the service started",
+                "read its credentials 1h ago", "systemctl restart freshetd"
+            ),
+            ("the origin answered 403 Forbidden (a): check", "has no credential", "freshetctl edit jwks"),
+            (
+                "the origin answered 429 Too Many Requests (a)", "The next attempt is ",
+                "freshetctl refresh jwks --force --wait"
+            ),
+            (
+                "the certificate of a.example is not valid at this machine's date", "dates",
+                "openssl s_client -connect a.example:443 </dev/null | openssl x509 -noout -subject -issuer -dates"
+            ),
+            ("could not resolve a.example: Name not known", "the resolver answers", "resolvectl query a.example"),
+            (
+                "could not connect to a.example: Network is unreachable", "refresh.needs-network",
+                "getent ahosts a.example"
+            ),
+            ("could not resolve $(reboot)", "The runs fail", "freshetctl logs jwks -n 20"),
+            ("could not resolve -x", "The runs fail", "freshetctl logs jwks -n 20"),
+            ("the origin answered 503", "The runs fail", "freshetctl logs jwks -n 20"),
+        ])
+    func remedy(message: String, text: String, command: String) throws {
+        let diagnosis = Self.diagnosis {
+            $0.pipeline.failure = FailureStatus(message: message, since: Self.now - 60_000_000, attempts: 2)
+        }
+        let stuck = try #require(diagnosis.stuck)
+        #expect(stuck.text.contains(text), "\(stuck.text)")
+        #expect(stuck.command == command)
+    }
+
+    @Test("a captive portal's page is named")
+    func portal() {
+        let diagnosis = Self.diagnosis {
+            $0.pipeline.state = .waiting
+            $0.pipeline.waitingFor = .network
+            $0.pipeline.waitingDetail = "probe.example answered 302 instead of 204 to http://portal.example/login"
+        }
+        #expect(diagnosis.stuck?.text.hasSuffix("Log in at http://portal.example/login") == true)
+    }
+
     @Test("an invalid configuration is the last step")
     func invalid() {
         #expect(Self.diagnosis(Self.stuck[0].change).steps.map(\.title) == ["daemon", "configuration"])
