@@ -75,11 +75,25 @@ struct MetricsView {
 
     private func write(signals text: inout MetricText) {
         text.family("freshet_signals_fired", .counter, "How often each source of signals fired.") { family in
-            for signal in signals { family.sample("_total", [("source", signal.name)], signal.fired) }
+            for signal in signals { family.sample("_total", Self.labels(of: signal), signal.fired) }
         }
         text.family("freshet_signals_ignored", .counter, "How many events each source of signals ignored.") { family in
-            for signal in signals { family.sample("_total", [("source", signal.name)], signal.ignored) }
+            for signal in signals { family.sample("_total", Self.labels(of: signal), signal.ignored) }
         }
+    }
+
+    /// The kind of a source of signals, and what it observes, as labels: `file /etc/hosts` is a signal and a path.
+    private static func labels(of signal: SignalStatus) -> [(String, String)] {
+        let parts = signal.name.split(separator: " ", maxSplits: 1).map(String.init)
+        guard parts.count == 2 else { return [("signal", signal.name)] }
+        let label =
+            switch parts[0] {
+            case "file": "path"
+            case "pipeline": "pipeline"
+            case "dbus": "match"
+            default: "target"
+            }
+        return [("signal", parts[0]), (label, parts[1])]
     }
 
     private func write(pipelines text: inout MetricText) {

@@ -17,7 +17,13 @@ import Testing
             daemon: DaemonStatus(
                 version: "1.0", pid: 1, since: 5_000_000, network: "reachable", networkReachable: true,
                 pipelines: PipelineCounts([.failed, .idle])),
-            signals: [SignalStatus(name: #"file "a\b""#, fact: "exists", fired: 3)],
+            signals: [
+                SignalStatus(name: #"file "a\b""#, fact: "exists", fired: 3),
+                SignalStatus(name: "pipeline jwks", fact: "", fired: 1),
+                SignalStatus(name: "dbus org.example.A b", fact: ""),
+                SignalStatus(name: "network 192.0.2.1", fact: "", fired: 2),
+                SignalStatus(name: "resume", fact: ""),
+            ],
             pipelines: [jwks, PipelineStatus(name: "new", source: "s", state: .idle)],
             counters: [
                 PipelineCounters(
@@ -32,7 +38,11 @@ import Testing
             "# TYPE freshet_build info", #"freshet_build_info{version="1.0"} 1"#,
             "# UNIT freshet_start_time_seconds seconds",
             "freshet_start_time_seconds 5.000000", #"freshet_pipelines{state="failed"} 1"#,
-            "# TYPE freshet_signals_fired counter", #"freshet_signals_fired_total{source="file \"a\\b\""} 3"#,
+            "# TYPE freshet_signals_fired counter", #"freshet_signals_fired_total{signal="file",path="\"a\\b\""} 3"#,
+            #"freshet_signals_fired_total{signal="pipeline",pipeline="jwks"} 1"#,
+            #"freshet_signals_fired_total{signal="dbus",match="org.example.A b"} 0"#,
+            #"freshet_signals_fired_total{signal="network",target="192.0.2.1"} 2"#,
+            #"freshet_signals_fired_total{signal="resume"} 0"#,
             #"freshet_pipeline_state{pipeline="jwks",state="failed"} 1"#,
             #"freshet_pipeline_state{pipeline="jwks",state="loaded"} 0"#,
             #"freshet_pipeline_committed_time_seconds{pipeline="jwks"} 1795228763.000042"#,
