@@ -8,7 +8,8 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
     "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetFleet", "FreshetJQ", "FreshetModel",
-    "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetVarlink", "ConfigurationTestSupport",
+    "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetUnpack", "FreshetVarlink",
+    "ConfigurationTestSupport",
 ]
 
 let package = Package(
@@ -54,10 +55,13 @@ let package = Package(
             name: "FreshetFleet", dependencies: ["FreshetModel", "FreshetEventLoop", "FreshetNATS", "FreshetVarlink"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetModel", "FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
+        // libarchive is loaded by the helper process; it is not linked.
+        .target(name: "FreshetUnpack", dependencies: ["FreshetJQ", "CZlib"]),
         .target(
             name: "FreshetEmitters",
             dependencies: [
-                "FreshetModel", "FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto", "CZlib",
+                "FreshetModel", "FreshetPipelines", "FreshetJQ", "FreshetUnpack", "FreshetEventLoop", "CCurl",
+                "CCrypto", "CZlib",
             ]),
         .target(name: "FreshetCache", dependencies: ["FreshetModel", "FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetModel", "FreshetPipelines", "CYAML"]),
@@ -79,7 +83,8 @@ let package = Package(
                 "FreshetModel", "FreshetControl", "FreshetVarlink", "FreshetEventLoop", "FreshetRender", argumentParser,
             ]),
         .executableTarget(
-            name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
+            name: "freshetd",
+            dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", "FreshetUnpack", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
@@ -161,11 +166,14 @@ let package = Package(
             path: "Tests/Unit/FreshetPipelinesTests"),
         .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
+            name: "FreshetUnpackTests", dependencies: ["FreshetUnpack", "FreshetJQ"],
+            path: "Tests/Unit/FreshetUnpackTests"),
+        .testTarget(
             name: "FreshetEmittersTests",
             // freshetd: the jq helper is the daemon's own executable. SandboxWitness: a test runs it.
             dependencies: [
-                "FreshetEmitters", "FreshetModel", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd",
-                "SandboxWitness", "CZlib",
+                "FreshetEmitters", "FreshetModel", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "FreshetUnpack",
+                "freshetd", "SandboxWitness", "CZlib",
             ],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(

@@ -53,16 +53,19 @@ struct DaemonParts: Sendable {
         }
         requestLimiter = RequestLimiter(configuration.daemon.requestLimits)
         memory = MemoryBudget(limit: JQTransformer.memoryForLongAnswers(of: configuration.daemon.memoryLimit))
+        let gaps = SandboxGapsReport { [log = context.log] in
+            log.log(.sandboxIncomplete, [.error: .string("no \($0)")])
+        }
         let dependencies = EngineDependencies(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: pools.commands),
                 files: FileReader(paths: pools.paths, own: DaemonDirectories.own(directories, context.options)),
                 copyFiles: FileReader(paths: pools.copies, checksLinks: false),
                 copies: directories.cache + "/current"),
-            transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log = context.log] gaps in
-                log.log(.sandboxIncomplete, [.error: .string("no \(gaps)")])
-            }, store: store, clock: context.clock, requestLimiter: requestLimiter, memory: memory, prober: http,
+            transformer: JQTransformer(loop, workers: pools.helpers, memory: memory, gaps: gaps.report), store: store,
+            clock: context.clock, requestLimiter: requestLimiter, memory: memory, prober: http,
             sharing: fleet, helpers: try await CheckHelpers(context),
+            unpacker: Unpacker(loop, workers: pools.helpers, gaps: gaps.report),
             redact: { [redactor = context.redactor] in redactor.text($0) })
         let engine = PipelineEngine(dependencies) { [flapLog = context.flapLog] in
             flapLog.log($0)

@@ -2,16 +2,21 @@ import ArgumentParser
 import FreshetDaemon
 import FreshetEventLoop
 import FreshetJQ
+import FreshetUnpack
 import Glibc
 
 @main
 struct Main {
     static func main() {
         StandardDescriptors.occupy()
-        // The daemon's memory contains credentials, and that of the jq helper contains responses of origins.
+        // The daemon's memory contains credentials, and that of the helpers contains responses of origins.
         ProcessInspection.forbid()
-        // The jq helper process is the same binary, and does not use the following code.
-        if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
+        // The helper processes are the same binary, and do not use the following code.
+        switch CommandLine.arguments.dropFirst().first {
+        case JQHelper.argument: JQHelper.main()
+        case UnpackHelper.argument: UnpackHelper.main()
+        default: break
+        }
         ProcessMemory.returnLargeBlocks()
         FreshetDaemonCommand.main()
     }

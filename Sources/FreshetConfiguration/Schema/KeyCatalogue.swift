@@ -113,9 +113,9 @@ package enum KeyCatalogue {
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
             "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
-            "client-certificate", "client-key", "certificate-authority", "redirects", "allow-unframed", "format",
-            "pages",
-            "transform", "each",
+            "client-certificate", "client-key", "certificate-authority", "redirects", "allow-unframed", "unpack",
+            "format",
+            "pages", "transform", "each",
         ],
         .pages: ["next", "items", "key", "load", "max", "same-origin", "sync-token"],
         .syncToken: ["token", "parameter", "deleted"],
@@ -128,7 +128,7 @@ package enum KeyCatalogue {
             "headers",
             "credential",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
-            "certificate-authority", "redirects", "allow-unframed", "format", "pages", "transform", "each",
+            "certificate-authority", "redirects", "allow-unframed", "unpack", "format", "pages", "transform", "each",
         ],
         .credential: ["name", "as", "header"],
         .refresh: [

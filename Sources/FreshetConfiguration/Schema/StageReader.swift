@@ -26,10 +26,13 @@ struct StageReader {
     func stage(_ section: Section, among names: [String]) -> StageDefinition? {
         let source = source(section, among: names)
         let pages = PagesReader(reader: reader).pages(of: source, in: section)
+        let unpack = UnpackReader(reader: reader).unpack(in: section)
         let format = FormatReader(reader: reader).format(of: source, in: section)
         let transform = reader.value("transform", in: section, .program)
         let each = EachReader(reader: reader).each(in: section, among: names)
-        return source.map { StageDefinition($0, pages: pages, format: format, transform: transform, each: each) }
+        return source.map {
+            StageDefinition($0, unpack: unpack, pages: pages, format: format, transform: transform, each: each)
+        }
     }
 
     private func source(_ section: Section, among names: [String]) -> SourceDefinition? {

@@ -101,8 +101,8 @@ private struct DryRunSession: Sendable {
             if definition.check.exec != nil { files = try await temporaryFiles() }
             let outcome = try await DryRun(
                 definition, with: parameters, fetcher: fetcher, transformer: transformer, helpers: helpers(files),
-                clock: LoopEngineClock(loop: loop), limits: configuration.daemon.requestLimits,
-                copy: copy
+                unpacker: Unpacker(loop, workers: workers), clock: LoopEngineClock(loop: loop),
+                limits: configuration.daemon.requestLimits, copy: copy
             ).run()
             return try await show(outcome, of: definition, besides: copy, at: path, transformer)
         } catch {

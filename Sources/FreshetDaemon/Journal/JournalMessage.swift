@@ -221,7 +221,7 @@ enum JournalMessage: String, CaseIterable {
         case .fleetRejected: "rejected a record of the fleet, keeping the copy: {error}"
         case .fleetRollOut: "the roll-out of number {number} {detail}"
         case .fleetFailed: "an operation on the fleet's buckets failed: {error}"
-        case .sandboxIncomplete: "jq helpers run without a part of their sandbox: {error}"
+        case .sandboxIncomplete: "helpers run without a part of their sandbox: {error}"
         case .slowJob: "{job} kept the daemon busy for {milliseconds} ms; if this happens often, report a bug"
         case .more: "{count} similar messages suppressed (shown at debug)"
         case .logLevel: "the log level is now {level}"

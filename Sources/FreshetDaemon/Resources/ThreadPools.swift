@@ -17,7 +17,7 @@ struct ThreadPools: Sendable {
     let commands = WorkerPool()
     /// Checks and starts the programs of hooks and checks.
     let programs = WorkerPool()
-    /// Starts jq helpers.
+    /// Starts helpers.
     let helpers = WorkerPool(threads: 2)
     /// Computes digests and verifies signatures.
     let proofs = WorkerPool()

@@ -102,7 +102,7 @@ package struct CommandRunner: Sendable {
 }
 
 /// One command in progress. It is isolated to the loop's thread, where its output arrives.
-private actor CommandRun {
+actor CommandRun {
     /// The most bytes of one read. The rest is read in the loop's next round, so that a command with much output does
     /// not block other work.
     static let chunk = 64 << 10
@@ -122,6 +122,10 @@ private actor CommandRun {
     private let command: ChildProcess.Command
     private let mode: OutputMode
     private let timeout: Duration?
+    /// The command's standard input; nil: `/dev/null`.
+    private let input: OwnedDescriptor?
+    /// Whether the command may start processes, which have to end with it.
+    private let startsProcesses: Bool
 
     private var child: ChildProcess?
     private var errors = Tail(limit: CommandRunner.errorTailLimit)
@@ -137,8 +141,10 @@ private actor CommandRun {
 
     init(
         _ loop: EventLoop, _ workers: WorkerPool, _ command: ChildProcess.Command, _ mode: OutputMode,
-        timeout: Duration? = nil
+        timeout: Duration? = nil, input: OwnedDescriptor? = nil, startsProcesses: Bool = true
     ) {
+        self.input = input
+        self.startsProcesses = startsProcesses
         self.loop = loop
         self.workers = workers
         self.command = command
@@ -164,6 +170,24 @@ private actor CommandRun {
         let exit = try await end()
         guard case .exited(let status) = exit else { throw error(exit) }
         return status
+    }
+
+    /// Runs the command and returns its output if the command succeeds.
+    ///
+    /// - Parameter failure: why the command did not succeed, from its exit and the end of its standard error; nil: it
+    ///   succeeded.
+    func run(
+        unless failure: @Sendable (ChildProcess.Exit, [UInt8]) -> RunFailure?
+    ) async throws(FetchError) -> FetchedBody {
+        guard case .data(let output, _) = mode else { return .bytes([]) }
+        do throws(FetchError) {
+            let exit = try await end()
+            if let failure = failure(exit, Array(errors.last)) { throw .failed(failure) }
+            return try await output.finish()
+        } catch {
+            await output.discard()
+            throw error
+        }
     }
 
     private func error(_ exit: ChildProcess.Exit) -> FetchError {
@@ -235,15 +259,20 @@ private actor CommandRun {
     }
 
     private func start() async throws(SystemCallError) -> ChildProcess {
-        let null = try OwnedDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), of: "open", subject: "/dev/null")
+        let input: OwnedDescriptor
+        if let given = self.input {
+            input = given
+        } else {
+            input = try OwnedDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), of: "open", subject: "/dev/null")
+        }
         let (outputPipe, outputEnd) = try Self.makePipe()
         let (errorPipe, errorEnd) = try Self.makePipe()
-        let (loop, command, combinesOutputs) = (loop, command, isStream)
+        let (loop, command, combinesOutputs, startsProcesses) = (loop, command, isStream, startsProcesses)
         // On a worker: starting a process blocks the thread until the new program has been loaded.
         let child = try await workers.run { () throws(SystemCallError) in
             try ChildProcess(
-                loop, command, input: null.rawValue, output: outputEnd.rawValue,
-                error: combinesOutputs ? outputEnd.rawValue : errorEnd.rawValue, endsDescendants: true)
+                loop, command, input: input.rawValue, output: outputEnd.rawValue,
+                error: combinesOutputs ? outputEnd.rawValue : errorEnd.rawValue, endsDescendants: startsProcesses)
         }
         self.child = child
         self.outputPipe = outputPipe

@@ -140,6 +140,7 @@ package actor HTTPClient {
             easy,
             HTTPRequest(
                 source: source, location: location, options: options, fields: fields, proof: proof,
+                requestsCoding: request.coding == .requested,
                 validators: validators.flatMap { $0.isEmpty ? nil : $0 }),
             for: request)
         return try await perform(exchange, epoch: request.epoch).get()

@@ -243,7 +243,9 @@ final class HTTPExchange {
                 RunFailure(.content, "\(host) sent a part of the body that was not requested (Content-Range)"))
         }
         if let rejection = fetch.rejection, let error = mediaTypeFailure(rejection) { throw .refused(error) }
-        try body.expect(easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T), coding: head.list("content-encoding"))
+        try body.expect(
+            easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
+            coding: fetch.coding == .kept ? nil : head.list("content-encoding"))
         if resumptions == 0, let expected = body.expected { fetch.announced(expected) }
     }
 

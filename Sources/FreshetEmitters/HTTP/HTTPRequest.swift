@@ -20,6 +20,8 @@ struct HTTPRequest {
     /// The configuration's header fields, secrets included.
     var fields: [String] = []
     var proof: ClientIdentity?
+    /// Whether a compression for the transfer is requested.
+    var requestsCoding = true
     /// Nil if the request is unconditional.
     var validators: Validators?
 
@@ -28,7 +30,7 @@ struct HTTPRequest {
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_FOLLOWLOCATION, 0)
         easy.set(CURLOPT_USERAGENT, options.userAgent)
-        easy.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.accepted)
+        easy.set(CURLOPT_ACCEPT_ENCODING, requestsCoding ? ContentDecoder.accepted : "identity")
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)

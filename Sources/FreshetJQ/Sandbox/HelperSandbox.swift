@@ -1,8 +1,9 @@
 import CLinux
 import Glibc
 
-/// The sandbox of a jq helper. A helper reads untrusted data with libraries written in C. An attacker who controls the
-/// helper gets a process that can only read its request, write its reply, use memory, and exit.
+/// The sandbox of a helper, for jq programs or for unpacking. A helper reads untrusted data with libraries written in
+/// C. An attacker who controls the helper gets a process that can only read its request, write its reply, use memory,
+/// and exit.
 ///
 /// The sandbox is permanent: neither the process nor another process can remove it.
 package enum HelperSandbox {
@@ -49,10 +50,12 @@ package enum HelperSandbox {
         return try Landlock.denyAll() ? [] : .landlock
     }
 
-    /// Allows only the system calls of ``SystemCallFilter/helper(process:)``. It applies to the calling thread only.
-    /// Call it last: afterwards the process cannot change its limits or its sandbox.
-    package static func filterSystemCalls() throws(Failure) -> Gaps {
-        try SystemCallFilter.helper(process: getpid()).install() ? [] : .systemCallFilter
+    /// Allows only the system calls of ``SystemCallFilter/helper(process:seeks:)``. It applies to the calling thread
+    /// only. Call it last: afterwards the process cannot change its limits or its sandbox.
+    ///
+    /// - Parameter seeks: whether the process may set the position in the files that it has.
+    package static func filterSystemCalls(seeks: Bool = false) throws(Failure) -> Gaps {
+        try SystemCallFilter.helper(process: getpid(), seeks: seeks).install() ? [] : .systemCallFilter
     }
 }
 

@@ -20,11 +20,13 @@ struct SystemCallFilter {
 
     let rules: [Rule]
 
-    /// The filter of a jq helper after its start. It allows to read, write, wait, use memory that is not executable,
-    /// and exit.
+    /// The filter of a helper after its start. It allows to read, write, wait, use memory that is not executable, and
+    /// exit.
     ///
-    /// - Parameter process: the helper's process id, to which it may send signals, as abort(3) does.
-    static func helper(process: pid_t) -> SystemCallFilter {
+    /// - Parameters:
+    ///   - process: the helper's process id, to which it may send signals, as abort(3) does.
+    ///   - seeks: whether it may set the position in a file.
+    static func helper(process: pid_t, seeks: Bool = false) -> SystemCallFilter {
         let own = UInt32(bitPattern: process)
         let code = UInt32(PROT_EXEC)
         let allowed = [
@@ -34,11 +36,12 @@ struct SystemCallFilter {
             SYS_restart_syscall, SYS_getpid, SYS_gettid, SYS_getrusage,
         ]
         let denied = [
-            SYS_openat, SYS_newfstatat, SYS_fstat, SYS_faccessat, SYS_readlinkat, SYS_lseek, SYS_ioctl, SYS_fcntl,
-            SYS_uname, SYS_sysinfo, SYS_getcwd, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
+            SYS_openat, SYS_newfstatat, SYS_fstat, SYS_faccessat, SYS_readlinkat, SYS_ioctl, SYS_fcntl, SYS_uname,
+            SYS_sysinfo, SYS_getcwd, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
             SYS_sched_getaffinity,
         ]
         var rules: [Rule] = allowed.map { (Int($0), .allow) } + denied.map { (Int($0), .deny) }
+        rules.append((Int(SYS_lseek), seeks ? .allow : .deny))
         #if arch(x86_64)
             rules.append((Int(SYS_time), .allow))
             rules += [SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_readlink].map { (Int($0), .deny) }

@@ -93,6 +93,7 @@ extension BindingHash {
     /// A stage with all stages below it.
     mutating func add(_ stage: StageDefinition) {
         add(stage.source)
+        if let unpack = stage.unpack { add("unpack:\(unpack)") }
         if let pages = stage.pages { add("pages:\(pages.summary)") }
         if stage.format != .json { add("format:\(stage.format)") }
         if let transform = stage.transform { add("of:\(transform)") }

@@ -3,6 +3,8 @@ package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition
     /// How its pages are read; nil: the answer is not paginated.
     package var pages: PagesDefinition?
+    /// How an answer is unpacked; nil: it stays as received.
+    package var unpack: UnpackRule?
     /// The form in which programs get the answer.
     package var format: ContentFormat
     /// A jq program for the source's data alone; nil leaves the data as it is. `$name` gives the program an outer item.
@@ -11,9 +13,10 @@ package struct StageDefinition: Hashable, Sendable {
     package var each: EachDefinition?
 
     package init(
-        _ source: SourceDefinition, pages: PagesDefinition? = nil, format: ContentFormat = .json,
-        transform: String? = nil, each: EachDefinition? = nil
+        _ source: SourceDefinition, unpack: UnpackRule? = nil, pages: PagesDefinition? = nil,
+        format: ContentFormat = .json, transform: String? = nil, each: EachDefinition? = nil
     ) {
+        self.unpack = unpack
         self.format = format
         self.source = source
         self.pages = pages

@@ -1,7 +1,7 @@
 internal import FreshetSignals
 
 /// Limits the number of concurrent tasks; waiting tasks enter in the order in which they came.
-final class AsyncSemaphore: Sendable {
+package final class AsyncSemaphore: Sendable {
     private struct State {
         var free: Int
         var lastTicket: UInt64 = 0
@@ -24,14 +24,14 @@ final class AsyncSemaphore: Sendable {
     private let state: Lock<State>
 
     /// - Parameter limit: at least 1.
-    init(limit: Int) {
+    package init(limit: Int) {
         state = Lock(State(free: max(1, limit)))
     }
 
     /// Runs a body when the limit allows it.
     ///
     /// - Throws: ``FetchError/cancelled`` if the task is cancelled while it waits; the body's errors.
-    func pass<Result: Sendable>(
+    package func pass<Result: Sendable>(
         _ body: () async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         guard await enter() else { throw .cancelled }

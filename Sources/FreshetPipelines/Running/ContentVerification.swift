@@ -126,7 +126,7 @@ struct ContentVerification: Sendable {
 
 extension FetchedBody {
     /// The whole body.
-    func content() async throws(FetchError) -> [UInt8] {
+    package func content() async throws(FetchError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): return bytes
         case .kept(let kept):

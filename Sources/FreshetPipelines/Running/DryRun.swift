@@ -24,18 +24,20 @@ package struct DryRun: Sendable {
     /// - Parameters:
     ///   - parameters: the values of the pipeline's parameters.
     ///   - helpers: the helpers of the checks.
+    ///   - unpacker: nil: a pipeline that unpacks an answer fails.
     ///   - limits: the limits on concurrent requests.
     ///   - copy: the copy that would be replaced; nil: there is none.
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
-        transformer: any Transforming, helpers: CheckHelpers = CheckHelpers(), clock: any EngineClock,
+        transformer: any Transforming, helpers: CheckHelpers = CheckHelpers(), unpacker: (any Unpacking)? = nil,
+        clock: any EngineClock,
         limits: RequestLimiter.Limits, copy: [UInt8]? = nil
     ) {
         store = CapturingStore(copy: copy)
         recorder = RecordingFetcher(fetcher)
         let world = EngineDependencies(
             fetcher: recorder, transformer: transformer, store: store, clock: clock,
-            requestLimiter: RequestLimiter(limits), helpers: helpers)
+            requestLimiter: RequestLimiter(limits), helpers: helpers, unpacker: unpacker)
         body = RunExecutor(
             definition: definition, world: world.with(RunPermits(world.requestLimiter, for: 0)), parameters: parameters,
             epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
@@ -71,7 +73,8 @@ package struct DryRun: Sendable {
         let isAnswer =
             definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
             && definition.cache.files.isEmpty
-        if isAnswer { return recorder.mediaType }
+        // The media type of an archive says nothing about its members.
+        if isAnswer { return definition.stage.unpack == nil ? recorder.mediaType : nil }
         return definition.cache.format == .text ? "text/plain" : "application/json"
     }
 }

@@ -12,6 +12,8 @@ package final class EngineDependencies: Sendable {
     /// Nil: each pipeline requests its content itself.
     package let sharing: (any ContentSharing)?
     package let helpers: CheckHelpers
+    /// Nil: unpacking is not possible, and a pipeline that needs it fails.
+    package let unpacker: (any Unpacking)?
     /// Redacts secrets in a failure's message before it is reported.
     package let redact: @Sendable (String) -> String
     /// The permits of the run that uses these dependencies; nil: no single run uses them, or its requests are not
@@ -22,9 +24,11 @@ package final class EngineDependencies: Sendable {
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
         requestLimiter: RequestLimiter, memory: MemoryBudget? = nil, prober: (any Probing)? = nil,
         sharing: (any ContentSharing)? = nil, helpers: CheckHelpers = CheckHelpers(),
+        unpacker: (any Unpacking)? = nil,
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
         self.helpers = helpers
+        self.unpacker = unpacker
         self.fetcher = fetcher
         self.transformer = transformer
         self.store = store
@@ -49,6 +53,7 @@ package final class EngineDependencies: Sendable {
         prober = world.prober
         sharing = world.sharing
         helpers = world.helpers
+        unpacker = world.unpacker
         redact = world.redact
         self.permits = permits
     }

@@ -31,6 +31,7 @@ struct EvaluationContext: Sendable {
     func binding(of stage: StageDefinition, asking source: SourceDefinition, accepting types: [String]) -> String {
         var binding = BindingHash()
         binding.add(source)
+        if let unpack = stage.unpack { binding.add("unpack:\(unpack)") }
         binding.add(stage.pages?.summary ?? "")
         binding.add(stage.transform ?? "")
         if stage.format != .json { binding.add("format:\(stage.format)") }

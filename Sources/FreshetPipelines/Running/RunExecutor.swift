@@ -191,11 +191,12 @@ struct RunExecutor: Sendable {
         switch result {
         case .notModified:
             throw .failed(.unexpectedNotModified)
-        case .content(let content):
+        case .content(var content):
             let expiry = expiry(in: content.freshFor)
             do throws(FetchError) {
-                // Verified before any program processes it.
+                // Verified as received, before any program processes it.
                 let proofRejection = try await proofRejection(about: content.body)
+                content = try await unpacked(content, despite: proofRejection)
                 guard isRead else {
                     return try await conclude(
                         try await snapshot(of: content, despite: proofRejection), content.validators, expiry,
@@ -204,7 +205,7 @@ struct RunExecutor: Sendable {
                 if let rejection = definition.check.rejection(of: content) {
                     throw .failed(proofRejection ?? rejection)
                 }
-                return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
+                return try await reader.read(content.body) { [content] (bytes, world) throws(FetchError) in
                     var (run, content) = (self, content)
                     run.world = world
                     content.body = .bytes(bytes)
@@ -299,6 +300,7 @@ struct RunExecutor: Sendable {
             progress: progress.track(), announced: { [progress] in progress.announce($0) },
             asked: { [progress] in progress.countRequest() }, bodyStore: bodyStore)
         request.isProven = rules.hasProofs
+        request.coding = definition.stage.unpack.coding
         if !rules.types.isEmpty { request.rejection = { rules.rejection(ofType: $0) } }
         return try await world.fetcher.fetch(request)
     }
@@ -324,6 +326,22 @@ struct RunExecutor: Sendable {
             return try source.filled(parameters.value)
         } catch {
             throw .failed(error)
+        }
+    }
+
+    /// Unpacks the answer, if that is configured. If the verification has rejected the answer, that is the reported
+    /// failure.
+    private func unpacked(
+        _ content: FetchedContent, despite proofRejection: RunFailure?
+    ) async throws(FetchError) -> FetchedContent {
+        guard let rule = definition.stage.unpack else { return content }
+        do throws(FetchError) {
+            if let rejection = definition.check.rejection(of: content) { throw .failed(rejection) }
+            return try await world.unpacked(
+                content, by: rule, maxBytes: definition.check.maxBytes, bodyStore: bodyStore)
+        } catch {
+            guard let proofRejection, error != .cancelled else { throw error }
+            throw .failed(proofRejection)
         }
     }
 

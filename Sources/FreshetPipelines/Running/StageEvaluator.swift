@@ -196,7 +196,7 @@ struct StageEvaluator: Sendable {
                 return try await value(of: set, of: pages, stage, asking: .http(source), binding, in: scope)
             }
             let known = isUnconditional ? nil : before.flatMap { $0.binding == binding ? $0 : nil }
-            switch try await fetch(source, known?.validators) {
+            switch try await fetch(source, known?.validators, stage.unpack.coding) {
             case .notModified(let newer, _):
                 guard var part = known else { throw .failed(RunFailure.unexpectedNotModified) }
                 let isNewer = newer.map { $0 != part.validators } ?? false
@@ -345,15 +345,16 @@ struct StageEvaluator: Sendable {
     }
 
     private func fetch(
-        _ source: SourceDefinition, _ validators: Validators?
+        _ source: SourceDefinition, _ validators: Validators?, _ coding: ContentCoding = .requested
     ) async throws(FetchError) -> FetchResult {
         if Task.isCancelled { throw .cancelled }
         try progress.allowRequest()
-        return try await world.fetcher.fetch(
-            FetchRequest(
-                source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress.track(), announced: { [progress] in progress.announce($0) },
-                asked: { [progress] in progress.countRequest() }, bodyStore: reader.bodyStore))
+        var request = FetchRequest(
+            source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+            progress: progress.track(), announced: { [progress] in progress.announce($0) },
+            asked: { [progress] in progress.countRequest() }, bodyStore: reader.bodyStore)
+        request.coding = coding
+        return try await world.fetcher.fetch(request)
     }
 
     private var reader: ContentReader { ContentReader(world: world, definition: definition) }
@@ -369,6 +370,8 @@ struct StageEvaluator: Sendable {
             await content.body.discard()
             throw .failed(rejection)
         }
+        let content = try await world.unpacked(
+            content, by: stage.unpack, maxBytes: rules.maxBytes, bodyStore: reader.bodyStore)
         return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
             try await evaluate(
                 stage.transform ?? ".", over: bytes, written: stage.format, in: scope, by: world.transformer)

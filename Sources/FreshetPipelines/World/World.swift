@@ -20,6 +20,8 @@ package struct FetchRequest: Sendable {
     package var rejection: (@Sendable (_ mediaType: String?) -> RunFailure?)?
     /// Whether a digest or a signature of the content is checked, so that a body that was cut is rejected in any case.
     package var isProven = false
+    /// The use of content codings.
+    package var coding = ContentCoding.requested
     /// The store for a long body; nil: the body must be in memory.
     package var bodyStore: (any BodyStoring)?
     /// The key of the run's pipeline; nil: none.
@@ -45,6 +47,16 @@ package struct FetchRequest: Sendable {
         self.announced = announced
         self.asked = asked
     }
+}
+
+/// The use of content codings (`Content-Encoding`), which compress an answer for its transfer.
+package enum ContentCoding: Hashable, Sendable {
+    /// One is requested, and decoded.
+    case requested
+    /// None is requested. If there is one, it is decoded.
+    case decoded
+    /// None is requested. If there is one, it belongs to the content, and the body stays as received.
+    case kept
 }
 
 /// The answer of a source.

@@ -90,3 +90,18 @@ package final class ScriptedInspector: CandidateInspecting {
         if let failure { throw .failed(failure) }
     }
 }
+
+/// Unpacks texts that begin with `packed:` to the rest of the text. Any other text is a failure.
+package struct ScriptedUnpacker: Unpacking {
+    package init() {}
+
+    package func unpack(
+        _ body: FetchedBody, by rule: UnpackRule, maxBytes: UInt64, bodyStore: (any BodyStoring)?
+    ) async throws(FetchError) -> FetchedBody {
+        let bytes = try await body.content()
+        guard bytes.starts(with: "packed:".utf8) else {
+            throw .failed(RunFailure(.content, "the answer is not \(rule)"))
+        }
+        return .bytes(Array(bytes.dropFirst(7)))
+    }
+}

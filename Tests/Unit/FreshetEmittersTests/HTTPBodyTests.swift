@@ -63,6 +63,27 @@ struct HTTPBodyTests {
         #expect(bodyStore.bodies.map(\.isDiscarded) == [false])
     }
 
+    @Test("a compression that belongs to the content is neither requested nor decoded")
+    func coding() async throws {
+        let packed = try Gzip.compress(Array("hello\n".utf8))
+        let origin = try ScriptedOrigin { request, connection in
+            let accepted = request.headers["accept-encoding"] ?? ""
+            connection.answer("200 OK", headers: ["Content-Encoding: gzip", "X-Accepted: \(accepted)"], body: packed)
+            #expect(accepted == (request.target == "/requested" ? "gzip" : "identity"))
+        }
+        for (path, coding, body) in [
+            ("/requested", ContentCoding.requested, Array("hello\n".utf8)),
+            ("/decoded", .decoded, Array("hello\n".utf8)),
+            ("/kept", .kept, packed),
+        ] {
+            let source = HTTPSource(url: origin.url(path), host: "127.0.0.1")
+            var request = FetchRequest(source: .http(source))
+            request.coding = coding
+            let result = try await client.fetch(source, for: request)
+            #expect(result.content?.bytes == body, "\(path)")
+        }
+    }
+
     @Test("a short body stays in memory")
     func short() async throws {
         let body = Array(body.prefix(BodySpool.pieceSize))

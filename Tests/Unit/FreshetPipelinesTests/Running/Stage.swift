@@ -54,7 +54,7 @@ final class Stage {
     init(
         _ definition: PipelineDefinition, reachable: Bool = true, requestLimiter: Int = 10,
         memory: MemoryBudget? = nil, helpers: CheckHelpers = CheckHelpers(),
-        redact: @escaping @Sendable (String) -> String = { $0 }
+        unpacker: (any Unpacking)? = nil, redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
@@ -70,7 +70,7 @@ final class Stage {
         world = EngineDependencies(
             fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock,
             requestLimiter: self.requestLimiter,
-            memory: memory, helpers: helpers, redact: redact)
+            memory: memory, helpers: helpers, unpacker: unpacker, redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
         feed = NetworkFeed(NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a"))
         (engine, runner) = try Self.pipeline(definition, signal, feed, world, told, executor)
