@@ -6,7 +6,9 @@ struct Check: Verb {
         abstract: "Check the configuration files.",
         discussion: """
             Prints all errors as file:line:column; the exit status is 78 if there are errors. No daemon is needed: \
-            freshetctl executes 'freshetd --check'.
+            freshetctl executes 'freshetd --check'. If the daemon runs, the check uses the groups of its process and, \
+            as root, its credentials; a lack of either is a warning, because a restart may repair it. Lines \
+            that begin with 'not checked' name what only the service can see.
 
             Examples:
               freshetctl check
@@ -18,9 +20,15 @@ struct Check: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let arguments =
-            ["--check"] + (options.json ? ["--json"] : [])
+            ["--check"] + (options.json ? ["--json"] : []) + socketArguments
             + ConfigurationOptions.arguments(session.configurationDirectories(search.configDir))
         throw session.becomeDaemon(arguments)
+    }
+
+    /// The socket of the daemon with whose eyes the check looks, if the caller named one.
+    private var socketArguments: [String] {
+        // freshetd reads FRESHET_SOCKET itself.
+        options.socket.map { ["--socket", $0] } ?? []
     }
 
     /// Paths of freshetd: beside this executable, as in a build directory; then where distributions install it.

@@ -20,6 +20,10 @@ struct HostEnvironment: Sendable {
     private(set) var groups: [String: UInt32] = [:]
     /// Problems that do not keep a pipeline from running.
     private(set) var warnings: [HostEnvironmentError] = []
+    /// The credentials that a process outside the service could not look for.
+    private(set) var uncheckedCredentials: Set<String> = []
+    /// The groups of which that process does not know whether the service's user is a member.
+    private(set) var uncheckedGroups: Set<String> = []
 
     /// The process that reads credentials. It decides how an error message explains a missing credential.
     enum Reader {
@@ -76,20 +80,28 @@ struct HostEnvironment: Sendable {
             }
             groups[name] = group.identifier
             guard !group.isOwn else { continue }
-            addError(
-                definition, ["cache", "group"], "the service's user is not in the group '\(name)'",
-                "add SupplementaryGroups=\(name) below [Service] by 'systemctl edit freshetd', and restart the service")
+            addNoMember(name, definition)
         }
     }
 
-    /// The environment as a process outside the service sees it, for `--check`. Only root sees the service's
-    /// credentials.
-    init(checking configuration: Configuration, environment: [String: String], isRoot: Bool, _ trust: PathTrust) {
-        let handed = Credentials(environment: environment)
-        let credentials =
-            handed.directory == nil && isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed
+    /// The environment as a process outside the service sees it, for `--check`. ``uncheckedCredentials`` and
+    /// ``uncheckedGroups`` get what this process cannot see.
+    ///
+    /// - Parameters:
+    ///   - isRoot: whether the process belongs to root or to the user of the system's service. Only these see the
+    ///     service's credentials.
+    ///   - service: the process of the service.
+    init(
+        checking configuration: Configuration, environment: [String: String], isRoot: Bool,
+        service: ServiceProcess.Search, _ trust: PathTrust
+    ) {
+        let credentials = Self.credentials(environment, isRoot: isRoot, service)
         for definition in configuration.pipelines {
-            for needed in definition.credentials where credentials.directory != nil {
+            for needed in definition.credentials {
+                guard credentials.directory != nil else {
+                    uncheckedCredentials.insert(needed.name)
+                    continue
+                }
                 do throws(CredentialError) {
                     if needed.content == .file {
                         _ = try credentials.file(named: needed.name)
@@ -97,8 +109,7 @@ struct HostEnvironment: Sendable {
                         check(try credentials.secret(named: needed.name), is: needed, of: definition)
                     }
                 } catch {
-                    let text = Reader.root.text(of: error, for: definition.name)
-                    addError(definition, needed.keys, text.message, text.remedy)
+                    addError(definition, needed.keys, error.message, error.remedy)
                 }
             }
             if isRoot { warnHidden(definition) { _ in true } }
@@ -106,7 +117,33 @@ struct HostEnvironment: Sendable {
             warnHooks(definition, trust)
             warnChecks(definition, trust)
             checkZones(of: definition)
-            if let name = definition.cache.group, SystemGroup(named: name) == nil { warnNoGroup(name, definition) }
+            checkGroup(of: definition, isRoot: isRoot, service)
+        }
+    }
+
+    /// The credentials of the service; without a directory if this process cannot see whether there are any.
+    private static func credentials(
+        _ environment: [String: String], isRoot: Bool, _ service: ServiceProcess.Search
+    ) -> Credentials {
+        let handed = Credentials(environment: environment)
+        guard handed.directory == nil, isRoot else { return handed }
+        let directory = "/run/credentials/\(service.process?.unit ?? ServiceProcess.standardUnit)"
+        // Without the service, there is no directory; a service without credentials has none either.
+        return Credentials(directory: service.process != nil || access(directory, F_OK) == 0 ? directory : nil)
+    }
+
+    /// Adds an error if the running service cannot give files to the group of a pipeline.
+    private mutating func checkGroup(
+        of definition: PipelineDefinition, isRoot: Bool, _ service: ServiceProcess.Search
+    ) {
+        guard let name = definition.cache.group else { return }
+        guard let group = SystemGroup(named: name) else { return warnNoGroup(name, definition) }
+        if let process = service.process {
+            guard process.user != 0, !process.groups.contains(group.identifier) else { return }
+            addNoMember(name, definition)
+        } else if !isRoot || !group.isOwn {
+            // A process that root started has the groups of the service's user in the user database.
+            uncheckedGroups.insert(name)
         }
     }
 
@@ -235,6 +272,12 @@ struct HostEnvironment: Sendable {
         addError(
             definition, ["cache", "group"], "there is no group '\(name)' on this machine",
             "create it with 'groupadd --system \(name)'")
+    }
+
+    private mutating func addNoMember(_ name: String, _ definition: PipelineDefinition) {
+        addError(
+            definition, ["cache", "group"], "the service's user is not in the group '\(name)'",
+            "add SupplementaryGroups=\(name) below [Service] by 'systemctl edit freshetd', and restart the service")
     }
 
     private mutating func addError(

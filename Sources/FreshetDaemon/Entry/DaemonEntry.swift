@@ -38,32 +38,40 @@ package enum DaemonEntry {
             }
         }
         configuration = loader.addingProgramErrors(errors, in: configuration)
-        // This process cannot know the environment of the service for certain, so problems with it are only warnings.
+        // A restart can change the environment of the service, so problems with it are only warnings.
+        let needsService = configuration.pipelines.contains { $0.cache.group != nil || !$0.credentials.isEmpty }
+        let service = needsService ? ServiceProcess.find(options) : .missing("")
         let hostEnvironment = HostEnvironment(
-            checking: configuration, environment: options.environment, isRoot: options.owner == 0,
+            checking: configuration, environment: options.environment, isRoot: options.owner == 0, service: service,
             PathTrust(
-                user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !options.isSystemService))
+                user: service.process?.user ?? getpwnam("freshet")?.pointee.pw_uid,
+                isPersonal: !options.isSystemService))
+        let notChecked = hostEnvironment.notChecked(service, options)
         configuration = loader.adding(
             hostEnvironment.errors + hostEnvironment.warnings, as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
-            let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))
+            let report = CheckReport(diagnostics: diagnostics, notChecked: notChecked.isEmpty ? nil : notChecked)
+            let text = ControlJSON.text(of: report)
             let isWritten = StandardStream.answer(text + "\n")
             return !configuration.isValid ? .configuration : isWritten ? .success : .failure
         }
         var text = ""
         for diagnostic in configuration.diagnostics { text += diagnostic.text() + "\n" }
+        for subject in notChecked { text += "not checked: \(PlainText.escaping(subject))\n" }
         let errorCount = configuration.diagnostics.count { $0.severity == .error }
+        let warningCount = configuration.diagnostics.count - errorCount
         guard errorCount == 0 else {
             StandardStream.write("\(text)\(errorCount) \(errorCount == 1 ? "error" : "errors")\n", to: STDERR_FILENO)
             return .configuration
         }
         let count = configuration.pipelines.count
+        let result = "no errors" + (warningCount == 0 ? "" : ", \(warningCount) warning\(warningCount == 1 ? "" : "s")")
         // If there is no pipeline, the message names the search path.
         text +=
             count == 0
-            ? "0 pipelines in \(PlainText.escaping(loader.searchPath.text)); no errors\n"
-            : "\(count) \(count == 1 ? "pipeline" : "pipelines"), no errors\n"
+            ? "0 pipelines in \(PlainText.escaping(loader.searchPath.text)); \(result)\n"
+            : "\(count) \(count == 1 ? "pipeline" : "pipelines"), \(result)\n"
         text += polkitRule(for: configuration, options)
         return StandardStream.answer(text) ? .success : .failure
     }
@@ -101,6 +109,36 @@ package enum DaemonEntry {
             log.log(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
+    }
+}
+
+/// The JSON of `--check`.
+private struct CheckReport: Encodable {
+    var diagnostics: [ConfigurationDiagnostic]
+    /// What the process could not see, with the reasons; nil: it saw everything.
+    var notChecked: [String]?
+}
+
+extension HostEnvironment {
+    /// What a process outside the service could not see, and why, as sentences.
+    fileprivate func notChecked(_ service: ServiceProcess.Search, _ options: DaemonOptions) -> [String] {
+        func listed(_ names: Set<String>, _ singular: String) -> String {
+            "\(singular)\(names.count == 1 ? "" : "s") " + names.sorted().map { "'\($0)'" }.joined(separator: ", ")
+        }
+        var sentences: [String] = []
+        if !uncheckedCredentials.isEmpty {
+            var reason = "only the service sees its credentials"
+            if case .missing(let why) = service, options.owner == 0 {
+                reason = why
+            } else if options.owner != 0, options.checksSystemService {
+                reason += "; as root, this check sees them too"
+            }
+            sentences.append("\(listed(uncheckedCredentials, "the credential")): \(reason)")
+        }
+        if case .missing(let why) = service, !uncheckedGroups.isEmpty {
+            sentences.append("whether the service's user is in \(listed(uncheckedGroups, "the group")): \(why)")
+        }
+        return sentences
     }
 }
 

@@ -349,6 +349,9 @@ import Testing
         #expect(
             transcript.executed == [
                 "/build/freshetd", "--dry-run=jwks", "--set", "a=b c", "--set", "d=-", "--output=-",
+        // The daemon whose groups and credentials count.
+        #expect(Freshetctl.run(["check", "--socket", "/s"], context) == .failure)
+        #expect(transcript.executed == ["/build/freshetd", "--check", "--socket", "/s"])
                 "--detailed-exitcode", "--config-dir", "/a", "--cache-dir", "/c", "--json", "--quiet",
             ])
         let refused = Transcript()

@@ -1,3 +1,4 @@
+import FreshetConfiguration
 import FreshetControl
 import Glibc
 import TestSupport
@@ -89,6 +90,84 @@ struct HostEnvironmentTests {
             #expect(status.state == .failed)
             #expect(status.failure?.message.contains("LoadCredential=api-token:") == true)
             #expect(try client.refresh("works").failure == nil)
+        }
+    }
+}
+
+@Suite("A check outside the service")
+struct ServiceProcessTests {
+    private static let status = """
+        Name:\tfreshetd
+        Umask:\t0022
+        State:\tS (sleeping)
+        Uid:\t990\t991\t991\t991
+        Gid:\t980\t981\t981\t981
+        Groups:\t33 44\u{20}
+        """
+
+    @Test("the user, the groups and the unit of the service are those of its process")
+    func parse() throws {
+        let process = try #require(
+            ServiceProcess(status: Self.status, cgroup: "0::/system.slice/freshetd.service\n"))
+        #expect(process.user == 991 && process.groups == [981, 33, 44] && process.unit == "freshetd.service")
+        let mixed = "12:cpu:/\n1:name=systemd:/system.slice/other.service\n0::/\n"
+        #expect(ServiceProcess(status: Self.status, cgroup: mixed)?.unit == "other.service")
+        #expect(ServiceProcess(status: Self.status, cgroup: "0::/user.slice/session-1.scope\n")?.unit == nil)
+        // Another program has the number of a daemon in a container.
+        #expect(ServiceProcess(status: Self.status.replacing("freshetd", with: "bash"), cgroup: "") == nil)
+        #expect(ServiceProcess(status: "", cgroup: "") == nil)
+        #expect(ServiceProcess(process: Int64(getpid())) == nil)
+    }
+
+    /// The environment of a pipeline that needs the group 44 or another one, and perhaps a credential.
+    private func environment(
+        group: Int, credential: String = "", isRoot: Bool = false, _ service: ServiceProcess.Search
+    ) throws -> HostEnvironment {
+        let home = try Home()
+        try home.configure(
+            "a", "source: {url: http://127.0.0.1:9/\(credential)}\ncache: {file: a, group: \"\(group)\"}\n")
+        let configuration = ConfigurationLocation.loader(home.options).load()
+        #expect(configuration.pipelines.count == 1)
+        return HostEnvironment(
+            checking: configuration, environment: [:], isRoot: isRoot, service: service, home.options.trust)
+    }
+
+    @Test("a check warns about a group that the running service is not in")
+    func lackingGroup() throws {
+        let running = ServiceProcess.Search.found(
+            try #require(ServiceProcess(status: Self.status, cgroup: "0::/system.slice/freshetd.service")))
+        #expect(try environment(group: 44, running).errors.isEmpty)
+        let lacking = try environment(group: 45, running)
+        #expect(lacking.errors.map(\.message) == ["the service's user is not in the group '45'"])
+        #expect(lacking.errors.first?.remedy?.contains("SupplementaryGroups=45") == true)
+        #expect(lacking.uncheckedGroups.isEmpty)
+        // Root may give files to each group.
+        let root = try #require(
+            ServiceProcess(status: "Name:\tfreshetd\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n", cgroup: ""))
+        #expect(try environment(group: 45, .found(root)).errors.isEmpty)
+    }
+
+    @Test("a check names the groups and the credentials that it cannot see")
+    func unseen() throws {
+        let unseen = try environment(group: 45, credential: ", credential: token", .missing("freshetd does not run"))
+        #expect(unseen.errors.isEmpty && unseen.warnings.isEmpty)
+        #expect(unseen.uncheckedGroups == ["45"] && unseen.uncheckedCredentials == ["token"])
+        // Root sees the credentials of a service that runs.
+        let running = ServiceProcess.Search.found(
+            try #require(ServiceProcess(status: Self.status, cgroup: "0::/system.slice/no-such-unit.service")))
+        let seen = try environment(group: 44, credential: ", credential: token", isRoot: true, running)
+        #expect(seen.uncheckedCredentials.isEmpty)
+        #expect(seen.errors.map(\.message) == ["the service was started without the credential 'token'"])
+    }
+
+    @Test("a check without a daemon on the named socket, or with another program there, finds no service")
+    func search() async throws {
+        let home = try Home()
+        #expect(ServiceProcess.find(home.options) == .missing("freshetd does not run"))
+        try home.configure("a", Home.printing("a", to: "a.txt"))
+        _ = try await withDaemon(home) { _ in
+            // The daemon of this test is a thread of the test's process.
+            #expect(ServiceProcess.find(home.options) == .missing("the process of freshetd is not visible here"))
         }
     }
 }

@@ -19,7 +19,8 @@ struct NeverAgainTests {
         let loaded = ConfigurationLoader(searchPath: SearchPath(directories: [home.path + "/etc"])).load()
         try #require(loaded.pipelines.count == 1)
         let environment = HostEnvironment(
-            checking: loaded, environment: [:], isRoot: false, PathTrust(user: 0, isPersonal: true))
+            checking: loaded, environment: [:], isRoot: false, service: .missing("freshetd does not run"),
+            PathTrust(user: 0, isPersonal: true))
         #expect(environment.warnings.contains { $0.keys == ["refresh", "on"] } == isExpected)
     }
 }
