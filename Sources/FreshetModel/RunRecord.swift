@@ -10,6 +10,17 @@ package enum RunOutcome: String, Hashable, Sendable, CaseIterable {
     case cancelled
 }
 
+/// When a cause of a run was received first and last.
+package struct CauseTimes: Hashable, Sendable {
+    package var first: WallTime
+    package var last: WallTime
+
+    package init(first: WallTime, last: WallTime) {
+        self.first = first
+        self.last = last
+    }
+}
+
 /// The record of one run in a pipeline's history.
 package struct RunRecord: Hashable, Sendable {
     package var pipeline: String
@@ -17,6 +28,8 @@ package struct RunRecord: Hashable, Sendable {
     package var number: UInt64
     /// The causes as text for people, such as `network (2), timer`.
     package var causes: String
+    /// The times of the causes, in their order; empty: not known.
+    package var causeTimes: [CauseTimes]
     package var started: WallTime
     package var ended: WallTime
     package var outcome: RunOutcome
@@ -26,9 +39,10 @@ package struct RunRecord: Hashable, Sendable {
     package var generation: UInt64?
 
     package init(
-        pipeline: String, number: UInt64, causes: String, started: WallTime, ended: WallTime, outcome: RunOutcome,
-        error: String? = nil, generation: UInt64? = nil
+        pipeline: String, number: UInt64, causes: String, causeTimes: [CauseTimes] = [], started: WallTime,
+        ended: WallTime, outcome: RunOutcome, error: String? = nil, generation: UInt64? = nil
     ) {
+        self.causeTimes = causeTimes
         self.pipeline = pipeline
         self.number = number
         self.causes = causes

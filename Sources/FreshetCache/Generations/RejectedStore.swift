@@ -88,6 +88,9 @@ package struct RejectedStore: Sendable {
 
     // MARK: Inside
 
+    /// The causes of an accepted generation in the history, as for hooks.
+    private static let acceptedCauses = "accept"
+
     private func isAccepted(_ digest: ContentDigest, of pipeline: String) throws(CacheError) -> Bool {
         try context.withIndex { (index) throws(SQLiteError) in
             guard let row = try index.pipelines.row(pipeline) else { return false }
@@ -182,6 +185,8 @@ package struct RejectedStore: Sendable {
                 try publisher.publish(copyOf: path, as: generation, of: row, destination, &state) {
                     (index, _) throws(SQLiteError) in
                     try index.rejected.set(nil, of: row.id)
+                    try index.history.setCauses(
+                        Self.acceptedCauses, ofGeneration: generation.content.number, of: row.id)
                     // When the content was rejected, all of the source had been requested.
                     if isNewest {
                         try index.pipelines.recordSuccess(

@@ -218,6 +218,11 @@ extension CacheIndex {
         ALTER TABLE hooks RENAME COLUMN told_digest TO succeeded_digest;
         ALTER TABLE hooks RENAME COLUMN told_withdrawn TO succeeded_withdrawn;
         """,
+        // 18. The times of the causes of a run: for each cause the microseconds since 1970 of its first and its last
+        //     firing, as `FIRST-LAST`, separated by spaces.
+        """
+        ALTER TABLE runs ADD COLUMN cause_times TEXT;
+        """,
     ]
 
     /// The newest format that this version supports.

@@ -46,6 +46,7 @@ extension IndexValidation {
                 Rule("started", .time), Rule("finished", .time),
                 Rule("outcome", .oneOf(RunOutcome.allCases.map(\.rawValue))),
                 .optional("error", .text(CacheLimits.runTextBytes)), .optional("generation", .number),
+                .optional("cause_times", .text(CacheLimits.runTextBytes)),
             ]
         ),
         (

@@ -182,7 +182,7 @@ enum Completion {
         case .generations:
             found = (pipeline.map(source.generations) ?? []).filter(\.kept)
                 .map {
-                    Candidate(text: "\($0.number)", description: SizeText.bytes($0.size) + ", " + ($0.causes ?? ""))
+                    Candidate(text: "\($0.number)", description: SizeText.bytes($0.size) + ", " + ($0.causesText ?? ""))
                 }
         case .parameters:
             found = parameters(pipeline, source).filter { !place.positionals.contains($0.name) }

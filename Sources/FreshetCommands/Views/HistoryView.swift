@@ -55,7 +55,7 @@ enum HistoryView {
         return first + (items.map { [Table.Cell($0)] } ?? []) + [
             Table.Cell(String(generation.digest.prefix(digits))),
             Table.Cell(generation.durationUSec.map(TimeText.duration) ?? "-"),
-            Table.Cell(generation.causes ?? "-"),
+            Table.Cell(generation.causesText ?? "-"),
         ]
     }
 }

@@ -7,7 +7,7 @@ package struct PastGeneration: Codable, Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
     /// The causes of the run that committed it; nil: not known.
-    package var causes: String?
+    package var causes: [SignalCount]?
     /// How long that run took; nil: not known.
     package var durationUSec: Int64?
     /// True if the source had more pages than its limit allows.
@@ -19,8 +19,11 @@ package struct PastGeneration: Codable, Hashable, Sendable {
     /// True if readers would see it if it were not past its maximum age.
     package var withdrawn: Bool?
 
+    /// The causes on one line, for people; nil: not known.
+    package var causesText: String? { causes.map { $0.map(\.text).joined(separator: ", ") } }
+
     package init(
-        number: Int64, committedAt: Int64, size: Int64, digest: String, causes: String? = nil,
+        number: Int64, committedAt: Int64, size: Int64, digest: String, causes: [SignalCount]? = nil,
         durationUSec: Int64? = nil, truncated: Bool? = nil, kept: Bool = true, current: Bool = false,
         withdrawn: Bool? = nil
     ) {
@@ -35,6 +38,21 @@ package struct PastGeneration: Codable, Hashable, Sendable {
         self.kept = kept
         self.current = current
     }
+}
+
+/// A cause of a run from before: its signal, and how often the signal fired.
+package struct SignalCount: Codable, Hashable, Sendable {
+    /// The signal's name; for a generation that no run committed, the way in which a user published it: `accept`.
+    package var signal: String
+    package var count: Int64
+
+    package init(_ signal: String, count: Int64 = 1) {
+        self.signal = signal
+        self.count = count
+    }
+
+    /// The cause for people, such as `network (2)`.
+    package var text: String { count == 1 ? signal : "\(signal) (\(count))" }
 }
 
 extension ControlMessage {

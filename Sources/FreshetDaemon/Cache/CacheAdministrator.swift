@@ -248,7 +248,10 @@ extension FreshetControl.PastGeneration {
     init(_ generation: FreshetCache.PastGeneration, current: UInt64?, withdrawn: UInt64?) {
         self.init(
             number: generation.number, committedAt: generation.committedAt.microseconds, size: generation.size,
-            digest: generation.digest.description, causes: generation.causes,
+            digest: generation.digest.description,
+            causes: generation.causes.map { text in
+                [RunCause](summary: text, at: .now).map { SignalCount($0.signal, count: Int64($0.count)) }
+            },
             durationUSec: generation.duration?.microseconds, truncated: generation.truncated ? true : nil,
             kept: generation.isKept, current: current == UInt64(clamping: generation.number),
             withdrawn: withdrawn == UInt64(clamping: generation.number) ? true : nil)

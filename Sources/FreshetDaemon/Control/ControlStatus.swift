@@ -114,7 +114,9 @@ extension CauseStatus {
     init(_ cause: RunCause) {
         self.init(
             signal: cause.signal, number: cause.number.map { Int64(clamping: $0) }, count: Int64(cause.count),
-            first: WallClock.microseconds(at: cause.first), last: WallClock.microseconds(at: cause.last),
+        // Computed from the first, since a second reading of the clocks would give another difference.
+        let first = WallClock.microseconds(at: cause.first)
+            first: first, last: first + max(0, cause.first.duration(to: cause.last).microseconds),
             detail: cause.detail)
     }
 }

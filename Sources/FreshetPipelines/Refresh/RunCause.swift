@@ -44,7 +44,7 @@ extension [RunCause] {
     /// Parses a ``summary``: it has the signals and how often each fired, but not when.
     ///
     /// - Parameter instant: the start of the run, used as the time of all causes.
-    init(summary: String, at instant: ContinuousClock.Instant) {
+    package init(summary: String, at instant: ContinuousClock.Instant) {
         self = summary.split(separator: ", ").map { part in
             // `file /etc/hosts (3)`: the count is at the end, since a path may contain such text.
             guard part.hasSuffix(")"), let bracket = part.lastIndex(of: "("), part[..<bracket].hasSuffix(" "),

@@ -276,7 +276,11 @@ package final class PipelineRunner: Sendable {
         let ended = started.advanced(by: summary.duration)
         return RunRecord(
             pipeline: name, number: summary.run, causes: summary.causes.summary,
-            started: started, ended: ended, outcome: summary.outcome, error: summary.failure?.message,
+            causeTimes: summary.causes.map { cause in
+                CauseTimes(
+                    first: started.advanced(by: summary.started.duration(to: cause.first)),
+                    last: started.advanced(by: summary.started.duration(to: cause.last)))
+            }, started: started, ended: ended, outcome: summary.outcome, error: summary.failure?.message,
             generation: summary.generation)
     }
 

@@ -59,13 +59,21 @@ package struct RunSummary: Hashable, Sendable {
 
 extension RunSummary {
     /// Restores a run from before a restart of the daemon, for people. The record has the signals of its causes with
-    /// their counts, and the message of a failure.
+    /// their counts and times, and the message of a failure.
     init(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: WallTime) {
         // A start in the future was before the clock was set back.
         let age = max(.zero, record.started.duration(to: wallNow))
         let started = now.advanced(by: .zero - age)
+        var causes = [RunCause](summary: record.causes, at: started)
+        // The text of the causes may have been cut.
+        if causes.count == record.causeTimes.count {
+            for (index, times) in record.causeTimes.enumerated() {
+                causes[index].first = started.advanced(by: record.started.duration(to: times.first))
+                causes[index].last = started.advanced(by: record.started.duration(to: times.last))
+            }
+        }
         self.init(
-            run: record.number, reason: .signals, causes: [RunCause](summary: record.causes, at: started),
+            run: record.number, reason: .signals, causes: causes,
             started: started,
             ended: started.advanced(by: max(.zero, record.started.duration(to: record.ended))),
             outcome: record.outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,

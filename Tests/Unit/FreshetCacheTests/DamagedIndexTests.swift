@@ -153,6 +153,7 @@ struct DamagedIndexTests {
                 try database.execute(
                     """
                     ALTER TABLE generations DROP COLUMN content_expires;
+                    ALTER TABLE runs DROP COLUMN cause_times;
                     ALTER TABLE rejected RENAME TO refused;
                     ALTER TABLE refused RENAME COLUMN rejected_at TO refused_at;
                     ALTER TABLE hooks RENAME COLUMN succeeded_number TO told_number;

@@ -187,6 +187,28 @@ struct RecordsTests {
         #expect(try fixture.cache.records.runs("unknown").isEmpty)
     }
 
+    @Test("the times of the causes of a run; too many of them are left out")
+    func causeTimes() throws {
+        let fixture = try CacheFixture()
+        let times = [
+            CauseTimes(first: WallTime(microseconds: 1_000_001), last: WallTime(microseconds: 1_000_009)),
+            CauseTimes(first: WallTime(microseconds: 5), last: WallTime(microseconds: 5)),
+        ]
+        for (number, causeTimes) in [(1, times), (2, Array(repeating: times[0], count: 1_000))] {
+            try fixture.cache.records.record(
+                RunRecord(
+                    pipeline: "jwks", number: UInt64(number), causes: "network (2), timer", causeTimes: causeTimes,
+                    started: WallTime(seconds: 1), ended: WallTime(seconds: 2), outcome: .failed))
+            #expect(
+                try fixture.cache.records.memory("jwks", key: "k")?.lastRunRecord?.causeTimes
+                    == (number == 1 ? times : []))
+        }
+        #expect(try fixture.cache.records.runs("jwks").map(\.causeTimes) == [[], times])
+        for damaged in ["1", "1-2 x-3", "-1-2", "2-1", "1-2-3", "99999999999999999999-1"] {
+            #expect([CauseTimes](text: damaged).isEmpty)
+        }
+    }
+
     @Test("a pipeline's small state up to the limits")
     func state() throws {
         let directory = try TemporaryDirectory.forCache()

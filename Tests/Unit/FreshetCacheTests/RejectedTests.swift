@@ -83,6 +83,7 @@ struct RejectedTests {
     func accepted() throws {
         try reject("x")
         let outcome = try fixture.cache.rejections.accept(.jwks, at: WallTime(seconds: 30))
+        #expect(try fixture.cache.generations.history("jwks").first?.causes == "accept")
         #expect(outcome.generation.number == 2 && outcome.replaced == 1)
         #expect(try fixture.reader() == "x")
         #expect(try names() == ["1", "2"])

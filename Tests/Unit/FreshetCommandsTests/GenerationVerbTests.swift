@@ -16,12 +16,14 @@ import Testing
             script.history = [
                 PastGeneration(
                     number: 12, committedAt: now - 60_000_000, size: 1_229, digest: String(repeating: "ab", count: 32),
-                    causes: "network (2), timer", durationUSec: 85_000, current: true),
+                    causes: [SignalCount("network", count: 2), SignalCount("timer")], durationUSec: 85_000,
+                    current: true),
                 PastGeneration(
                     number: 11, committedAt: now - 3_600_000_000, size: 5, digest: String(repeating: "cd", count: 32),
                     truncated: true),
                 PastGeneration(
-                    number: 9, committedAt: 0, size: 0, digest: String(repeating: "0", count: 64), causes: "start",
+                    number: 9, committedAt: 0, size: 0, digest: String(repeating: "0", count: 64),
+                    causes: [SignalCount("start")],
                     durationUSec: 2_400_000, kept: false),
             ]
             script.contents[11] = Array("old\0\n".utf8)

@@ -70,15 +70,16 @@ import Testing
                     changed: ["language"], parameters: script.pipelines["homepage"]?.parameters ?? []))
             script.history = [
                 PastGeneration(
-                    number: 3, committedAt: now - minute, size: 14, digest: "5d3c91b7a0ee", causes: "network",
+                    number: 3, committedAt: now - minute, size: 14, digest: "5d3c91b7a0ee",
+                    causes: [SignalCount("network")],
                     durationUSec: 85_000, current: true),
                 PastGeneration(
                     number: 2, committedAt: now - 90 * minute, size: 12, digest: "0f6b1c24d91a",
-                    causes: "timer, resume",
+                    causes: [SignalCount("timer"), SignalCount("resume")],
                     durationUSec: 91_000),
                 PastGeneration(
                     number: 1, committedAt: now - 9_000 * minute, size: 1_126, digest: "77e0a9c3b5d2",
-                    causes: "operator",
+                    causes: [SignalCount("operator")],
                     kept: false),
             ]
             script.contents = [3: Array("one\ntwo\nthree\n".utf8), 2: Array("one\ntwo\nmore\n".utf8)]

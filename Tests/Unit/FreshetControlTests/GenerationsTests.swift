@@ -39,7 +39,8 @@ struct Base64Tests {
 
 @Suite(.serialized, .hangLimit) struct GenerationsTests {
     private let old = PastGeneration(
-        number: 2, committedAt: 5, size: 3, digest: "cd", causes: "timer", durationUSec: 7, kept: false)
+        number: 2, committedAt: 5, size: 3, digest: "cd", causes: [SignalCount("timer", count: 2)], durationUSec: 7,
+        kept: false)
     private let current = PastGeneration(number: 3, committedAt: 9, size: 4, digest: "ab", current: true)
 
     @Test("the history reaches the client unchanged, up to the requested limit")

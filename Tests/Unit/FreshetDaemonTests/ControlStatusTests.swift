@@ -123,6 +123,19 @@ struct ControlStatusTests {
         #expect(shown(status).lastRun?.outcome == nil)
     }
 
+    @Test("a cause has its times at one reading of the clocks: no first time is after the last")
+    func causeTimes() {
+        for _ in 0..<2_000 {
+            let one = CauseStatus(RunCause("timer", first: now))
+            guard one.first == one.last else {
+                Issue.record("\(one.first) and \(one.last)")
+                return
+            }
+        }
+        let two = CauseStatus(RunCause("network", count: 2, first: now, last: now + .milliseconds(20)))
+        #expect(two.last - two.first == 20_000)
+    }
+
     @Test("all outcomes and freshness values have the same names in the engine and on the interface")
     func names() {
         for outcome in [FreshetModel.RunOutcome.changed, .unchanged, .failed, .superseded, .cancelled] {

@@ -46,7 +46,7 @@ struct GenerationTests {
             #expect(
                 eventually {
                     guard let history = try? client.history(of: "a") else { return false }
-                    return history.generations.allSatisfy { $0.causes == "operator" }
+                    return history.generations.allSatisfy { $0.causes == [SignalCount("operator")] }
                 })
             let history = try client.history(of: "a").generations
             #expect(history.map(\.number) == [2, 1])

@@ -43,6 +43,13 @@ struct HistoryTable {
             .integer(pipeline), .integer(Int64(clamping: generation)))
     }
 
+    /// Records the causes of a generation that no run made.
+    func setCauses(_ causes: String, ofGeneration number: Int64, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "UPDATE history SET causes = ?, duration = NULL WHERE pipeline = ? AND number = ?",
+            .text(causes.cut(to: CacheLimits.runTextBytes)), .integer(pipeline), .integer(number))
+    }
+
     /// The newest generations, newest first, including those whose content is no longer kept.
     func newest(_ limit: Int, of pipeline: Int64) throws(SQLiteError) -> [PastGeneration] {
         try database.rows(

@@ -8,13 +8,14 @@ struct RunTable {
     func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
-            INSERT OR REPLACE INTO runs (number, pipeline, causes, started, finished, outcome, error, generation)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO runs
+                (number, pipeline, causes, started, finished, outcome, error, generation, cause_times)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, .integer(Int64(clamping: run.number)), .integer(pipeline),
             .text(run.causes.cut(to: CacheLimits.runTextBytes)),
             .time(run.started), .time(run.ended), .text(run.outcome.rawValue),
             SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)),
-            SQLiteValue(run.generation.map(Int64.init(clamping:))))
+            SQLiteValue(run.generation.map(Int64.init(clamping:))), SQLiteValue(run.causeTimes.text))
         try database.run(
             """
             DELETE FROM runs WHERE pipeline = ?1 AND number <= (
@@ -26,17 +27,37 @@ struct RunTable {
     func newest(_ limit: Int, of name: String) throws(SQLiteError) -> [RunRecord] {
         try database.rows(
             """
-            SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation
+            SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation, r.cause_times
             FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.number DESC LIMIT ?
             """, .text(name), .integer(Int64(limit))
         ) { row in
             RunOutcome(rawValue: row.text(4)).map {
                 RunRecord(
                     pipeline: name, number: UInt64(clamping: row.number(0)), causes: row.text(1),
-                    started: row.time(2), ended: row.time(3), outcome: $0, error: row.optionalText(5),
+                    causeTimes: [CauseTimes](text: row.optionalText(7)), started: row.time(2), ended: row.time(3),
+                    outcome: $0, error: row.optionalText(5),
                     generation: row.optionalNumber(6).map(UInt64.init(clamping:)))
             }
         }.compactMap { $0 }
+    }
+}
+
+extension [CauseTimes] {
+    /// The times as the index has them; nil: unknown, or longer than a text of the index.
+    fileprivate var text: String? {
+        let text = map { "\($0.first.microseconds)-\($0.last.microseconds)" }.joined(separator: " ")
+        return isEmpty || text.utf8.count > CacheLimits.runTextBytes ? nil : text
+    }
+
+    /// Parses ``text``; empty if it is damaged.
+    init(text: String?) {
+        let parts = (text ?? "").split(separator: " ")
+        let times = parts.compactMap { part -> CauseTimes? in
+            let numbers = part.split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) ?? -1 }
+            guard numbers.count == 2, numbers[0] >= 0, numbers[0] <= numbers[1] else { return nil }
+            return CauseTimes(first: WallTime(microseconds: numbers[0]), last: WallTime(microseconds: numbers[1]))
+        }
+        self = times.count == parts.count ? times : []
     }
 }
 

@@ -32,6 +32,20 @@ struct RememberedRunTests {
         #expect(read.allSatisfy { $0.first == now && $0.last == now })
     }
 
+    @Test("has the stored times of its causes, if there is one for each cause")
+    func causeTimes() {
+        var record = record(started: 5_000_000, ended: 5_250_000, causes: "network (2), timer")
+        record.causeTimes = [
+            CauseTimes(first: 1_000_000, last: 4_000_000), CauseTimes(first: 4_500_000, last: 4_500_000),
+        ]
+        let causes = RunSummary(remembered: record, now: now, wallNow: 65_000_000).causes
+        #expect(causes.map(\.first) == [now - .seconds(64), now - .milliseconds(60_500)])
+        #expect(causes.map(\.last) == [now - .seconds(61), now - .milliseconds(60_500)])
+        record.causeTimes.removeLast()
+        let others = RunSummary(remembered: record, now: now, wallNow: 65_000_000).causes
+        #expect(others.allSatisfy { $0.first == now - .seconds(60) && $0.last == $0.first })
+    }
+
     @Test("started as long ago as the wall clock says, but not in the future, with its duration")
     func times() {
         let summary = RunSummary(
