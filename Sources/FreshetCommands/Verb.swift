@@ -15,10 +15,17 @@ struct Session {
 
     var palette: Palette { .choose(environment: context.environment, isTerminal: context.isTerminal) }
 
-    /// Connects to the daemon.
+    /// Connects to the daemon. If the daemon answers nobody for two seconds, a message says so, and the verb goes on
+    /// waiting.
     func connect() throws(CommandFailure) -> ControlClient {
-        try callDaemon { () throws(ControlClient.Failure) in try ControlClient(path: socketPath) }
+        let notice = ControlClient.Notice { message("freshetd has not answered yet; waiting") }
+        return try callDaemon { () throws(ControlClient.Failure) in
+            try ControlClient(path: socketPath, notice: notice)
+        }
     }
+
+    /// Connects to the daemon without a message, beside a connection of ``connect()``.
+    func connectBeside() -> ControlClient? { try? ControlClient(path: socketPath) }
 
     /// Replaces patterns by the names that match, in order and without repetitions. A pattern without a match stays:
     /// the daemon then answers that there is no such pipeline.

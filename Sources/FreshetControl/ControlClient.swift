@@ -29,6 +29,17 @@ package final class ControlClient {
         case other(String)
     }
 
+    /// What is called when the daemon answers nobody for twice the delay; the client continues to wait.
+    package struct Notice {
+        package var delay: Duration
+        package var body: () -> Void
+
+        package init(after delay: Duration = ControlConnection.noticeDelay, _ body: @escaping () -> Void) {
+            self.delay = delay
+            self.body = body
+        }
+    }
+
     let connection: ControlConnection
 
     /// How long the client waits for each reply; nil: without a limit.
@@ -45,11 +56,12 @@ package final class ControlClient {
     ///   - silence: how long the daemon may send nothing before the client checks, on a second connection, whether the
     ///     daemon answers.
     ///   - probeTimeout: how long this check may take.
+    ///   - notice: called at most once, long before the client gives up; nil: nothing is called.
     package init(
         path: String, silence: Duration = ControlConnection.silence,
-        probeTimeout: Duration = ControlConnection.probeTimeout
+        probeTimeout: Duration = ControlConnection.probeTimeout, notice: Notice? = nil
     ) throws(Failure) {
-        connection = try ControlConnection(path: path, silence: silence, probeTimeout: probeTimeout)
+        connection = try ControlConnection(path: path, silence: silence, probeTimeout: probeTimeout, notice: notice)
     }
 
     package func daemon() throws(Failure) -> DaemonStatus {

@@ -15,12 +15,33 @@ final class ControlConnection {
     static let silence: Duration = .seconds(15)
     /// How long the answer to this check may take. Both times together are the default timeout of D-Bus clients.
     static let probeTimeout: Duration = .seconds(10)
+    /// How long the daemon may send nothing, and how long it may then not answer on a second connection, before the
+    /// client's notice.
+    static let noticeDelay: Duration = .seconds(1)
 
-    /// As ``ControlClient/init(path:silence:probeTimeout:)``.
-    init(path: String, silence: Duration, probeTimeout: Duration) throws(Failure) {
+    /// As ``ControlClient/init(path:silence:probeTimeout:notice:)``.
+    init(
+        path: String, silence: Duration, probeTimeout: Duration, notice: ControlClient.Notice? = nil
+    ) throws(Failure) {
         connect = { () throws(VarlinkClientError) in
-            let client = try VarlinkClient(path: path, timeout: silence + probeTimeout)
-            client.silence = VarlinkClient.Silence(length: silence) { rest in
+            let client: VarlinkClient
+            let limit = silence + probeTimeout
+            let first = notice.map { min($0.delay * 2, limit) } ?? limit
+            do throws(VarlinkClientError) {
+                client = try VarlinkClient(path: path, timeout: first)
+            } catch .timedOut where first < limit {
+                notice?.body()
+                client = try VarlinkClient(path: path, timeout: limit - first)
+            } catch {
+                throw error
+            }
+            let early = notice.map { notice in
+                (
+                    length: notice.delay,
+                    body: { if !Self.answers(at: path, within: notice.delay) { notice.body() } }
+                )
+            }
+            client.silence = VarlinkClient.Silence(length: silence, notice: early) { rest in
                 Self.answers(at: path, within: rest.map { min($0, probeTimeout) } ?? probeTimeout)
             }
             return client

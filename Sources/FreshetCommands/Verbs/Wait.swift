@@ -48,7 +48,7 @@ struct Wait: Verb {
                 return try client.pipelines(names)
             }
         }
-        let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { try? session.connect() }
+        let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { session.connectBeside() }
         defer { progress.clear() }
         var status: Result<[PipelineStatus], ControlClient.Failure> = .success([])
         var reported: Set<String> = []

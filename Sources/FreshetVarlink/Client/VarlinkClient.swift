@@ -28,9 +28,15 @@ public final class VarlinkClient {
         /// Called at the end of the pause. Returns whether to continue to wait; if not, the call in progress throws
         /// ``VarlinkClientError/timedOut``. `rest` is the time that the call has left; nil: no limit.
         public var mayLast: (_ rest: Duration?) -> Bool
+        /// A shorter pause, and what is called once at its end, in the first wait that lasts so long; nil: nothing.
+        public var notice: (length: Duration, body: () -> Void)?
 
-        public init(length: Duration, mayLast: @escaping (_ rest: Duration?) -> Bool) {
+        public init(
+            length: Duration, notice: (length: Duration, body: () -> Void)? = nil,
+            mayLast: @escaping (_ rest: Duration?) -> Bool
+        ) {
             self.length = length
+            self.notice = notice
             self.mayLast = mayLast
         }
     }
@@ -287,14 +293,21 @@ public final class VarlinkClient {
             pollfd(fd: socket.rawValue, events: events, revents: 0), pollfd(fd: output ?? -1, events: 0, revents: 0),
         ]
         var end = silence.map { ContinuousClock.Instant.now + $0.length }
+        let noticeAt = silence?.notice.map { ContinuousClock.Instant.now + $0.length }
         while true {
             let nextPause = pause.map { ContinuousClock.Instant.now + $0.length }
-            let next = [deadline, nextPause, end].compactMap { $0 }.min()
+            let next = [deadline, nextPause, end, silence?.notice == nil ? nil : noticeAt].compactMap { $0 }.min()
             let result = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: next))
             if result > 0 { return entries[0].revents != 0 }
             if result == 0 {
                 let now = ContinuousClock.Instant.now
                 if let deadline, deadline <= now { throw fail(.timedOut) }
+                if let notice = silence?.notice, let noticeAt, noticeAt <= now {
+                    silence?.notice = nil
+                    notice.body()
+                    // A reply may have arrived during this call.
+                    continue
+                }
                 if let silence, let over = end, over <= now {
                     let mayLast = silence.mayLast(deadline.map { $0 - now })
                     // A reply may have arrived during this call.

@@ -32,6 +32,14 @@ import Testing
             path: directory.path("s"), silence: .milliseconds(2), probeTimeout: .milliseconds(2))
         #expect(throws: ControlClient.Failure.notAnswering) { try silent.daemon() }
 
+        // The notice comes before that, and once.
+        var notices = 0
+        let noticing = try ControlClient(
+            path: directory.path("s"), silence: .milliseconds(50), probeTimeout: .milliseconds(50),
+            notice: ControlClient.Notice(after: .milliseconds(1)) { notices += 1 })
+        #expect(throws: ControlClient.Failure.notAnswering) { try noticing.daemon() }
+        #expect(notices == 1)
+
         // A daemon that closes further connections because of its limit counts as working.
         let crowded = try VarlinkListener(path: directory.path("t"))
         defer { crowded.close() }
