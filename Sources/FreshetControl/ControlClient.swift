@@ -179,14 +179,15 @@ package final class ControlClient {
     ///   - request: has either names or `all`.
     ///   - each: gets the result of each pipeline as soon as it arrives.
     ///   - waiting: gets a hint for each run that waits until the network is proven reachable.
+    ///   - end: the latest end; nil: no end. The requested runs go on after it.
     ///   - interval: how often `meanwhile` is called while no result arrives; nil: never.
     package func refresh(
         _ request: ControlMessage.Refresh, each: (RefreshResult) -> Void,
-        waiting: (WaitingHint) -> Void = { _ in }, every interval: Duration? = nil,
-        meanwhile: @escaping () -> Void = {}
+        waiting: (WaitingHint) -> Void = { _ in }, until end: ContinuousClock.Instant? = nil,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
     ) throws(Failure) {
         try connection.stream(
-            "Refresh", request, as: ControlMessage.Results.self, every: interval, meanwhile: meanwhile
+            "Refresh", request, as: ControlMessage.Results.self, until: end, every: interval, meanwhile: meanwhile
         ) { reply in
             reply.waiting?.forEach(waiting)
             reply.results.forEach(each)

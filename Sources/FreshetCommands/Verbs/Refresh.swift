@@ -1,19 +1,22 @@
 import ArgumentParser
 import FreshetControl
+import FreshetRender
 
 struct Refresh: Verb {
     static let configuration = CommandConfiguration(
         commandName: "refresh",
         abstract: "Run pipelines now.",
         discussion: """
-            With --wait, shows the progress on a terminal, prints the outcome of each run, and succeeds if all \
-            outcomes are changed or unchanged. Exit status 75: an origin (Retry-After) or a budget allows a request \
-            only later, and nothing was started.
+            With --wait, shows the progress on a terminal, or elsewhere what each run waits for, prints the outcome of \
+            each run, and succeeds if all outcomes are changed or unchanged. With --all and --wait, the last line has \
+            the totals. Exit status 75: an origin (Retry-After) or a budget allows a request only later, and nothing \
+            was started; or a run has not ended within --timeout, and goes on.
 
             Examples:
               freshetctl refresh jwks --wait
               freshetctl refresh 'feed-*'
               freshetctl refresh --all
+              freshetctl refresh jwks --wait --timeout 30s
               freshetctl refresh jwks --force --wait
               freshetctl refresh jwks --unconditional --wait
             """)
@@ -21,6 +24,8 @@ struct Refresh: Verb {
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
     @Flag(help: "Refresh all pipelines.") var all = false
     @Flag(help: "Wait until the runs have ended.") var wait = false
+    @Option(help: ArgumentHelp("With --wait: wait no longer than this, such as 30s or 5min.", valueName: "time"))
+    var timeout: DurationArgument?
     @Flag(help: "Ignore Retry-After and budgets.") var force = false
     @Flag(help: "Request the whole content, without validators of the copy.") var unconditional = false
     @OptionGroup var options: GlobalOptions
@@ -28,6 +33,7 @@ struct Refresh: Verb {
     func validate() throws {
         if all && !names.isEmpty { throw ValidationError("Name pipelines, or give --all, but not both.") }
         if !all && names.isEmpty { throw ValidationError("Name the pipelines to refresh, or give --all.") }
+        if timeout != nil && !wait { throw ValidationError("--timeout needs --wait.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
@@ -36,27 +42,62 @@ struct Refresh: Verb {
             names: all ? nil : try session.expanded(names, client), all: all ? true : nil, wait: wait ? true : nil,
             force: force ? true : nil, unconditional: unconditional ? true : nil)
         var results: [RefreshResult] = []
-        let progress = ProgressLine(request.names, in: session) { try? session.connect() }
+        let progress = ProgressLine(request.names, in: session) { session.connectBeside() }
         defer { progress.clear() }
+        let notice = WaitingNotice(request.names, in: session) { session.connectBeside() }
+        let began = ContinuousClock.now
+        let end = timeout?.duration.map { began + $0 }
         try session.callDaemon { () throws(ControlClient.Failure) in
             try client.refresh(
                 request,
                 each: { result in
                     results.append(result)
                     progress.end(result.name)
+                    notice.end(result.name)
                     if !options.json { printResult(result, session) }
                 },
                 waiting: { hint in
                     progress.clear()
                     session.message(RefreshView.text(hint))
-                }, every: wait ? progress.interval : nil
+                }, until: end, every: wait ? progress.interval ?? notice.interval : nil
             ) {
-                progress.draw()
+                if progress.interval == nil { notice.look() } else { progress.draw() }
             }
         }
         if options.json { session.print(json: ControlMessage.Results(results: results)) }
+        if let end, end <= .now { try checkEnd(of: request, results, session) }
+        if all, wait, !options.json, !options.quiet {
+            session.print(RefreshView.total(results, in: began.duration(to: .now)))
+        }
         let status = RefreshView.status(results, waited: wait)
         if status != .success { throw CommandFailure(status) }
+    }
+
+    /// Throws if the time is over and a run has not ended.
+    private func checkEnd(
+        of request: ControlMessage.Refresh, _ results: [RefreshResult], _ session: Session
+    ) throws(CommandFailure) {
+        let ended = Set(results.map(\.name))
+        let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in
+            // Bounded: the time is over, also if the daemon does not answer.
+            let client = try ControlClient(path: session.socketPath)
+            client.replyTimeout = .seconds(2)
+            return try client.pipelines(request.names)
+        }
+        let others = pipelines.filter { !ended.contains($0.name) }
+        guard !others.isEmpty else { return }
+        let span = timeout?.microseconds.map { TimeText.duration($0) } ?? ""
+        // A list of all would be too long.
+        let shown = others.prefix(10).map { pipeline in
+            DisplayText.harmless(
+                "\(pipeline.name): \(WaitingNotice.reason(pipeline) ?? pipeline.state.rawValue)"
+                    + (pipeline.waitingDetail.map { ": \($0)" } ?? ""))
+        }
+        let rest = others.count - shown.count
+        throw CommandFailure(
+            .tryLater,
+            (["not ended after \(span); the requested runs go on:"] + shown + (rest > 0 ? ["and \(rest) more"] : []))
+                .joined(separator: "\n"))
     }
 
     /// Prints an outcome on standard output, a request without `--wait` as a message, and a failure also with

@@ -29,6 +29,20 @@ enum RefreshView {
         }
     }
 
+    /// Such as `12 pipelines in 3.1 s: 2 changed, 9 unchanged, 1 failed`.
+    static func total(_ results: [RefreshResult], in time: Duration) -> String {
+        let words = results.map { $0.tryLater == nil ? $0.outcome?.rawValue ?? "without an outcome" : "not started" }
+        let order = RunOutcome.allCases.map(\.rawValue) + ["not started", "without an outcome"]
+        let counts = order.compactMap { word in
+            let count = words.count { $0 == word }
+            return count == 0 ? nil : "\(count) \(word)"
+        }
+        let (seconds, attoseconds) = time.components
+        let span = TimeText.duration(seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
+        let all = Count.text(results.count, "pipeline") + " in \(span)"
+        return counts.isEmpty ? all : "\(all): \(counts.joined(separator: ", "))"
+    }
+
     /// Such as `, generation 3, 1.2 KiB`: the new copy, after the outcome.
     static func copy(_ generation: Int64?, _ size: Int64?) -> String {
         (generation.map { ", generation \($0)" } ?? "") + (size.map { ", \(SizeText.bytes($0))" } ?? "")

@@ -36,7 +36,8 @@ import Testing
     @Test(
         "a wrong command line is status 64, and says why on standard error",
         arguments: [
-            "status --no-such-option", "signals fire", "signals fier network", "refresh", "refresh --all jwks", "get",
+            "status --no-such-option", "signals fire", "signals fier network", "refresh", "refresh --all jwks",
+            "refresh jwks --timeout 3s", "get",
             "get a b", "signals x",
             "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
             "get a --file b --json", "list --socket", "list --socket=", "refresh a --user --socket /s", "run jwks",

@@ -110,6 +110,75 @@ import Testing
         #expect(said.printError.hasPrefix("\r\u{1B}[Kbig: [======>     …\r"), "\(said.printError.debugDescription)")
     }
 
+    /// Waits as in ``printError(of:columns:)`` with a run that waits for the network, without a terminal.
+    private func wait(_ line: String, _ status: CommandStatus, endsAfter lines: Int) async throws -> Transcript {
+        let service = ScriptedService(["big", "small"])
+        let (written, writer) = AsyncStream.makeStream(of: Void.self)
+        service.change { script in
+            for name in ["big", "small"] {
+                script.pipelines[name] = loading {
+                    $0.name = name
+                    $0.state = .waiting
+                    $0.waitingFor = .network
+                    $0.waitingDetail = "no route to 192.0.2.1"
+                }
+                script.refresh[name] = .success(RefreshResult(name: name, outcome: .unchanged))
+            }
+            script.beforeRefresh = { _ in
+                var count = 0
+                for await _ in written {
+                    count += 1
+                    if count == lines { return }
+                }
+            }
+        }
+        let transcript = Transcript()
+        try await withControlServer(service, rights: ownRights) { path in
+            var context = transcript.context(environment: ["FRESHET_SOCKET": path])
+            let printError = context.printError
+            context.printError = { text in
+                printError(text)
+                writer.yield()
+            }
+            #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == status)
+            writer.finish()
+        }
+        return transcript
+    }
+
+    @Test("without a terminal, refresh --wait says once what each run waits for")
+    func notice() async throws {
+        let transcript = try await wait("refresh big --wait", .success, endsAfter: 1)
+        #expect(transcript.output == "big: unchanged\n")
+        #expect(transcript.printError == "big: waiting for the network\n")
+    }
+
+    @Test("after --timeout, the status is 75 and a message names the runs that have not ended")
+    func timeout() async throws {
+        let transcript = try await wait("refresh big small --wait -q --timeout 100ms", .tryLater, endsAfter: 2)
+        #expect(transcript.output == "")
+        #expect(
+            transcript.printError == """
+                freshetctl: not ended after 100 ms; the requested runs go on:
+                big: waiting for the network: no route to 192.0.2.1
+                small: waiting for the network: no route to 192.0.2.1
+
+                """)
+    }
+
+    @Test("the totals of refresh --all --wait have the outcomes in one order")
+    func totals() {
+        let results = [
+            RefreshResult(name: "a", outcome: .failed), RefreshResult(name: "b", outcome: .unchanged),
+            RefreshResult(name: "c", tryLater: TryLaterHint(reason: "429", until: nil)),
+            RefreshResult(name: "d", outcome: .unchanged), RefreshResult(name: "e", outcome: .changed),
+        ]
+        #expect(
+            RefreshView.total(results, in: .milliseconds(3_100))
+                == "5 pipelines in 3.1 s: 1 changed, 2 unchanged, 1 failed, 1 not started")
+        #expect(RefreshView.total([], in: .zero) == "0 pipelines in 0 µs")
+    }
+
     @Test(
         "nothing is drawn without a terminal",
         arguments: ["refresh big --wait", "refresh -q big --wait", "load-more big --wait"])
