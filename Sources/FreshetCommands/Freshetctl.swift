@@ -104,8 +104,21 @@ package enum Freshetctl {
             context.output(message + "\n")
             return .success
         }
-        context.printError(message + "\n")
+        context.printError(withoutFarSuggestion(message) + "\n")
         return .usage
+    }
+
+    /// The message of the parser about an unknown option, without a suggestion that differs in more than a third of its
+    /// letters: the parser also suggests `--json` for `--foo`.
+    static func withoutFarSuggestion(_ message: String) -> String {
+        guard let start = message.firstRange(of: "Unknown option '"),
+            let middle = message[start.upperBound...].firstRange(of: "'. Did you mean '"),
+            let end = message[middle.upperBound...].firstRange(of: "'?")
+        else { return message }
+        let unknown = String(message[start.upperBound..<middle.lowerBound].drop { $0 == "-" })
+        let suggested = String(message[middle.upperBound..<end.lowerBound].drop { $0 == "-" })
+        guard NameSuggestion.closest(to: unknown, among: [suggested]) == nil else { return message }
+        return message[..<middle.lowerBound] + "'." + message[end.upperBound...]
     }
 
     static var verbs: [String] {

@@ -217,7 +217,10 @@ struct PipelineLogger: Sendable {
     ) -> [JournalField: Logger.MetadataValue] {
         var fields: [JournalField: Logger.MetadataValue] = [:]
         if case .log(let skipped) = decision, skipped > 0 { fields[.repeated] = .stringConvertible(skipped) }
-        if let next { fields[.next] = .string("in \((next.at - .now).rounded)") }
+        if let next {
+            let rest = next.at - .now
+            fields[.next] = .string(rest < .milliseconds(1) ? "now" : "in \(rest.rounded)")
+        }
         return fields
     }
 }
@@ -248,7 +251,8 @@ private struct PipelineLog: Sendable {
 extension Wait {
     /// Such as `network`, `backoff, 3.2 s more`, or `permit: 64 requests are in progress`.
     var text: String {
-        (until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue)
+        let rest = until.map { $0 - .now }.flatMap { $0 < .milliseconds(1) ? nil : $0 }
+        return (rest.map { "\(reason.rawValue), \($0.rounded) more" } ?? reason.rawValue)
             + (detail.map { ": \($0)" } ?? "")
     }
 }

@@ -53,6 +53,19 @@ import Testing
         #expect(!transcript.printError.isEmpty && transcript.output.isEmpty)
     }
 
+    @Test(
+        "an unknown option has a suggestion only if that is similar",
+        arguments: [
+            ("list --foo", "Unknown option '--foo'.\n"), ("refresh a --foo", "Unknown option '--foo'.\n"),
+            ("refresh a --fores", "Unknown option '--fores'. Did you mean '--force'?"),
+            ("list --jsno", "Unknown option '--jsno'. Did you mean '--json'?"),
+        ])
+    func unknownOption(line: String, expected: String) {
+        let transcript = Transcript()
+        #expect(freshetctl(line, transcript, socket: "/nonexistent/s") == .usage)
+        #expect(transcript.printError.contains(expected), "\(transcript.printError)")
+    }
+
     @Test("a misspelt log level is an error with a similar level")
     func misspeltLevel() {
         let transcript = Transcript()

@@ -154,6 +154,9 @@ struct PipelineLoggerTests {
         #expect(line?.message == "failed, keeping the copy: {error}")
         #expect(line?.metadata["next"]?.hasPrefix("in 1min ") == true)
         logger = self.logger()
+        logger.log(.runEnded(failed, next: PlannedRun(at: .now, reason: .retry)), generation: generation)
+        #expect(log.take().first?.metadata["next"] == "now")
+        logger = self.logger()
         logger.log(.runEnded(failed, next: nil), generation: nil)
         line = log.take().first
         #expect(line?.message == "failed, there is no copy yet: {error}")
