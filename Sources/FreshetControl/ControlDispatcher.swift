@@ -100,7 +100,7 @@ package struct ControlDispatcher: Sendable {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         return try await choose(
             call, state: \.state, reply: ControlMessage.Summaries.init,
-            some: { await services.pipelines.summaries(of: $0) })
+            some: { await services.pipelines.summaries(of: $0, for: call.peer) })
     }
 
     /// Answers `List` and `Summarize`: sends the selected pipelines in several replies and returns the last reply.

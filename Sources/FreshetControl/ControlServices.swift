@@ -28,7 +28,7 @@ package protocol PipelineControl: Sendable {
     /// The copy of a pipeline, reduced to what this peer may see; nil if there is no such pipeline.
     func copy(of name: String, for peer: VarlinkPeer) async -> CopyStatus?
     /// The summaries of several pipelines; removed pipelines are left out.
-    func summaries(of names: ArraySlice<String>) async -> [PipelineSummary]
+    func summaries(of names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineSummary]
     /// The configured inputs, signals, files and times of several pipelines.
     func descriptions(of names: ArraySlice<String>) async -> [PipelineDescription]
     /// The counters of several pipelines.

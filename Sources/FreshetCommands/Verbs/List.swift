@@ -7,7 +7,8 @@ struct List: Verb {
         commandName: "list",
         abstract: "List the pipelines, one per line.",
         discussion: """
-            The daemon filters, and sends only the pipelines that are shown.
+            GEN is the number of the published generation, CAUSES the signals of the last run, or its error if the \
+            pipeline fails. The daemon filters, and sends only the pipelines that are shown.
 
             Examples:
               freshetctl list

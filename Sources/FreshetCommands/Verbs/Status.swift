@@ -68,6 +68,12 @@ struct Status: Verb {
             lines += SummaryView.table(overview.summaries, session.times).lines(
                 width: session.context.columns, legend: !session.options.noLegend, palette: session.palette)
         }
+        if overview.daemon.pipelines.total == 0, !session.options.noLegend {
+            lines += [
+                "",
+                "No pipelines yet: 'freshetctl edit --new NAME' makes one, 'freshetctl edit --examples' lists examples.",
+            ]
+        }
         if !overview.isComplete, !session.options.noLegend { lines += ["", footer(of: overview)] }
         session.print(lines.joined(separator: "\n"))
     }

@@ -6,14 +6,20 @@ struct SummaryView {
     let summary: PipelineSummary
     let times: Times
 
-    static let columns: [Table.Column] = [
-        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("COPY", .right, shrinksTo: 8, goes: 2),
-        .init("SIZE", .right, goes: 4), .init("CHECKED"), .init("NEXT", goes: 1),
-        .init("CAUSES", shrinksTo: 8, goes: 3),
-    ]
+    /// - Parameter hasErrors: whether the last column has errors; then it stays on a narrow terminal, with enough width
+    ///   to understand them.
+    private static func columns(hasErrors: Bool) -> [Table.Column] {
+        [
+            .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("GEN", .right, shrinksTo: 8, goes: 2),
+            .init("SIZE", .right, goes: 4), .init("CHECKED"), .init("NEXT", goes: 1),
+            hasErrors ? .init("CAUSES", shrinksTo: 24) : .init("CAUSES", shrinksTo: 8, goes: 3),
+        ]
+    }
 
     static func table(_ summaries: [PipelineSummary], _ times: Times) -> Table {
-        Table(columns: columns, rows: summaries.map { SummaryView(summary: $0, times: times).row })
+        Table(
+            columns: columns(hasErrors: summaries.contains { $0.failure != nil }),
+            rows: summaries.map { SummaryView(summary: $0, times: times).row })
     }
 
     /// The cells of `list`.
@@ -29,7 +35,8 @@ struct SummaryView {
             Table.Cell(summary.size.map(SizeText.bytes) ?? "-"),
             Table.Cell(summary.lastCheck.map(times.relative) ?? "-"),
             Table.Cell(summary.nextRun.map(times.relative) ?? "-"),
-            Table.Cell(summary.causes.joined(separator: ", ")),
+            summary.failure.map { Table.Cell($0, .bad) }
+                ?? Table.Cell(summary.causes.joined(separator: ", ")),
         ]
     }
 

@@ -22,11 +22,16 @@ package struct PipelineSummary: Codable, Hashable, Sendable {
     package var causes: [String]
     /// True if the last attempt of a pending hook failed.
     package var hookFails: Bool?
+    /// Why the pipeline fails, cut to ``failureCharacters``; nil: it does not fail.
+    package var failure: String?
+
+    /// Enough for a line of a list, and few enough for a list of thousands.
+    static let failureCharacters = 200
 
     package init(
         name: String, state: PipelineState, waitingFor: WaitingReason? = nil, freshness: Freshness? = nil,
         generation: GenerationStatus? = nil, withdrawn: WithdrawnCopy? = nil, lastCheck: Int64? = nil,
-        nextRun: Int64? = nil, causes: [String] = [], hookFails: Bool = false
+        nextRun: Int64? = nil, causes: [String] = [], hookFails: Bool = false, failure: String? = nil
     ) {
         self.name = name
         self.state = state
@@ -42,6 +47,7 @@ package struct PipelineSummary: Codable, Hashable, Sendable {
         self.nextRun = nextRun
         self.causes = causes
         self.hookFails = hookFails ? true : nil
+        self.failure = failure.map { String($0.prefix(Self.failureCharacters)) }
     }
 
     /// The summary of a status.
@@ -50,6 +56,6 @@ package struct PipelineSummary: Codable, Hashable, Sendable {
             name: status.name, state: status.state, waitingFor: status.waitingFor, freshness: status.freshness,
             generation: status.generation, withdrawn: status.withdrawn, lastCheck: status.lastCheck,
             nextRun: status.nextRun?.at, causes: status.lastCauses.map(\.signal),
-            hookFails: status.hooks?.contains { $0.since != nil } ?? false)
+            hookFails: status.hooks?.contains { $0.since != nil } ?? false, failure: status.failure?.message)
     }
 }

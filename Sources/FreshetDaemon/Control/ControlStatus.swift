@@ -44,14 +44,16 @@ extension FreshetControl.PipelineStatus {
 }
 
 extension PipelineSummary {
-    init(_ status: FreshetPipelines.PipelineStatus, hookFails: Bool) {
+    /// - Parameter mayRead: whether the client may read the published file, and so the whole error message.
+    init(_ status: FreshetPipelines.PipelineStatus, hookFails: Bool, mayRead: Bool) {
         self.init(
             name: status.name, state: PipelineState(status.activity),
             waitingFor: status.waitsFor.map { WaitingReason($0.reason) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init),
             withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), lastCheck: status.lastCheck?.microseconds,
-            nextRun: status.next.map { NextRun($0).at }, causes: status.lastCauses.map(\.signal), hookFails: hookFails)
+            nextRun: status.next.map { NextRun($0).at }, causes: status.lastCauses.map(\.signal), hookFails: hookFails,
+            failure: status.failing.map { mayRead ? $0.failure.message : $0.failure.publicMessage })
     }
 }
 
@@ -112,10 +114,10 @@ extension GenerationStatus {
 
 extension CauseStatus {
     init(_ cause: RunCause) {
-        self.init(
-            signal: cause.signal, number: cause.number.map { Int64(clamping: $0) }, count: Int64(cause.count),
         // Computed from the first, since a second reading of the clocks would give another difference.
         let first = WallClock.microseconds(at: cause.first)
+        self.init(
+            signal: cause.signal, number: cause.number.map { Int64(clamping: $0) }, count: Int64(cause.count),
             first: first, last: first + max(0, cause.first.duration(to: cause.last).microseconds),
             detail: cause.detail)
     }

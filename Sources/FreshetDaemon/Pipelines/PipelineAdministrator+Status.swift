@@ -40,7 +40,9 @@ extension PipelineAdministrator {
         return .published(mayRead(name, peer) ? generation : generation.withholdingContent())
     }
 
-    func summaries(of names: ArraySlice<String>) -> [PipelineSummary] { names.compactMap { summary(of: $0) } }
+    func summaries(of names: ArraySlice<String>, for peer: VarlinkPeer) -> [PipelineSummary] {
+        names.compactMap { summary(of: $0, for: peer) }
+    }
 
     func descriptions(of names: ArraySlice<String>) -> [PipelineDescription] {
         names.compactMap { description(of: $0) }
@@ -74,11 +76,12 @@ extension PipelineAdministrator {
             heldSince: error.remembered.heldSince?.microseconds)
     }
 
-    private func summary(of name: String) -> PipelineSummary? {
+    private func summary(of name: String, for peer: VarlinkPeer) -> PipelineSummary? {
         // There are few invalid pipelines, so their summaries may cost more.
         guard let hosted = host.running(name) else { return pipeline(name).map { PipelineSummary($0) } }
         return PipelineSummary(
-            hosted.runner.status, hookFails: host.hooks.scheduler.pendingHooks(of: name).contains(where: \.isFailing))
+            hosted.runner.status, hookFails: host.hooks.scheduler.pendingHooks(of: name).contains(where: \.isFailing),
+            mayRead: mayRead(name, peer))
     }
 
     private func description(of name: String) -> PipelineDescription? {

@@ -113,8 +113,8 @@ package final class ScriptedService: PipelineControl, GenerationControl, CacheCo
         return pipeline.generation.map(CopyStatus.published) ?? CopyStatus.none
     }
 
-    package func summaries(of names: ArraySlice<String>) async -> [PipelineSummary] {
-        script.withLock { script in names.compactMap { script.pipelines[$0].map { PipelineSummary($0) } } }
+    package func summaries(of names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineSummary] {
+        await pipelines(names, for: peer).map { PipelineSummary($0) }
     }
 
     package func refresh(

@@ -129,11 +129,20 @@ private func oneGoodOneFailing() -> ScriptedService {
                   Network: reachable via eth0
                 Pipelines: 2: 1 loaded, 1 waiting
 
-                NAME   STATE           COPY    SIZE CHECKED     NEXT     CAUSES
-                jwks   loaded             3 1.2 KiB 3min 2s ago in 12min network, timer
-                prices waiting:backoff    -       - -           -        start
+                NAME   STATE           GEN    SIZE CHECKED     NEXT     CAUSES
+                jwks   loaded            3 1.2 KiB 3min 2s ago in 12min network, timer
+                prices waiting:backoff   -       - -           -        the origin answered 503
 
                 """)
+    }
+
+    @Test("status without a pipeline says how to make one")
+    func noPipelines() async throws {
+        try await withControlServer(ScriptedService([]), rights: ownRights) { path in
+            let transcript = Transcript()
+            #expect(freshetctl("status", transcript, socket: path) == .success)
+            #expect(transcript.output.contains("No pipelines yet: 'freshetctl edit --new NAME' makes one"))
+        }
     }
 
     @Test("status of several names shows each in detail")
@@ -185,9 +194,9 @@ private func oneGoodOneFailing() -> ScriptedService {
         }
         #expect(
             transcript.output == """
-                NAME   STATE           COPY    SIZE CHECKED     NEXT     CAUSES
-                jwks   loaded             3 1.2 KiB 3min 2s ago in 12min network, timer
-                prices waiting:backoff    -       - -           -        start
+                NAME   STATE           GEN    SIZE CHECKED     NEXT     CAUSES
+                jwks   loaded            3 1.2 KiB 3min 2s ago in 12min network, timer
+                prices waiting:backoff   -       - -           -        the origin answered 503
 
                 2 pipelines listed.
 

@@ -22,7 +22,7 @@ struct ControlStatusTests {
     private func shown(_ status: FreshetPipelines.PipelineStatus) -> FreshetControl.PipelineStatus {
         let shown = FreshetControl.PipelineStatus(status, of: definition, path: "via 192.0.2.1")
         // The summary has to show the same.
-        #expect(PipelineSummary(status, hookFails: false) == PipelineSummary(shown))
+        #expect(PipelineSummary(status, hookFails: false, mayRead: true) == PipelineSummary(shown))
         return shown
     }
 

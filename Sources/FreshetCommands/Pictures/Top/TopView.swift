@@ -77,7 +77,7 @@ struct TopView {
     }
 
     private static let columns: [Table.Column] = [
-        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 10), .init("COPY", .right, goes: 3),
+        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 10), .init("GEN", .right, goes: 3),
         .init("SIZE", .right, goes: 4), .init("CHECKED", shrinksTo: 7), .init("NEXT", shrinksTo: 6, goes: 1),
         .init("LAST RUN", shrinksTo: 8, goes: 2),
     ]
@@ -124,6 +124,9 @@ struct TopView {
         let run = pipeline.lastRun.map { run in
             let outcome = run.outcome?.rawValue ?? "in progress"
             let duration = run.durationUSec.map { " \(TimeText.duration($0))" } ?? ""
+            if run.outcome == .failed, let failure = pipeline.failure?.message ?? run.failure {
+                return "\(outcome)\(duration): \(failure)"
+            }
             let causes = pipeline.lastCauses.map(\.signal).joined(separator: ", ")
             return outcome + duration + (causes.isEmpty ? "" : ", \(causes)")
         }
@@ -166,7 +169,7 @@ struct TopView {
         "  Ctrl-L   redraw                        Ctrl-Z  stop; 'fg' continues",
         "",
         "  CHECKED: time since the last successful check; NEXT: time until the next run;",
-        "  LAST RUN: its outcome, its duration and its causes.",
+        "  LAST RUN: its outcome, its duration, and its causes or the error.",
     ]
 
     private func foot(_ columns: Int, _ glyphs: Glyphs) -> String {

@@ -216,7 +216,7 @@ import Testing
         #expect(lines.allSatisfy { DisplayText.width(of: $0) <= columns }, "\(lines)")
         let titles = lines[4].split(separator: " ")
         #expect(titles.starts(with: ["NAME", "STATE"]))
-        #expect(titles.allSatisfy { ["NAME", "STATE", "COPY", "SIZE", "CHECKED", "NEXT", "LAST", "RUN"].contains($0) })
+        #expect(titles.allSatisfy { ["NAME", "STATE", "GEN", "SIZE", "CHECKED", "NEXT", "LAST", "RUN"].contains($0) })
     }
 
     // MARK: The verb
