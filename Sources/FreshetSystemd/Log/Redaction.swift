@@ -1,13 +1,14 @@
 /// Removes secrets from URLs in texts.
 ///
-/// The user info and the query of a URL may contain secrets, so they are removed wherever a URL is shown. The log
+/// The user info and the query of a URL may contain secrets, so they are removed wherever a URL is shown; of a query,
+/// the names of its parameters stay, and the values of a few harmless ones. The log
 /// handler applies ``text(_:)`` to each value; other code that shows a URL (control interface, command line) calls
 /// ``url(_:)``.
 public enum Redaction {
-    /// A URL without user info and fragment, and with `?…` in place of its query.
+    /// A URL without user info and fragment, and with `…` in place of the values of its query.
     ///
-    /// `https://ann:pw@example.com/a?token=1#b` becomes `https://example.com/a?…`. If the text is not a URL with an
-    /// authority, its query is removed, too.
+    /// `https://ann:pw@example.com/a?token=1&lang=de#b` becomes `https://example.com/a?token=…&lang=de`. If the text is
+    /// not a URL with an authority, the values are removed, too.
     public static func url(_ url: String) -> String { Self.url(url[...]) }
 
     private static func url(_ url: Substring) -> String {
@@ -24,8 +25,57 @@ public enum Redaction {
         }
         let shown = bytes[start...].prefix { $0 != questionMark && $0 != hash }
         result += url[start..<shown.endIndex]
-        if shown.endIndex < bytes.endIndex, bytes[shown.endIndex] == questionMark { result += "?…" }
+        if shown.endIndex < bytes.endIndex, bytes[shown.endIndex] == questionMark {
+            let start = bytes.index(after: shown.endIndex)
+            result += "?" + query(url[start..<(bytes[start...].firstIndex(of: hash) ?? bytes.endIndex)])
+        }
         return result
+    }
+
+    /// The parameters whose values are shown: they choose a form of the content, and identify no person.
+    private static let harmless: Set<String> = [
+        "count", "fields", "format", "lang", "language", "limit", "locale", "offset", "order", "page", "per_page",
+        "sort",
+        "version",
+    ]
+    /// The longest name and value that are shown, in bytes; and how many parameters.
+    private static let nameLimit = 20
+    private static let valueLimit = 16
+    private static let parameterLimit = 8
+
+    /// A query without values, such as `q=…&lang=de`. A part that does not look like `name=value` may be a secret as a
+    /// whole, for example a token in Base64.
+    private static func query(_ query: Substring) -> String {
+        var parts: [String] = []
+        for part in query.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+            guard parts.count < parameterLimit else {
+                parts.append("…")
+                break
+            }
+            let name = part.prefix { $0 != UInt8(ascii: "=") }
+            let value = part.dropFirst(name.count + 1)
+            guard (1...nameLimit).contains(name.count), name.allSatisfy(isNameByte), !value.isEmpty,
+                value.first != UInt8(ascii: "=")
+            else {
+                if parts.last != "…" { parts.append("…") }
+                continue
+            }
+            let text = String(decoding: name, as: UTF8.self)
+            let isShown = harmless.contains(text) && value.count <= valueLimit && value.allSatisfy(isValueByte)
+            parts.append("\(text)=\(isShown ? String(decoding: value, as: UTF8.self) : "…")")
+        }
+        return parts.joined(separator: "&")
+    }
+
+    /// Letters, `_` and `-`: a word, and hardly a token.
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        let lower = byte | 0x20
+        return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lower) || byte == UInt8(ascii: "_")
+            || byte == UInt8(ascii: "-")
+    }
+
+    private static func isValueByte(_ byte: UInt8) -> Bool {
+        isNameByte(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     private static let slash = UInt8(ascii: "/")
