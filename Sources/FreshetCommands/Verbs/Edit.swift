@@ -110,6 +110,20 @@ struct Edit: Verb {
         return roots.flatMap { ["\($0)/uses", "\($0)/pipelines"] }
     }
 
+    /// The least width of the text of an example.
+    private static let leastColumns = 20
+
+    /// The rows of the list of examples. A text is wrapped, because its end can be what distinguishes the example.
+    ///
+    /// - Parameter columns: the width of the terminal; nil: no limit.
+    static func rows(_ examples: [(name: String, text: String)], columns: Int?) -> [[Table.Cell]] {
+        let nameColumns = examples.map { DisplayText.width(of: $0.name) }.reduce("EXAMPLE".count, max) + 1
+        return examples.flatMap { name, text in
+            let lines = columns.map { WrappedText.lines(text, columns: max(leastColumns, $0 - nameColumns)) }
+            return (lines ?? [text]).enumerated().map { [Table.Cell($0 == 0 ? name : ""), Table.Cell($1)] }
+        }
+    }
+
     private func list(_ session: Session) {
         let directories = Self.exampleDirectories(session.context)
         let examples = EditPlan.examples(in: directories).sorted { $0.key < $1.key }
@@ -118,8 +132,9 @@ struct Edit: Verb {
         }
         session.print(
             Table(
-                columns: [.init("EXAMPLE"), .init("FOR", shrinksTo: 20)],
-                rows: examples.map { [Table.Cell($0.key), Table.Cell(EditPlan.summary(ofExample: $0.value))] }),
+                columns: [.init("EXAMPLE"), .init("FOR")],
+                rows: Self.rows(
+                    examples.map { ($0.key, EditPlan.summary(ofExample: $0.value)) }, columns: session.context.columns)),
             total:
                 "\(Count.text(examples.count, "example")): 'freshetctl edit --new NAME --from EXAMPLE' starts from one."
         )

@@ -18,7 +18,9 @@ struct History: Verb {
             """)
 
     @Argument(help: "The pipeline.") var name: String
-    @Option(name: [.customShort("n"), .customLong("lines")], help: "Show only this many, the newest.") var limit: Int64?
+    @Option(
+        name: [.customShort("n", allowingJoined: true), .customLong("lines")], help: "Show only this many, the newest.")
+    var limit: Int64?
     @Option(
         help: ArgumentHelp(
             "Count items, with the key at this path, such as .id, .meta.name, or . for the item itself.",

@@ -20,8 +20,9 @@ struct Logs: Verb {
 
     @Argument(help: "Pipelines; without a name, the whole daemon.") var names: [String] = []
     @Flag(name: .shortAndLong, help: "Show new entries as they are written.") var follow = false
-    @Option(name: [.customShort("n"), .customLong("lines")], help: "Show only this many entries, the last.") var lines:
-        Int?
+    @Option(
+        name: [.customShort("n", allowingJoined: true), .customLong("lines")],
+        help: "Show only this many entries, the last.") var lines: Int?
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(

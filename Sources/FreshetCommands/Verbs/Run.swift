@@ -3,23 +3,24 @@ import ArgumentParser
 struct Run: Verb {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Try a pipeline without publishing: run NAME --dry-run.",
+        abstract: "Try a pipeline without publishing.",
         discussion: """
             Fetches, transforms and checks as a run of the daemon does, prints what would change, and keeps nothing. \
-            No daemon is needed, and a running daemon is not affected: freshetctl executes 'freshetd --dry-run'.
+            No daemon is needed, and a running daemon is not affected: freshetctl executes 'freshetd --dry-run'. \
+            'refresh --wait' runs a pipeline and publishes.
 
             Exit status: 0 the run succeeded; 2 the copy would change (with --detailed-exitcode only); 1 the run \
             failed, the copy cannot be read, or there is no such pipeline; 78 the configuration has errors.
 
             Examples:
-              freshetctl run jwks --dry-run
-              freshetctl run jwks --dry-run --output - | jq .
-              freshetctl run homepage --dry-run --set language=de --detailed-exitcode
+              freshetctl run jwks
+              freshetctl run jwks --output - | jq .
+              freshetctl run homepage --set language=de --detailed-exitcode
             """)
 
     @Argument(help: "The pipeline.")
     var name: String
-    @Flag(help: "Commit nothing (required).")
+    @Flag(help: "Commit nothing: this is always so.")
     var dryRun = false
     @Option(
         name: .customLong("set"), parsing: .singleValue,
@@ -38,13 +39,6 @@ struct Run: Verb {
     @Option(help: ArgumentHelp("Use the copies in this cache directory.", valueName: "path"))
     var cacheDir: String?
     @OptionGroup var options: GlobalOptions
-
-    func validate() throws {
-        guard dryRun else {
-            throw ValidationError(
-                "Add --dry-run; 'freshetctl refresh \(name) --wait' runs the pipeline and publishes.")
-        }
-    }
 
     func run(_ session: Session) throws(CommandFailure) {
         var arguments = ["--dry-run=\(name)"]

@@ -26,7 +26,7 @@ struct Status: Verb {
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
     @Flag(help: "Show all pipelines, however many there are.") var all = false
     @Option(
-        name: [.customShort("n"), .customLong("lines")],
+        name: [.customShort("n", allowingJoined: true), .customLong("lines")],
         help: ArgumentHelp("Show this many lines of the journal (default: 10).", valueName: "number"))
     var journalLines: Int?
     @OptionGroup var options: GlobalOptions

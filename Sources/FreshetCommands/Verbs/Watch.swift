@@ -8,7 +8,7 @@ struct Watch: Verb {
         commandName: "watch",
         abstract: "Print a copy and each change of it.",
         discussion: """
-            Prints the current content, then the difference between each new content and the one before, as 'diff' \
+            Prints the current content, then an empty line, then the difference between each new content and the one before, as 'diff' \
             does. A slow reader gets the newest content, and the number of generations that were skipped. With --json, \
             prints a JSON text sequence (RFC 7464): first {generation, content}, or {generation, base64} if the \
             content is not text; then differences.
@@ -85,6 +85,8 @@ private struct WatchedCopy {
     private var seen: (side: Comparison.Side, content: [UInt8])?
     /// The highest number so far: after a rollback, the next change continues from this number.
     private var newest: Int64 = 0
+    /// Whether the empty line after the first content was printed.
+    private var isSeparated = false
     /// The generation whose withdrawal was printed.
     private var withdrawn: Int64?
 
@@ -147,6 +149,7 @@ private struct WatchedCopy {
         guard let seen else { return show(side, content) }
         if usesConfiguredKey { comparison.key = Comparison.Key(option: nil, configured: try key(client)) }
         if newest > before + 1 { session.message("\(Count.text(newest - before - 1, "generation")) skipped") }
+        guard separate(seen.content) else { return false }
         do throws(CommandFailure) {
             try comparison.show(seen.side, seen.content, side, content)
         } catch {
@@ -154,6 +157,13 @@ private struct WatchedCopy {
             session.message(error.message)
         }
         return true
+    }
+
+    /// Prints an empty line between the first content and the first difference; false if it cannot be written.
+    private mutating func separate(_ content: [UInt8]) -> Bool {
+        guard !options.json, !isSeparated else { return true }
+        isSeparated = true
+        return session.context.outputBytes(Array((content.last == UInt8(ascii: "\n") ? "\n" : "\n\n").utf8)[...])
     }
 
     private func key(_ client: ControlClient) throws(CommandFailure) -> String? {

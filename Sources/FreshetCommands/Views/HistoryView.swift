@@ -4,9 +4,11 @@ import FreshetRender
 /// A generation as a row of `history`.
 enum HistoryView {
     static func columns(withItems: Bool) -> [Table.Column] {
-        [.init("GENERATION", .right), .init("CONTENT"), .init("COMMITTED"), .init("SIZE", .right)]
-            + (withItems ? [.init("ITEMS")] : [])
-            + [.init("DIGEST", shrinksTo: 8), .init("TOOK", .right), .init("CAUSES", shrinksTo: 8)]
+        [.init("GENERATION", .right), .init("CONTENT"), .init("COMMITTED"), .init("SIZE", .right, goes: 2)]
+            + (withItems ? [.init("ITEMS", goes: 1)] : [])
+            + [
+                .init("DIGEST", shrinksTo: 8, goes: 4), .init("TOOK", .right, goes: 3), .init("CAUSES", shrinksTo: 8),
+            ]
     }
 
     /// The reply of the interface, with the counts of items.

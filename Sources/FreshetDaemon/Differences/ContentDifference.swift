@@ -17,6 +17,11 @@ struct ContentDifference: Codable, Hashable, Sendable {
         var removed: Int64
         /// Members of an object that have another value.
         var changed: Int64
+        /// The removed items of a list or members of an object, or the value before: at most ``valueLimit`` JSON texts,
+        /// each cut after ``valueLength`` characters. Nil: none.
+        var removedValues: [String]?
+        /// The added items or members, or the value after, likewise.
+        var addedValues: [String]?
     }
 
     /// The changes of a list whose items have keys.
@@ -57,6 +62,9 @@ struct ContentDifference: Codable, Hashable, Sendable {
     static let keyLimit = 1_000
     /// The maximum length of each key, in characters.
     static let keyLength = 256
+    /// The maximum number of values of each kind in a change, and the length of each.
+    static let valueLimit = 20
+    static let valueLength = 256
 
     /// Compares two contents; nil: they cannot be compared.
     ///
@@ -142,34 +150,52 @@ struct ContentDifference: Codable, Hashable, Sendable {
             """
     }
 
-    private static let width = 7
+    /// The results before the values of a change.
+    private static let width = 9
 
     private static func changes(_ values: [[UInt8]]) -> [Change] {
-        stride(from: 0, to: values.count - values.count % width, by: width).map { start in
-            let texts = values[start..<(start + width)].map { String(decoding: $0, as: UTF8.self) }
-            let counts = texts[2...].map { Int64($0) ?? 0 }
-            return Change(
-                member: texts[0], kind: texts[1], before: counts[0], after: counts[1], added: counts[2],
-                removed: counts[3], changed: counts[4])
+        var rest = values[...]
+        var changes: [Change] = []
+        func texts(_ count: Int) -> [String] {
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count).map { String(decoding: $0, as: UTF8.self) }
         }
+        while rest.count >= width {
+            let head = texts(width)
+            let counts = head[2...].map { Int64($0) ?? 0 }
+            let removed = texts(Int(min(max(counts[5], 0), Int64(valueLimit))))
+            let added = texts(Int(min(max(counts[6], 0), Int64(valueLimit))))
+            changes.append(
+                Change(
+                    member: head[0], kind: head[1], before: counts[0], after: counts[1], added: counts[2],
+                    removed: counts[3], changed: counts[4], removedValues: removed.isEmpty ? nil : removed,
+                    addedValues: added.isEmpty ? nil : added))
+        }
+        return changes
     }
 
-    /// The jq program for other JSON. For each change it prints the member, its kind, and five numbers. The order of
-    /// the items of a list does not matter.
+    /// The jq program for other JSON. For each change it prints the member, its kind, five numbers, the numbers of the
+    /// removed and of the added values, and these values. The order of the items of a list does not matter.
     private static let program = """
-        def net($o; $n): [($o[] | [., -1]), ($n[] | [., 1])] | group_by(.[0]) | map(map(.[1]) | add);
+        def net($o; $n): [($o[] | [., -1]), ($n[] | [., 1])] | group_by(.[0]) | map([.[0][0], (map(.[1]) | add)]);
+        def shown: tojson | if length > \(valueLength) then .[0:\(valueLength)] + "…" else . end;
+        def values($removed; $added): $removed[0:\(valueLimit)] as $r | $added[0:\(valueLimit)] as $a
+          | ($r | length), ($a | length), ($r[] | shown), ($a[] | shown);
+        def members($keys; $from): [$keys[0:\(valueLimit)][] | {(.): $from[.]}];
         def difference($member; $o; $n):
           if $o == $n then empty
           elif ($o | type) == "array" and ($n | type) == "array" then
             net($o; $n) as $net
-            | $member, "array", ($o | length), ($n | length), ([$net[] | select(. > 0)] | add // 0),
-              ([$net[] | select(. < 0)] | add // 0 | -.), 0
+            | $member, "array", ($o | length), ($n | length), ([$net[] | .[1] | select(. > 0)] | add // 0),
+              ([$net[] | .[1] | select(. < 0)] | add // 0 | -.), 0,
+              values([$net[] | select(.[1] < 0) | .[0]]; [$net[] | select(.[1] > 0) | .[0]])
           elif ($o | type) == "object" and ($n | type) == "object" then
-            $member, "object", ($o | length), ($n | length),
-            ([$n | keys_unsorted[] | select(. as $key | $o | has($key) | not)] | length),
-            ([$o | keys_unsorted[] | select(. as $key | $n | has($key) | not)] | length),
-            ([$n | keys_unsorted[] | . as $key | select(($o | has($key)) and $o[$key] != $n[$key])] | length)
-          else $member, "value", 1, 1, 0, 0, 1 end;
+            [$n | keys_unsorted[] | select(. as $key | $o | has($key) | not)] as $added
+            | [$o | keys_unsorted[] | select(. as $key | $n | has($key) | not)] as $removed
+            | $member, "object", ($o | length), ($n | length), ($added | length), ($removed | length),
+              ([$n | keys_unsorted[] | . as $key | select(($o | has($key)) and $o[$key] != $n[$key])] | length),
+              values(members($removed; $o); members($added; $n))
+          else $member, "value", 1, 1, 0, 0, 1, values([$o]; [$n]) end;
         .[0] as $o | .[1] as $n
         | difference(""; $o; $n),
           (if ($o | type) == "object" and ($n | type) == "object" then
@@ -197,7 +223,9 @@ extension ContentDifference.Change {
         switch kind {
         case "array": return "\(after) items, was \(before): " + (logged.isEmpty ? "in another order" : logged)
         case "object": return "\(after) members, was \(before): \(logged)"
-        default: return "another value"
+        default:
+            guard let new = addedValues?.first, let old = removedValues?.first else { return "another value" }
+            return "\(new), was \(old)"
         }
     }
 }

@@ -66,7 +66,7 @@ struct DryRunReport: Codable, Hashable, Sendable {
         guard !changes.isEmpty else { return ["  difference: only the formatting of the JSON"] }
         return changes.map { change in
             let what = change.member.isEmpty ? "difference" : "  .\(PlainText.escaping(change.member))"
-            return "  \(what): \(change.sentence)"
+            return "  \(what): \(PlainText.escaping(change.sentence))"
         }
     }
 }

@@ -205,6 +205,8 @@ import Testing
                 "--since=-1h",
                 "--until=now", "--catalog", "--unit=freshetd.service", "FRESHET_PIPELINE=a", "FRESHET_PIPELINE=b",
             ])
+        #expect(becomes("logs a -n20") == becomes("logs a -n 20"))
+        #expect(becomes("logs a -n20").contains("--lines=20"))
         #expect(becomes("logs a", isTerminal: true).contains("--pager-end"))
         #expect(!becomes("logs a -f", isTerminal: true).contains("--pager-end"))
     }

@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetEventLoop
+import FreshetRender
 import Glibc
 import Synchronization
 import TestSupport
@@ -502,6 +503,15 @@ import Testing
     func paths() {
         #expect(EditPlan.path("/etc//", "a") == "/etc/a" && EditPlan.path("./etc/", "a") == "./etc/a")
         #expect(EditPlan.path(".", "a") == "a" && EditPlan.path("/", "a") == "/a")
+    }
+
+    @Test("the list of examples wraps texts on a narrow terminal, and cuts none")
+    func wrappedExamples() {
+        let examples = [("kiosk", "The content of a kiosk, as one file."), ("flags", "Flags.")]
+        #expect(
+            Edit.rows(examples, columns: 30).map { $0.map(\.text) }
+                == [["kiosk", "The content of a"], ["", "kiosk, as one file."], ["flags", "Flags."]])
+        #expect(Edit.rows(examples, columns: nil).map { $0[1].text } == examples.map(\.1))
     }
 
     @Test("examples have a name and a summary")

@@ -59,6 +59,19 @@ import Testing
                 """)
     }
 
+    @Test("history fits narrow terminals: less important columns are left out, and causes stay", arguments: [80, 60])
+    func narrowHistory(columns: Int) async throws {
+        let transcript = Transcript()
+        try await withControlServer(service(), rights: strangerRights) { path in
+            var context = transcript.context(environment: ["FRESHET_SOCKET": path])
+            context.columns = columns
+            #expect(Freshetctl.run(["history", "jwks"], context) == .success)
+        }
+        let lines = transcript.output.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= columns }, "\(transcript.output)")
+        #expect(lines[0].hasPrefix("GENERATION CONTENT COMMITTED ") && lines[0].hasSuffix(" CAUSES"))
+    }
+
     @Test("history --json prints the reply of the interface")
     func json() async throws {
         let service = ScriptedService(["jwks"])

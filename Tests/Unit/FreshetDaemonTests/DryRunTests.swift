@@ -44,6 +44,17 @@ struct DryRunReportTests {
         #expect(report.text.contains("difference: 2 items, was 2: in another order"))
     }
 
+    @Test("the report shows the old and the new value of a member")
+    func values() {
+        var report = report(.changed, current: true)
+        report.difference = ContentDifference(changes: [
+            ContentDifference.Change(
+                member: "issued", kind: "value", before: 1, after: 1, added: 0, removed: 0, changed: 1,
+                removedValues: ["1"], addedValues: [#""a\u{1b}""#])
+        ])
+        #expect(report.text.contains(#"    .issued: "a\u{1b}", was 1"# + "\n"), "\(report.text)")
+    }
+
     @Test("the number and the length of shown lines of diff are limited")
     func limits() {
         let lines = ["--- a", "+++ b"] + (1...TextDifference.lineLimit).map { "+\($0)" }
