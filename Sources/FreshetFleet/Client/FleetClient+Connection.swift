@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetModel
 import FreshetNATS
+import Glibc
 
 /// The connection: what happens after it was made, and after it ended.
 extension FleetClient {
@@ -48,10 +49,8 @@ extension FleetClient {
     }
 
     private func useBuckets(_ present: UInt64, server: String) async throws(FleetStoreError) {
-        try await putStatus()
+        let (time, since) = (try await serverTime(), ContinuousClock.Instant.now)
         // Direct reads are all that a user of another account than that of the buckets may do.
-        guard let status = try await store.last(.status, identity.machine) else { throw .malformed("status") }
-        let (time, since) = (status.time, ContinuousClock.Instant.now)
         let last = try await store.newest(in: .head)?.sequence ?? 0
         let keys = Set(members.keys)
         // Pipelines that were shared without a connection may have older heads. A lower number: the engine has lost its
@@ -75,6 +74,21 @@ extension FleetClient {
             if let member = members[key] { handle(.connected(serverTime: now(by: time, since)), member) }
         }
         if identity.seed != nil { add { await self.readWants(of: Array(keys)) } }
+    }
+
+    /// Stores the status of this member, and returns when the server did so.
+    private func serverTime() async throws(FleetStoreError) -> WallTime {
+        do throws(FleetStoreError) {
+            try await putStatus()
+            guard let status = try await store.last(.status, identity.machine) else { throw .malformed("status") }
+            return status.time
+        } catch .refused {
+            // The bucket is full, for instance by another member. Heads can be read nevertheless; then the clock of this
+            // machine has to do.
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            return WallTime(seconds: Int64(time.tv_sec))
+        }
     }
 
     private func armCatchUp() {

@@ -32,7 +32,9 @@ package struct FleetBuckets: Sendable {
     package static func configuration(_ bucket: FleetBucket, _ limits: Limits, replicas: UInt32) -> [UInt8] {
         var text = #"{"name":"\#(bucket.stream)","subjects":["\#(bucket.prefix)>"],"max_msgs_per_subject":1,"#
         text += #""max_bytes":\#(limits.bytes),"discard":"new","storage":"file","num_replicas":\#(replicas),"#
-        text += #""retention":"limits","deny_delete":true,"allow_rollup_hdrs":true,"allow_direct":true"#
+        text += #""retention":"limits","deny_delete":true,"allow_direct":true"#
+        // A message with such a header may remove all others. Only a claim is removed before its time.
+        text += #","allow_rollup_hdrs":\#(bucket == .claim)"#
         if let republished = bucket.republished {
             text += #","republish":{"src":"\#(bucket.prefix)>","dest":"\#(republished)>""#
             // The payload of a claim says who holds it, and that of a demand what is wanted.
@@ -138,6 +140,8 @@ package struct FleetBuckets: Sendable {
         /// there never ends.
         package var hasLifetimes: Bool
         package var isRepublished: Bool
+        /// Whether a message may remove others.
+        package var allowsRollup: Bool
         package var isReadDirectly: Bool
         /// The server's clock.
         package var time: WallTime
@@ -147,6 +151,7 @@ package struct FleetBuckets: Sendable {
         /// Whether a fleet can use it.
         package func fits(_ bucket: FleetBucket) -> Bool {
             isReadDirectly && isRepublished == (bucket.republished != nil) && (hasLifetimes || !bucket.hasLifetimes)
+                && allowsRollup == (bucket == .claim)
         }
     }
 
@@ -164,6 +169,7 @@ package struct FleetBuckets: Sendable {
             limits: Limits(bytes: (try? configuration.number("max_bytes")) ?? 0),
             hasLifetimes: configuration.isTrue("allow_msg_ttl"),
             isRepublished: configuration.object("republish") != nil,
+            allowsRollup: configuration.isTrue("allow_rollup_hdrs"),
             isReadDirectly: configuration.isTrue("allow_direct"), time: time,
             mirror: members.object("mirror").map { mirror in
                 Mirror(

@@ -39,7 +39,7 @@ package struct FleetStore: Sendable {
     package func last(_ bucket: FleetBucket, _ key: String) async throws(FleetStoreError) -> Stored? {
         let reply = try await request("\(api)DIRECT.GET.\(bucket.stream).\(bucket.prefix)\(key)")
         if reply.headers.status == 404 { return nil }
-        return try Self.stored(reply)
+        return try Self.stored(reply) { $0 == "\(bucket.prefix)\(key)" }
     }
 
     /// The last message of a bucket; nil: there is none.
@@ -47,7 +47,7 @@ package struct FleetStore: Sendable {
         let payload = Array("{\"last_by_subj\":\"\(bucket.prefix)>\"}".utf8)
         let reply = try await request("\(api)DIRECT.GET.\(bucket.stream)", payload)
         if reply.headers.status == 404 { return nil }
-        return try Self.stored(reply)
+        return try Self.stored(reply) { $0.hasPrefix(bucket.prefix) }
     }
 
     /// The last messages of subjects that are newer than a sequence number, in the order of the stream.
@@ -114,19 +114,22 @@ package struct FleetStore: Sendable {
         var stored: [Stored] = []
         // 204: the end; 404: there is none.
         for reply in replies where reply.headers.status != 404 && reply.headers.status != 204 {
-            if let message = try? Self.stored(reply) { stored.append(message) }
+            if let message = try? Self.stored(reply, where: { $0.hasPrefix(bucket.prefix) }) { stored.append(message) }
         }
         return stored
     }
 
-    /// A message that was read, or that a stream has republished.
-    static func stored(_ message: NATSMessage) throws(FleetStoreError) -> Stored {
+    /// A message that was read, or that a stream has republished. Another user of the account can make the server send
+    /// another message as the answer.
+    static func stored(
+        _ message: NATSMessage, where isWanted: (String) -> Bool = { _ in true }
+    ) throws(FleetStoreError) -> Stored {
         if let status = message.headers.status {
             throw .refused(code: UInt64(status), reason: message.headers.statusText)
         }
         // The server appends its fields to those of the publisher, who may have written fields of the same names.
         func last(_ name: String) -> String? { message.headers.fields.last { $0.name == name }?.value }
-        guard let subject = last("Nats-Subject") else { throw .malformed("Nats-Subject") }
+        guard let subject = last("Nats-Subject"), isWanted(subject) else { throw .malformed("Nats-Subject") }
         guard let sequence = last("Nats-Sequence").flatMap({ UInt64($0) }) else {
             throw .malformed("Nats-Sequence")
         }

@@ -96,10 +96,32 @@ struct FleetAccountsTests {
                     reply: try NATSSubject("\(bucket.prefix)\(target)"))
             }
         }
+        // Its own reports do not remove those of others.
+        let report = try NATSSubject("\(FleetBucket.report.prefix)\(key).ams-2")
+        try await fleet.fetcher.client.store.put(.report, "\(key).ams-1", Array("{}".utf8))
+        var rollup = NATSHeaders()
+        try rollup.append("Nats-Rollup", "all")
+        try await follower.client.client.publish(report, headers: rollup)
         // The server works off the messages of a connection in their order.
         for _ in 0..<3 { try await follower.client.store.put(.status, "ams-2", Array("{}".utf8)) }
         var after: [UInt64] = []
         for bucket in attacked { after.append(try await buckets.state(bucket).lastSequence) }
         #expect(before == after)
+        #expect(try await fleet.fetcher.client.store.last(.report, "\(key).ams-1") != nil)
+    }
+
+    @Test("a full bucket of states does not keep a member from following")
+    func fullStatus() async throws {
+        let fleet = try await makeFleet()
+        let subject = try makeSubject()
+        fleet.fetcher.add(subject)
+        #expect(await fleet.fetcher.isConnected())
+        try await fleet.fetcher.publish(subject, [1], try digest(1))
+        let limits = FleetBuckets.Limits(bytes: 1)
+        #expect(try await fleet.admin.client.buckets.prepare(.status, limits) == .changed)
+        let member = try Member("ams-9", fleet.server, seed: nil, publishers: [try seed()], user: try seed(1))
+        member.add(subject, fetches: false)
+        #expect(await member.isConnected(), "\(member.log)")
+        #expect(await eventually { await member.client.newest(subject)?.number == 1 })
     }
 }
