@@ -78,7 +78,7 @@ package struct FleetBodies: Sendable {
             guard number < FleetBodies.chunks(of: size) else { return nil }
             defer { number += 1 }
             if let mirror {
-                // Later messages of a mirror are not older ones, so a content that it does not have comes from its origin.
+                // If the mirror lacks one chunk, it has forgotten the content or does not have the rest of it yet.
                 if let bytes = try? await chunk(mirror) {
                     usedMirror = true
                     return bytes

@@ -71,18 +71,26 @@ package struct FleetBuckets: Sendable {
 
     /// Creates a bucket, or changes its configuration to the present one.
     package func prepare(_ bucket: FleetBucket, _ limits: Limits) async throws(FleetStoreError) -> Outcome {
+        try await prepare(bucket, Self.configuration(bucket, limits, replicas: replicas)) { before in
+            before.limits == limits && before.fits(bucket)
+        }
+    }
+
+    /// Creates a stream, or changes its configuration unless its state is right.
+    private func prepare(
+        _ bucket: FleetBucket, _ configuration: [UInt8], isRight: (State) -> Bool
+    ) async throws(FleetStoreError) -> Outcome {
         let before: State?
         do throws(FleetStoreError) {
             before = try await state(bucket)
         } catch .refused(code: Self.notFound, _) {
             before = nil
         }
-        let configuration = Self.configuration(bucket, limits, replicas: replicas)
         guard let before else {
             _ = try await store.call("STREAM.CREATE.\(bucket.stream)", configuration)
             return .created
         }
-        if before.limits == limits, before.fits(bucket) { return .present }
+        if isRight(before) { return .present }
         _ = try await store.call("STREAM.UPDATE.\(bucket.stream)", configuration)
         return .changed
     }
@@ -95,20 +103,8 @@ package struct FleetBuckets: Sendable {
     package func prepareMirror(
         _ bucket: FleetBucket, _ limits: Limits, of domain: String, at site: String
     ) async throws(FleetStoreError) -> Outcome {
-        let before: State?
-        do throws(FleetStoreError) {
-            before = try await state(bucket)
-        } catch .refused(code: Self.notFound, _) {
-            before = nil
-        }
         let configuration = Self.mirrorConfiguration(bucket, limits, of: domain, at: site, replicas: replicas)
-        guard let before else {
-            _ = try await store.call("STREAM.CREATE.\(bucket.stream)", configuration)
-            return .created
-        }
-        if before.limits == limits, before.mirror != nil { return .present }
-        _ = try await store.call("STREAM.UPDATE.\(bucket.stream)", configuration)
-        return .changed
+        return try await prepare(bucket, configuration) { $0.limits == limits && $0.mirror != nil }
     }
 
     /// The error of JetStream for a stream that does not exist.
