@@ -28,7 +28,17 @@ package struct ConfigurationLoad: Sendable {
     package var count: Int { groups.count }
 
     /// Reads the files of some pipelines. Any threads may call this at the same time.
-    package func pipelines(in range: Range<Int>) -> [PipelineFiles] { groups[range].map(loader.pipeline) }
+    package func pipelines(in range: Range<Int>) -> [PipelineFiles] {
+        var last: PipelineDefinition?
+        return groups[range].map { group in
+            var pipeline = loader.pipeline(group)
+            // Files that follow one another often differ only in their source. If the rest were kept until all files
+            // are read, freeing it would leave gaps in this thread's memory that nothing else fills.
+            if let last { pipeline.definition?.share(with: last) }
+            last = pipeline.definition ?? last
+            return pipeline
+        }
+    }
 
     /// Makes the configuration.
     ///
@@ -49,7 +59,7 @@ package struct ConfigurationLoad: Sendable {
             order.add(pipeline.name, after: pipeline.predecessors)
             if let read = pipeline.definition {
                 var definition = configuration.daemon.applyingDefaults(to: read)
-                // Files that follow one another often differ only in their source.
+                // The daemon's defaults have changed what was shared.
                 if let last = configuration.pipelines.last { definition.share(with: last) }
                 configuration.pipelines.append(definition)
             }

@@ -171,7 +171,6 @@ final class Daemon {
             context.log.log(.cannotStart, [.error: .string("\(error)")])
             return tasks.end(.failure)
         }
-        tasks.add { await made.parts.engine.run() }
         await host.start(configuration.pipelines)
         host.hide(parameters: [])
         let composer = StatusComposer(
@@ -183,6 +182,8 @@ final class Daemon {
         if !context.notifier.isConnected { context.log.log(.noManager) }
         context.log.log(
             .ready, [.pipelines: .stringConvertible(host.running.count), .version: .string(Version.current)])
+        // The first steps of the pipelines need not delay READY.
+        tasks.add { await made.parts.engine.run() }
         standard.start.fire("the daemon is ready")
         tasks.add { await made.administrator.removeLeftovers() }
         if context.options.once { tasks.add { tasks.end(await OnceRun(host, made.pipelines).run()) } }

@@ -3,15 +3,20 @@ import Glibc
 
 /// Memory settings of processes.
 public enum ProcessMemory {
-    /// Makes malloc(3) return freed blocks of 1 MiB or more to the system. Otherwise malloc keeps the memory of one
-    /// large body for the next, and raises this threshold to 32 MiB by itself (mallopt(3), M_MMAP_THRESHOLD). Call it
-    /// before there are threads.
-    public static func returnLargeBlocks() {
+    /// Makes malloc(3) keep little memory for a process that works in bursts and rests between them. Call it before
+    /// there are threads. See mallopt(3).
+    public static func keepLittle() {
+        // Otherwise malloc keeps the memory of one large body for the next, and raises the first threshold to 32 MiB
+        // by itself.
         _ = mallopt(M_MMAP_THRESHOLD, 1 << 20)
         _ = mallopt(M_TRIM_THRESHOLD, 1 << 20)
+        // Two arenas for all threads instead of sixteen on two processors: what one thread frees, another one uses. The
+        // threads that read the configuration leave gaps for the pipelines. With a single arena, thousands of
+        // pipelines took a twentieth less memory, but their first fetch more time. docs/performance.md has the figures.
+        _ = mallopt(M_ARENA_MAX, 2)
     }
 
-    /// Returns freed memory that malloc(3) keeps to the system, in all arenas (malloc_trim(3)). Takes milliseconds, and
+    /// Returns freed memory that malloc(3) keeps to the system (malloc_trim(3)). Takes milliseconds, and
     /// other threads that allocate wait meanwhile.
     public static func returnFreed() {
         _ = malloc_trim(0)

@@ -17,7 +17,7 @@ struct Main {
         case UnpackHelper.argument: UnpackHelper.main()
         default: break
         }
-        ProcessMemory.returnLargeBlocks()
+        ProcessMemory.keepLittle()
         FreshetDaemonCommand.main()
     }
 }

@@ -5,7 +5,7 @@ import FreshetPipelines
 extension Account {
     /// A run for a further page was requested.
     mutating func startedMore(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment, copy: String?
+        _ order: RunOrder, at now: BootInstant, _ environment: Witness.HostEnvironment, copy: String?
     ) -> [String] {
         var errors = beginning(order, at: now, environment)
         if pageRequests.isEmpty { errors.append("run \(order.run) loads a page without a request") }
@@ -19,7 +19,7 @@ extension Account {
         return errors
     }
 
-    mutating func endedMore(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: WallTime) -> [String] {
+    mutating func endedMore(_ summary: RunSummary, at now: BootInstant, wallNow: WallTime) -> [String] {
         let errors = running == summary.run ? [] : ["run \(summary.run) ends and was not in progress"]
         running = nil
         recordRetryAfter(summary, at: now, wallNow: wallNow)

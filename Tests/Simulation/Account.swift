@@ -41,8 +41,8 @@ struct BurstCost {
     private var atMost = Duration.zero
     /// Some signals are held for a while before they reach the debouncer: no prediction is possible.
     private var hasSplay = false
-    private var first: ContinuousClock.Instant?
-    private var last: ContinuousClock.Instant?
+    private var first: BootInstant?
+    private var last: BootInstant?
     private var runs = 0
     /// Runs for other reasons: earlier requests, and interrupted runs.
     private var others = 0
@@ -59,7 +59,7 @@ struct BurstCost {
 
     /// A signal comes.
     /// - Parameter allowsAnother: something else may start one run meanwhile.
-    mutating func rises(at now: ContinuousClock.Instant, allowsAnother: Bool) {
+    mutating func rises(at now: BootInstant, allowsAnother: Bool) {
         if !continues(at: now) {
             others = (allowsAnother ? 1 : 0) + (last == nil ? others : 0)
             first = now
@@ -69,7 +69,7 @@ struct BurstCost {
     }
 
     /// Whether a signal that comes now belongs to the earlier burst.
-    func continues(at now: ContinuousClock.Instant) -> Bool {
+    func continues(at now: BootInstant) -> Bool {
         last.map { now < $0.advanced(by: quiet) } ?? false
     }
 
@@ -77,7 +77,7 @@ struct BurstCost {
     mutating func allow() { others += 1 }
 
     /// A run starts for received signals. Returns the highest allowed number of runs, if there are more.
-    mutating func ran(at now: ContinuousClock.Instant) -> (runs: Int, bound: Int)? {
+    mutating func ran(at now: BootInstant) -> (runs: Int, bound: Int)? {
         guard let first, !hasSplay else { return nil }
         runs += 1
         let bound = 1 + Int((first.duration(to: now) / atMost).rounded(.up)) + others
@@ -92,18 +92,18 @@ struct Account {
     var url: String?
     var running: UInt64?
     var lastRun: UInt64 = 0
-    var lastStart: ContinuousClock.Instant?
-    var startBefore: ContinuousClock.Instant?
-    var lastAttemptAnyway: ContinuousClock.Instant?
+    var lastStart: BootInstant?
+    var startBefore: BootInstant?
+    var lastAttemptAnyway: BootInstant?
     /// The last check of this life with the active configuration that succeeded or rejected its content.
-    var lastCheck: ContinuousClock.Instant?
+    var lastCheck: BootInstant?
     /// Whether that check rejected its content.
     var wasRejected = false
     /// The number of the current wait for other content.
     private var waits = 0
     /// The end of that wait.
-    private var waitEnds: ContinuousClock.Instant?
-    var retryAfter: ContinuousClock.Instant?
+    private var waitEnds: BootInstant?
+    var retryAfter: BootInstant?
     /// The same time by the wall clock, as it is stored: microseconds since 1970.
     var retryAfterWall: WallTime?
     /// Whether it counts by the wall clock, since it is from before the daemon's start.
@@ -115,14 +115,14 @@ struct Account {
     var carried = PendingSignals()
     var burst = BurstCost()
     /// Fired just now: skipped signals are not part of a burst.
-    private var unhandled: [(signal: String, at: ContinuousClock.Instant, allowsAnother: Bool)] = []
+    private var unhandled: [(signal: String, at: BootInstant, allowsAnother: Bool)] = []
     var published: UInt64 = 0
     var starts: [Double] = []
     var outcomes: [RunOutcome] = []
     var counted = 0
     var causes: [String] = []
     /// Requests for further pages without an answer, and when they came.
-    var pageRequests: [UInt64: ContinuousClock.Instant] = [:]
+    var pageRequests: [UInt64: BootInstant] = [:]
     /// What readers saw when the run for the page began.
     var copyBefore: String?
     /// The number of runs for further pages.
@@ -167,13 +167,13 @@ struct Account {
         burst.configured(refresh, splay: splay)
     }
 
-    mutating func fired(_ signal: String, times: Int, at now: ContinuousClock.Instant) {
+    mutating func fired(_ signal: String, times: Int, at now: BootInstant) {
         if signal != SignalName.operation { unhandled.append((signal, now, !pending.isEmpty || running != nil)) }
         received.add(signal, times)
     }
 
     /// The network is back, and the waiting requests go to the debouncer.
-    mutating func released(at now: ContinuousClock.Instant) {
+    mutating func released(at now: BootInstant) {
         guard needsNetwork, !pending.isEmpty else { return }
         // The debouncer may have received these signals already. Then it receives nothing now, and a burst in progress
         // ends when it would have ended anyway. So the burst is not prolonged, and one more run is allowed.
@@ -183,7 +183,7 @@ struct Account {
 
     /// Takes an event of the engine; returns what is wrong with it, and the URL if it is a success.
     mutating func received(
-        _ event: EngineEvent, at now: ContinuousClock.Instant, _ wallNow: WallTime, _ second: Double,
+        _ event: EngineEvent, at now: BootInstant, _ wallNow: WallTime, _ second: Double,
         _ environment: Witness.HostEnvironment, copy: String?
     ) -> (errors: [String], url: String?) {
         switch event {
@@ -207,7 +207,7 @@ struct Account {
 
     /// A planned check is due.
     mutating func timerFired(
-        _ cause: RunCause, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment
+        _ cause: RunCause, at now: BootInstant, _ environment: Witness.HostEnvironment
     ) -> [String] {
         var errors: [String] = []
         if environment.isUnreported { errors.append("a timer fires before the wake is reported") }
@@ -224,7 +224,7 @@ struct Account {
         return min(every, max(refresh.retry.from, .seconds(60)) * (1 << min(waits - 1, 20)))
     }
 
-    private mutating func recordRejection(_ summary: RunSummary, at now: ContinuousClock.Instant) {
+    private mutating func recordRejection(_ summary: RunSummary, at now: BootInstant) {
         lastCheck = now
         wasRejected = true
         // An early check does not make the wait longer. After a step of the wall clock the timer's check is early, too.
@@ -245,7 +245,7 @@ struct Account {
     }
 
     mutating func started(
-        _ order: RunOrder, at now: ContinuousClock.Instant, second: Double, _ environment: Witness.HostEnvironment
+        _ order: RunOrder, at now: BootInstant, second: Double, _ environment: Witness.HostEnvironment
     ) -> [String] {
         handledAll()
         mayHaveBeenChecked = true
@@ -278,7 +278,7 @@ struct Account {
 
     /// The rules for every run.
     func beginning(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment
+        _ order: RunOrder, at now: BootInstant, _ environment: Witness.HostEnvironment
     ) -> [String] {
         var errors: [String] = []
         if let running { errors.append("run \(order.run) starts while \(running) is in progress") }
@@ -297,7 +297,7 @@ struct Account {
 
     /// A run waits while the host is offline; an overdue check is attempted from time to time.
     private mutating func needsNoNetwork(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ environment: Witness.HostEnvironment
+        _ order: RunOrder, at now: BootInstant, _ environment: Witness.HostEnvironment
     ) -> [String] {
         guard needsNetwork, order.reason != .forced, let awaySince = environment.awaySince else { return [] }
         guard order.reason == .noRoute else { return ["run \(order.run) starts while the network is away"] }
@@ -308,13 +308,13 @@ struct Account {
     }
 
     /// State from before the daemon's start counts by the current wall clock.
-    mutating func recallRetryAfter(at now: ContinuousClock.Instant, _ wallNow: WallTime) {
+    mutating func recallRetryAfter(at now: BootInstant, _ wallNow: WallTime) {
         guard isRetryAfterRemembered, let retryAfterWall else { return }
         let left = wallNow.duration(to: retryAfterWall)
         retryAfter = now.advanced(by: min(left, .seconds(7 * 24 * 3600)))
     }
 
-    mutating func ended(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: WallTime) -> [String] {
+    mutating func ended(_ summary: RunSummary, at now: BootInstant, wallNow: WallTime) -> [String] {
         var errors: [String] = []
         if running != summary.run { errors.append("run \(summary.run) ends and was not in progress") }
         running = nil
@@ -354,7 +354,7 @@ struct Account {
     }
 
     /// The origin sent `Retry-After`.
-    mutating func recordRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: WallTime) {
+    mutating func recordRetryAfter(_ summary: RunSummary, at now: BootInstant, wallNow: WallTime) {
         guard let wait = summary.failure?.retryAfter, wait > .zero else { return }
         retryAfter = now.advanced(by: wait)
         retryAfterWall = wallNow.advanced(by: .seconds(wait.components.seconds))

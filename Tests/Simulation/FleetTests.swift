@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemSignals
 import Testing
@@ -11,16 +12,16 @@ private struct Host {
     private(set) var asked: [Double] = []
     private(set) var succeeded: [Double] = []
 
-    private static let beginning = ContinuousClock.now
+    private static let beginning = BootInstant.now
     /// How long the origin takes to answer.
     private static let latency = 0.05
 
-    static func instant(_ second: Double) -> ContinuousClock.Instant {
+    static func instant(_ second: Double) -> BootInstant {
         // Never before the due time: a timer that fires early would fire forever.
         beginning.advanced(by: .microseconds(Int64((second * 1_000_000).rounded(.up))))
     }
 
-    private static func second(_ instant: ContinuousClock.Instant) -> Double {
+    private static func second(_ instant: BootInstant) -> Double {
         let (seconds, attoseconds) = beginning.duration(to: instant).components
         return Double(seconds) + Double(attoseconds) / 1e18
     }

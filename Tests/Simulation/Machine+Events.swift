@@ -65,7 +65,7 @@ extension Machine {
 
     private func lookAtNetwork() throws {
         guard let daemon else { return }
-        reportNetwork(daemon.senses.look(at: &system, at: place.clock.now), on: daemon)
+        reportNetwork(daemon.senses.look(at: &system, at: place.clock.manual.now), on: daemon)
         try settle()
     }
 
@@ -103,7 +103,7 @@ extension Machine {
     /// logind announces a sleep, or its end, after a sleep or without one.
     func goesToSleep(_ sleeps: Bool = true) throws {
         guard let daemon else { return }
-        let outcome = daemon.senses.sleep.prepareForSleep(sleeps, reading, at: place.clock.now)
+        let outcome = daemon.senses.sleep.prepareForSleep(sleeps, reading, at: place.clock.manual.now)
         try follow(outcome, on: daemon)
     }
 
@@ -123,7 +123,7 @@ extension Machine {
     func wake(isAnnounced: Bool = false) throws {
         guard let daemon else { return }
         if flaw == .firesBeforeWake { try place.executor.runUntilIdle() }
-        let now = place.clock.now
+        let now = place.clock.manual.now
         let outcome = daemon.senses.sleep.wokeUp(reading, at: now)
         try follow(outcome, on: daemon)
         guard isAnnounced else { return }
@@ -136,7 +136,7 @@ extension Machine {
     /// Applies a message of the sleep monitor, as `SleepMonitor` and `SleepSource` do.
     private func follow(_ outcome: SleepMachine.Outcome, on daemon: Daemon) throws {
         if let detail = outcome.resumed {
-            daemon.senses.beginEpoch(at: place.clock.now)
+            daemon.senses.beginEpoch(at: place.clock.manual.now)
             reportNetwork(on: daemon)
             witness.woke()
             daemon.engine.woke()
@@ -162,19 +162,19 @@ extension Machine {
         witness.notify("clock set by \(step)")
         place.clock.stepWall(by: step)
         guard let daemon else { return }
-        try follow(daemon.senses.sleep.clockWasSet(reading, at: place.clock.now), on: daemon)
+        try follow(daemon.senses.sleep.clockWasSet(reading, at: place.clock.manual.now), on: daemon)
     }
 
     /// Lets time pass.
     func pass(_ duration: Duration) throws {
-        let end = place.clock.now.advanced(by: duration)
+        let end = place.clock.manual.now.advanced(by: duration)
         while let daemon, let deadline = daemon.senses.sleep.deadline, deadline <= end {
-            try place.pass(place.clock.now.duration(to: deadline))
+            try place.pass(place.clock.manual.now.duration(to: deadline))
             daemon.senses.sleep.deadlinePassed(at: deadline)
             reportSleep(on: daemon)
             try settle()
         }
-        try place.pass(place.clock.now.duration(to: end))
+        try place.pass(place.clock.manual.now.duration(to: end))
         try settle()
     }
 

@@ -18,7 +18,7 @@ final class Place {
     init() {
         // A fixed start, so that the digests of courses do not depend on the clock.
         clock = ScriptedClock(
-            executor: executor, start: ContinuousClock().systemEpoch.advanced(by: .seconds(1_000_000)))
+            executor: executor, start: BootInstant(nanoseconds: 0).advanced(by: .seconds(1_000_000)))
         internet = ScriptedInternet(clock: clock)
     }
 
@@ -95,9 +95,9 @@ final class Machine {
                 EngineDependencies(
                     fetcher: machine.place.internet, transformer: PageTransformer(), store: life, clock: clock,
                     requestLimiter: requestLimiter, prober: machine.place.internet.portal))
-            operation = Trigger(SignalName.operation, now: { clock.now })
-            senses = Senses(&machine.system, machine.reading, at: clock.now)
-            let network = SignalSource(Sound.standard(.network).name, now: { clock.now })
+            operation = Trigger(SignalName.operation, now: { clock.manual.now })
+            senses = Senses(&machine.system, machine.reading, at: clock.manual.now)
+            let network = SignalSource(Sound.standard(.network).name, now: { clock.manual.now })
             sources[.standard(.network)] = network
             watch = NetworkWatch(.elsewhere, senses.fact, network.signal) {}
             feed = NetworkFeed(NetworkState(senses.fact, before: nil))
@@ -243,7 +243,7 @@ final class Machine {
         let clock = place.clock
         var signals = [daemon.operation.signal(activatedBy: definition.name)]
         for sound in Sound.all(of: definition.refresh) where sound != .standard(.network) {
-            let source = daemon.sources[sound] ?? SignalSource(sound.name, now: { clock.now })
+            let source = daemon.sources[sound] ?? SignalSource(sound.name, now: { clock.manual.now })
             daemon.sources[sound] = source
             signals.append(source.signal)
         }

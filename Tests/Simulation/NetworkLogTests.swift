@@ -1,10 +1,11 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetDaemon
 
 @Suite("Log lines about network changes")
 struct NetworkLogTests {
-    let start = ContinuousClock.now
+    let start = BootInstant.now
     var limiter = FlapLimiter()
 
     @Test("the first change is logged immediately, and nothing more if the state stays")

@@ -43,7 +43,7 @@ final class Witness: Sendable {
         /// The machine slept, and it is not reported yet.
         var isUnreported = false
         /// Since when the network is lost.
-        var awaySince: ContinuousClock.Instant?
+        var awaySince: BootInstant?
     }
 
     private let state = Lock(State())
@@ -236,7 +236,7 @@ final class Witness: Sendable {
     }
 
     /// The last content of an origin, without the next page.
-    func sentItems(at url: String, since instant: ContinuousClock.Instant) -> [String] {
+    func sentItems(at url: String, since instant: BootInstant) -> [String] {
         internet[url].sent(since: instant).map { Pages.reading($0).item }
     }
 
@@ -252,7 +252,7 @@ final class Witness: Sendable {
     }
 
     /// When it came; nil: there is no request any more.
-    func take(_ pageRequest: UInt64, of name: String) -> ContinuousClock.Instant? {
+    func take(_ pageRequest: UInt64, of name: String) -> BootInstant? {
         state.withLock { $0.accounts[name]?.pageRequests.removeValue(forKey: pageRequest) }
     }
 

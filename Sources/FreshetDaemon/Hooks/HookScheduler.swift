@@ -104,7 +104,7 @@ final class HookScheduler: Sendable {
 
     // MARK: Execution
 
-    private func apply(_ event: (inout HookMachine, ContinuousClock.Instant) -> [HookMachine.Action]) {
+    func apply(_ event: (inout HookMachine, BootInstant) -> [HookMachine.Action]) {
         let now = dependencies.clock.now
         let orders = state.withLock { state in
             var orders: [HookMachine.Order] = []

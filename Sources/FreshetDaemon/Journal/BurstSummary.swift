@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Decides which of many similar messages are logged individually, and sums up the others. Otherwise journald would
 /// drop messages (journald.conf(5), `RateLimitBurst=`), because one signal may start thousands of pipelines.
 ///
@@ -66,8 +68,8 @@ struct BurstSummary: Hashable, Sendable {
     }
 
     private struct Burst: Hashable {
-        let began: ContinuousClock.Instant
-        var last: ContinuousClock.Instant
+        let began: BootInstant
+        var last: BootInstant
         var loggedOthers = 0
         var loggedFailures = 0
         var suppressed = 0
@@ -78,12 +80,12 @@ struct BurstSummary: Hashable, Sendable {
         var outcomes: [String: EndedRun.Outcome] = [:]
 
         /// When the burst ends if no further event follows.
-        var end: ContinuousClock.Instant { min(last + BurstSummary.quiet, began + BurstSummary.atMost) }
+        var end: BootInstant { min(last + BurstSummary.quiet, began + BurstSummary.atMost) }
         /// The burst gets a summary when it ends.
         var isLarge: Bool { suppressed > 0 || runs > BurstSummary.limit }
 
         /// Counts a run; returns whether the run is logged individually.
-        mutating func ended(_ pipeline: String, _ run: EndedRun, at now: ContinuousClock.Instant) -> Bool {
+        mutating func ended(_ pipeline: String, _ run: EndedRun, at now: BootInstant) -> Bool {
             last = now
             runs += 1
             if run.isRecovery { recovered += 1 }
@@ -93,7 +95,7 @@ struct BurstSummary: Hashable, Sendable {
         }
 
         /// Counts a message; returns whether the message is logged individually.
-        mutating func logged(at now: ContinuousClock.Instant) -> Bool {
+        mutating func logged(at now: BootInstant) -> Bool {
             last = now
             return logsIndividually(isFailure: false)
         }
@@ -115,7 +117,7 @@ struct BurstSummary: Hashable, Sendable {
     }
 
     private struct Finishes: Hashable {
-        let since: ContinuousClock.Instant
+        let since: BootInstant
         var count = 0
     }
 
@@ -125,7 +127,7 @@ struct BurstSummary: Hashable, Sendable {
 
     /// When to call ``elapsed(at:)``; nil: there is nothing to sum up. The instant moves while a burst continues. It is
     /// enough to call ``elapsed(at:)`` at the first instant and to read this property again then.
-    var due: ContinuousClock.Instant? {
+    var due: BootInstant? {
         bursts.values.lazy.filter(\.isLarge).map(\.end).min()
     }
 
@@ -134,7 +136,7 @@ struct BurstSummary: Hashable, Sendable {
     ///
     /// - Parameter signal: the first cause of the run.
     mutating func ended(
-        _ pipeline: String, by signal: String, _ run: EndedRun, at now: ContinuousClock.Instant
+        _ pipeline: String, by signal: String, _ run: EndedRun, at now: BootInstant
     ) -> (logs: Bool, summary: Summary?) {
         let topic = Topic.signal(signal)
         let summary = close(topic, at: now)
@@ -145,7 +147,7 @@ struct BurstSummary: Hashable, Sendable {
 
     /// Counts a message of a kind that each pipeline may cause; returns whether the message is logged individually.
     mutating func logged(
-        _ message: JournalMessage, _ part: Part? = nil, at now: ContinuousClock.Instant
+        _ message: JournalMessage, _ part: Part? = nil, at now: BootInstant
     ) -> (logs: Bool, summary: Summary?) {
         let topic = Topic.message(message, part)
         let summary = close(topic, at: now)
@@ -154,7 +156,7 @@ struct BurstSummary: Hashable, Sendable {
     }
 
     /// Returns the summaries of the bursts that have ended.
-    mutating func elapsed(at now: ContinuousClock.Instant) -> [Summary] {
+    mutating func elapsed(at now: BootInstant) -> [Summary] {
         bursts.keys.sorted(by: Self.isBefore).compactMap { close($0, at: now) }
     }
 
@@ -165,7 +167,7 @@ struct BurstSummary: Hashable, Sendable {
     }
 
     /// Ends a burst of messages, because no further message of this kind follows; returns its summary.
-    mutating func finish(_ message: JournalMessage, at now: ContinuousClock.Instant) -> Summary? {
+    mutating func finish(_ message: JournalMessage, at now: BootInstant) -> Summary? {
         guard bursts[.message(message, nil)] != nil else { return nil }
         var finished = finishes[message] ?? Finishes(since: now)
         if now >= finished.since + Self.atMost { finished = Finishes(since: now) }
@@ -178,7 +180,7 @@ struct BurstSummary: Hashable, Sendable {
     }
 
     /// Removes a burst that has ended; returns its summary.
-    private mutating func close(_ topic: Topic, at now: ContinuousClock.Instant) -> Summary? {
+    private mutating func close(_ topic: Topic, at now: BootInstant) -> Summary? {
         guard let burst = bursts[topic], now >= burst.end else { return nil }
         bursts[topic] = nil
         return Self.summary(of: burst, topic)

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetSignals
 
 /// Limits the messages about a state that may change repeatedly. The first change is logged immediately; the following
@@ -22,19 +23,19 @@ struct FlapLimiter: Hashable, Sendable {
         case goesOn(changes: Int)
     }
 
-    private var debouncer = Debouncer<ContinuousClock.Instant>(quiet: Self.quiet, atMost: Self.atMost)
+    private var debouncer = Debouncer<BootInstant>(quiet: Self.quiet, atMost: Self.atMost)
     /// The number of changes since the last message.
     private(set) var suppressed = 0
     /// A summary has said that the burst continues, so its end is logged too.
     private var wasLogged = false
 
     /// When to call ``elapsed(at:)``; nil: there is no burst.
-    var due: ContinuousClock.Instant? { debouncer.deliversAt ?? debouncer.quietAt }
+    var due: BootInstant? { debouncer.deliversAt ?? debouncer.quietAt }
 
     /// A summary is due when the burst ends.
     var isPending: Bool { suppressed > 0 || wasLogged }
 
-    mutating func changed(at now: ContinuousClock.Instant) -> Decision {
+    mutating func changed(at now: BootInstant) -> Decision {
         guard debouncer.receive(at: now) else {
             suppressed += 1
             return .suppress
@@ -45,7 +46,7 @@ struct FlapLimiter: Hashable, Sendable {
     }
 
     /// Returns the summary that is due; nil: no summary is due.
-    mutating func elapsed(at now: ContinuousClock.Instant) -> Summary? {
+    mutating func elapsed(at now: BootInstant) -> Summary? {
         guard let due, now >= due else { return nil }
         _ = debouncer.elapse(at: now)
         let (changes, wasPending) = (suppressed, isPending)

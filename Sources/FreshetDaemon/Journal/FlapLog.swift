@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import Logging
 import Synchronization
@@ -116,5 +117,5 @@ final class FlapLog: Sendable {
 
 extension FlapLimiter {
     /// The last burst has ended.
-    fileprivate func isQuiet(at now: ContinuousClock.Instant) -> Bool { due.map { $0 <= now } ?? true }
+    fileprivate func isQuiet(at now: BootInstant) -> Bool { due.map { $0 <= now } ?? true }
 }

@@ -6,22 +6,36 @@ import Logging
 /// Logs each event of a pipeline's engine at a suitable level, and publishes it to clients that follow the pipeline.
 struct PipelineLogger: Sendable {
     let name: String
-    private let log: PipelineLog
-    let events: ControlEvents
-    /// Limits the messages of all pipelines together.
-    private let limiter: LogLimiter
-    private let readers: ContentReaders
+    private let destinations: Destinations
     private var failureLimiter = RepeatedFailureLimiter()
     /// The last published state.
     private var state = PipelineState.idle
 
-    init(name: String, log: Logger, events: ControlEvents, limiter: LogLimiter, readers: ContentReaders) {
-        self.name = name
-        self.readers = readers
-        self.log = PipelineLog(log, name: name)
-        self.events = events
-        self.limiter = limiter
+    /// What the loggers of all pipelines share.
+    final class Destinations: Sendable {
+        fileprivate let log: Logger
+        fileprivate let events: ControlEvents
+        /// Limits the messages of all pipelines together.
+        fileprivate let limiter: LogLimiter
+        fileprivate let readers: ContentReaders
+
+        init(log: Logger, events: ControlEvents, limiter: LogLimiter, readers: ContentReaders) {
+            self.log = log
+            self.events = events
+            self.limiter = limiter
+            self.readers = readers
+        }
     }
+
+    init(name: String, _ destinations: Destinations) {
+        self.name = name
+        self.destinations = destinations
+    }
+
+    private var log: PipelineLog { PipelineLog(destinations.log, name: name) }
+    private var events: ControlEvents { destinations.events }
+    private var limiter: LogLimiter { destinations.limiter }
+    private var readers: ContentReaders { destinations.readers }
 
     /// - Parameters:
     ///   - generation: the current generation; for a withdrawal, the withdrawn generation.
@@ -102,7 +116,7 @@ struct PipelineLogger: Sendable {
         "the copy is older than max-age and was withdrawn: readers find no file; it was damaged, and is not kept"
 
     private func sameCopy(
-        _ generation: CurrentGeneration?, _ checked: ContinuousClock.Instant? = nil
+        _ generation: CurrentGeneration?, _ checked: BootInstant? = nil
     ) -> [JournalField: Logger.MetadataValue] {
         var fields: [JournalField: Logger.MetadataValue] = [
             .pipeline: .string(name), .generation: .string(generation.map { "\($0.number)" } ?? "none"),

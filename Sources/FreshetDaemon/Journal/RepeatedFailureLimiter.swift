@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Limits the messages about a repeated failure. The first failure is logged, then one per hour with the number of
 /// suppressed ones.
 struct RepeatedFailureLimiter: Hashable, Sendable {
@@ -9,13 +11,13 @@ struct RepeatedFailureLimiter: Hashable, Sendable {
         case suppress
     }
 
-    private var lastLogged: ContinuousClock.Instant?
+    private var lastLogged: BootInstant?
     private var suppressed = 0
 
     /// Whether a failure was logged and no success followed.
     var isFailing: Bool { lastLogged != nil }
 
-    mutating func failed(at now: ContinuousClock.Instant) -> Decision {
+    mutating func failed(at now: BootInstant) -> Decision {
         if let lastLogged, now < lastLogged + Self.interval {
             suppressed += 1
             return .suppress

@@ -1,5 +1,6 @@
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Logging
 import Synchronization

@@ -1,5 +1,6 @@
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 
 /// Counts the slow jobs of the event loop by name, and decides which jobs are logged: one job of each name per minute,
@@ -14,13 +15,13 @@ struct SlowJobTable {
     private struct Entry {
         var count: Int64 = 0
         var longest: Duration = .zero
-        var logged: (at: ContinuousClock.Instant, time: Duration)?
+        var logged: (at: BootInstant, time: Duration)?
     }
 
     private var entries: [String: Entry] = [:]
 
     /// Returns how many slow jobs of the name there have been, if the job is to be logged.
-    mutating func record(_ job: SlowJob, at now: ContinuousClock.Instant) -> Int64? {
+    mutating func record(_ job: SlowJob, at now: BootInstant) -> Int64? {
         guard entries[job.name] != nil || entries.count < Self.nameLimit else { return nil }
         var entry = entries[job.name, default: Entry()]
         defer { entries[job.name] = entry }

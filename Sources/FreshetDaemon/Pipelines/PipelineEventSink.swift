@@ -7,39 +7,45 @@ import Synchronization
 final class PipelineEventSink: Sendable {
     private let logger: Mutex<PipelineLogger>
     private let name: String
-    private let recorder: SignalRecorder
-    private let committed: @Sendable (CurrentGeneration, _ causes: String?) -> Void
-    private let withdrawal: WithdrawalHandler
-    private let runEnded: @Sendable () -> Void
-    private let statusChanged: @Sendable () -> Void
+    private let handlers: Handlers
 
-    /// Called when a copy was withdrawn or is published again, with the causes in one line.
-    typealias WithdrawalHandler = @Sendable (CurrentGeneration, _ causes: String?) -> Void
+    /// What the sinks of all pipelines share.
+    final class Handlers: Sendable {
+        /// Called with the name of a pipeline, a generation, and the causes in one line.
+        typealias GenerationHandler = @Sendable (_ pipeline: String, CurrentGeneration, _ causes: String?) -> Void
 
-    /// - Parameters:
-    ///   - committed: called for each new generation, with the causes of its run in one line.
-    ///   - withdrawal: called when the copy was withdrawn, and when the same copy is published again.
-    init(
-        _ logger: PipelineLogger, _ recorder: SignalRecorder,
-        committed: @escaping @Sendable (CurrentGeneration, _ causes: String?) -> Void,
-        withdrawal: @escaping WithdrawalHandler = { _, _ in },
-        runEnded: @escaping @Sendable () -> Void = {},
-        statusChanged: @escaping @Sendable () -> Void
-    ) {
-        self.withdrawal = withdrawal
-        self.runEnded = runEnded
+        fileprivate let recorder: SignalRecorder
+        fileprivate let committed: GenerationHandler
+        fileprivate let withdrawal: GenerationHandler
+        fileprivate let runEnded: @Sendable () -> Void
+        fileprivate let statusChanged: @Sendable () -> Void
+
+        /// - Parameters:
+        ///   - committed: called for each new generation, with the causes of its run.
+        ///   - withdrawal: called when a copy was withdrawn, and when the same copy is published again.
+        init(
+            _ recorder: SignalRecorder, committed: @escaping GenerationHandler, withdrawal: @escaping GenerationHandler,
+            runEnded: @escaping @Sendable () -> Void, statusChanged: @escaping @Sendable () -> Void
+        ) {
+            self.recorder = recorder
+            self.committed = committed
+            self.withdrawal = withdrawal
+            self.runEnded = runEnded
+            self.statusChanged = statusChanged
+        }
+    }
+
+    init(_ logger: PipelineLogger, _ handlers: Handlers) {
         name = logger.name
-        self.recorder = recorder
         self.logger = Mutex(logger)
-        self.committed = committed
-        self.statusChanged = statusChanged
+        self.handlers = handlers
     }
 
     func report(_ report: PipelineReport) {
         let event = report.event
         // A pipeline's timer and parameters belong to its engine and have no other source, so they are recorded here.
         if case .received(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {
-            recorder.recordOccurrence(cause.signal, cause.detail, pipeline: name, count: cause.count)
+            handlers.recorder.recordOccurrence(cause.signal, cause.detail, pipeline: name, count: cause.count)
         }
         let isWithdrawn = report.copy?.withdrawnSince != nil
         let generation: CurrentGeneration? =
@@ -52,12 +58,13 @@ final class PipelineEventSink: Sendable {
         logger.withLock { $0.log(event, generation: generation, isWithdrawn: isWithdrawn) }
         switch event {
         case .runEnded(let summary, _):
-            if let new = report.committed { committed(new, summary.causes.summary) }
-            runEnded()
-        case .stateChanged, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore: statusChanged()
+            if let new = report.committed { handlers.committed(name, new, summary.causes.summary) }
+            handlers.runEnded()
+        case .stateChanged, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore:
+            handlers.statusChanged()
         case .withdrawn, .withdrawnDamaged, .returned:
             reportWithdrawal(event, generation)
-            statusChanged()
+            handlers.statusChanged()
         default: break
         }
     }
@@ -66,10 +73,10 @@ final class PipelineEventSink: Sendable {
         guard let generation else { return }
         switch event {
         case .withdrawn where generation.withdrawnSince != nil, .withdrawnDamaged:
-            withdrawal(generation, "withdrawn")
+            handlers.withdrawal(name, generation, "withdrawn")
         // A new generation is reported by the code that published it.
         case .returned(isSame: true, let causes) where generation.withdrawnSince == nil:
-            withdrawal(generation, causes?.summary ?? "returned")
+            handlers.withdrawal(name, generation, causes?.summary ?? "returned")
         default: break
         }
     }

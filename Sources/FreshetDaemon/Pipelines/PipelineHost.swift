@@ -168,6 +168,7 @@ final class PipelineHost {
             add(RunningPipeline(runner: runner, target: target, lease: lease))
         }
         await hooks.assignAll(definitions) { running($0)?.runner.status.kept }
+        memoryRelease.mayBeUseful()
     }
 
     /// Starts a pipeline, which receives its signals from now on.
@@ -196,27 +197,31 @@ final class PipelineHost {
     }
 
     private func makeSink(_ name: String) -> PipelineEventSink {
+        PipelineEventSink(PipelineLogger(name: name, logDestinations), eventHandlers)
+    }
+
+    private lazy var logDestinations = PipelineLogger.Destinations(
+        log: context.log, events: context.events, limiter: context.limiter, readers: context.readers)
+
+    private lazy var eventHandlers: PipelineEventSink.Handlers = {
         let (commits, scheduler) = (commits, hooks.scheduler)
-        return PipelineEventSink(
-            PipelineLogger(
-                name: name, log: context.log, events: context.events, limiter: context.limiter,
-                readers: context.readers),
+        return PipelineEventSink.Handlers(
             recorder,
-            committed: { generation, causes in
+            committed: { name, generation, causes in
                 commits.fire(name, generation)
                 scheduler.generationChanged(name, generation, causes: causes)
             },
-            withdrawal: { generation, causes in
+            withdrawal: { name, generation, causes in
                 scheduler.generationChanged(name, generation, causes: causes)
                 if generation.withdrawnSince == nil { commits.fireAgain(name, generation) }
             },
             runEnded: { [memoryRelease, publishedFiles] in
-                memoryRelease.runEnded()
+                memoryRelease.mayBeUseful()
                 // Its commit may have made the directory again.
                 publishedFiles?.renew()
             },
             statusChanged: { [status] in status.mayHaveChanged() })
-    }
+    }()
 
     /// Stops a pipeline; its copy stays.
     func dismiss(_ name: String) async {

@@ -13,16 +13,21 @@ struct LoopEngineClock: EngineClock {
         self.zones = zones
     }
 
-    var now: ContinuousClock.Instant { .now }
+    var now: BootInstant { .now }
     var wallNow: WallTime { .now }
     func zone(named name: String?) -> TimeZoneRules { zones.rules(named: name) }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
-        LoopTimer(loop, named: "pipeline timer", handler)
+        LoopEngineTimer(timer: LoopTimer(loop, named: "pipeline timer", handler))
     }
 }
 
-extension LoopTimer: EngineTimer {}
+private struct LoopEngineTimer: EngineTimer {
+    let timer: LoopTimer
+
+    func arm(at instant: BootInstant) { timer.arm(at: instant.continuous) }
+    func disarm() { timer.disarm() }
+}
 
 extension WallTime {
     /// The wall clock's time, in whole microseconds.
@@ -40,7 +45,7 @@ enum WallClock {
 
     /// Converts an instant of the boot clock to wall-clock microseconds since 1970, by the current difference of the
     /// clocks.
-    static func microseconds(at instant: ContinuousClock.Instant) -> Int64 {
+    static func microseconds(at instant: BootInstant) -> Int64 {
         now + (instant - .now).microseconds
     }
 }

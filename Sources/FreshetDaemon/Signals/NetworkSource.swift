@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -95,7 +96,7 @@ extension NetworkState {
     init(_ fact: NetworkFact, before: NetworkState?) {
         let isSamePath = before.map { $0.reachable && fact.isReachable && $0.epoch == fact.epoch } ?? false
         self.init(
-            reachable: fact.isReachable, epoch: fact.epoch, changedAt: fact.changedAt,
+            reachable: fact.isReachable, epoch: fact.epoch, changedAt: BootInstant(fact.changedAt),
             path: isSamePath ? before?.path ?? fact.description : fact.description)
     }
 }

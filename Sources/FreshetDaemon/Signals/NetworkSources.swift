@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -93,7 +94,7 @@ final class NetworkSources {
 
     /// Logs the summaries of network changes that are due.
     private func logSummaries() {
-        let now = ContinuousClock.now
+        let now = BootInstant.now
         for source in used.values {
             switch source.flapLimiter.elapsed(at: now) {
             case .quiet(let changes): log(source, changes: changes)
@@ -112,7 +113,7 @@ final class NetworkSources {
                 tasks.add { [weak self] in await self?.logSummaries() }
             }
         self.timer = timer
-        timer.arm(at: due)
+        timer.arm(at: due.continuous)
     }
 
     private func log(

@@ -19,9 +19,9 @@ final class OperatorSource: EventSource {
     var canBeFired: Bool { source != nil }
     func fire(_ detail: String) { source?.fire(detail) }
 
-    /// The requests for runs. Each pipeline has its own signal, which is active for as long as the pipeline exists.
+    /// The requests for runs: each pipeline counts as a subscriber. A request goes to its pipeline directly, so there
+    /// is no signal.
     static func requests() -> SignalRegistry.Selection {
-        let trigger = Trigger(SignalName.operation)
-        return { [SourceReference(name: SignalName.operation, signal: trigger.signal(activatedBy: $0.name))] }
+        { _ in [SourceReference(name: SignalName.operation)] }
     }
 }

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 
@@ -5,10 +6,10 @@ import FreshetSignals
 @DaemonActor
 final class TimerSource: EventSource {
     nonisolated let name = SignalName.timer
-    private let next: @DaemonActor () -> (pipeline: String, at: ContinuousClock.Instant)?
+    private let next: @DaemonActor () -> (pipeline: String, at: BootInstant)?
 
     /// - Parameter next: the next run that a timer starts.
-    init(next: @escaping @DaemonActor () -> (pipeline: String, at: ContinuousClock.Instant)?) {
+    init(next: @escaping @DaemonActor () -> (pipeline: String, at: BootInstant)?) {
         self.next = next
     }
 

@@ -1,5 +1,6 @@
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import Synchronization
 
@@ -97,8 +98,8 @@ final class PipelineOverview {
     /// The next planned run.
     ///
     /// - Parameter reason: why it is planned; nil: for any reason.
-    func next(for reason: PlannedRun.Reason? = nil) -> (pipeline: String, at: ContinuousClock.Instant)? {
-        var next: (pipeline: String, at: ContinuousClock.Instant)?
+    func next(for reason: PlannedRun.Reason? = nil) -> (pipeline: String, at: BootInstant)? {
+        var next: (pipeline: String, at: BootInstant)?
         for (name, run) in planned where reason == nil || run.reason == reason {
             if next.map({ run.at < $0.at }) ?? true { next = (name, run.at) }
         }

@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 
 /// The accesses of a ``PathPool`` that have not ended, and the decisions about them. It uses neither threads nor
@@ -8,11 +9,11 @@ struct PathQueue {
         var path: String
         var caller: PathPool.Caller
         /// When the caller requested the access.
-        var since: ContinuousClock.Instant
+        var since: BootInstant
         var access: @Sendable () -> Void
         var fail: @Sendable (RunFailure) -> Void
         /// The thread's work, and when it began; nil while the access waits for a thread.
-        var running: (ticket: WorkerPool.Ticket, since: ContinuousClock.Instant)?
+        var running: (ticket: WorkerPool.Ticket, since: BootInstant)?
         /// Whether the caller was notified that the access takes long.
         var isNoticed = false
         /// Whether the caller has its result or was cancelled.
@@ -28,7 +29,7 @@ struct PathQueue {
 
     enum Timing {
         case unchanged, disarmed
-        case armed(ContinuousClock.Instant)
+        case armed(BootInstant)
     }
 
     private let limits: PathPool.Limits
@@ -37,7 +38,7 @@ struct PathQueue {
     /// The accesses of each pipeline, in order. The first has a thread or waits for a thread.
     private var lines: [UInt64: [UInt64]] = [:]
     private var hanging: Set<UInt64> = []
-    private var armed: ContinuousClock.Instant?
+    private var armed: BootInstant?
 
     init(_ limits: PathPool.Limits) {
         self.limits = limits
@@ -61,7 +62,7 @@ struct PathQueue {
 
     /// Marks an access as running and returns it; nil if its caller was cancelled or has its result.
     mutating func begin(
-        _ number: UInt64, _ ticket: WorkerPool.Ticket, at now: ContinuousClock.Instant
+        _ number: UInt64, _ ticket: WorkerPool.Ticket, at now: BootInstant
     ) -> (@Sendable () -> Void)? {
         guard let entry = entries[number], !entry.isLeft else { return nil }
         entries[number]?.running = (ticket, now)
@@ -92,7 +93,7 @@ struct PathQueue {
         entries[number] = nil
     }
 
-    mutating func check(at now: ContinuousClock.Instant) -> Findings {
+    mutating func check(at now: BootInstant) -> Findings {
         armed = nil
         var findings = Findings()
         for (number, entry) in entries {
@@ -116,7 +117,7 @@ struct PathQueue {
 
     /// When the next check is due, if that has changed. There is a minimum interval between checks, so that their cost
     /// per access is small.
-    mutating func rearmed(at now: ContinuousClock.Instant) -> Timing {
+    mutating func rearmed(at now: BootInstant) -> Timing {
         guard !entries.isEmpty else {
             defer { armed = nil }
             return armed == nil ? .unchanged : .disarmed
@@ -128,8 +129,8 @@ struct PathQueue {
         return .armed(instant)
     }
 
-    private var nextDue: ContinuousClock.Instant? {
-        var next: ContinuousClock.Instant?
+    private var nextDue: BootInstant? {
+        var next: BootInstant?
         for (number, entry) in entries {
             if !entry.isNoticed, !entry.isLeft {
                 next = min(next ?? entry.since + limits.notice, entry.since + limits.notice)

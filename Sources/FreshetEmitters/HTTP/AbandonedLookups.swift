@@ -1,4 +1,5 @@
 import CCurl
+import FreshetModel
 import FreshetPipelines
 import Glibc
 
@@ -30,25 +31,25 @@ struct AbandonedLookups {
     }
 
     /// The abandoned lookups and their latest ends, in the order in which they were abandoned.
-    private var ends: [(host: String, at: ContinuousClock.Instant)] = []
+    private var ends: [(host: String, at: BootInstant)] = []
     private var counts: [String: Int] = [:]
 
     /// Adds the lookup of a host whose request has ended first.
-    mutating func add(_ host: String, at now: ContinuousClock.Instant) {
+    mutating func add(_ host: String, at now: BootInstant) {
         removeEnded(at: now)
         ends.append((host, now + Self.lifetime))
         counts[host, default: 0] += 1
     }
 
     /// Why a host must not be looked up; nil if the lookup is allowed.
-    mutating func refusal(of host: String, at now: ContinuousClock.Instant) -> Refusal? {
+    mutating func refusal(of host: String, at now: BootInstant) -> Refusal? {
         removeEnded(at: now)
         let own = counts[host] ?? 0
         if own >= Self.maxPerHost || (own > 0 && ends.count >= Self.maxWithoutOthers) { return .host(own) }
         return ends.count >= Self.maxInTotal ? .others(ends.count) : nil
     }
 
-    private mutating func removeEnded(at now: ContinuousClock.Instant) {
+    private mutating func removeEnded(at now: BootInstant) {
         let ended = ends.prefix { $0.at <= now }
         guard !ended.isEmpty else { return }
         for (host, _) in ended {

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Schedules the requests of pipelines on jq helpers. The scheduler does not use the helpers themselves.
 ///
 /// It is a multilevel feedback queue. Each request begins with a short time slice. A request that has used up its slice
@@ -18,7 +20,7 @@ struct HelperPool<Helper> {
         /// End the request's helper, then call ``evicted(_:)``.
         case evict(Ticket)
         /// Call ``cool(at:)`` at this instant.
-        case cool(at: ContinuousClock.Instant)
+        case cool(at: BootInstant)
     }
 
     private struct Waiting {
@@ -61,7 +63,7 @@ struct HelperPool<Helper> {
     /// The level at which a pipeline's requests begin, if it is not the first level.
     private var levels: [UInt64: Int] = [:]
     /// Helpers without work. The most recently used helper is last and is used first, so that the others expire.
-    private(set) var warm: [(helper: Helper, since: ContinuousClock.Instant)] = []
+    private(set) var warm: [(helper: Helper, since: BootInstant)] = []
 
     /// - Parameter permitsPerLevel: the number of concurrent requests of each level.
     init(permitsPerLevel: Int = 1, warmth: Duration = .seconds(5)) {
@@ -102,7 +104,7 @@ struct HelperPool<Helper> {
     ///   - helper: the helper if it can serve further requests; nil if it has ended.
     ///   - used: the processor time of the request; nil if it does not predict the pipeline's further requests.
     mutating func leave(
-        _ ticket: Ticket, _ helper: Helper?, used: Duration?, at now: ContinuousClock.Instant
+        _ ticket: Ticket, _ helper: Helper?, used: Duration?, at now: BootInstant
     ) -> [Action] {
         guard let work = working.removeValue(forKey: ticket) else { return [] }
         free[work.permitLevel] += 1
@@ -126,7 +128,7 @@ struct HelperPool<Helper> {
 
     /// Removes the helpers that have been without work for `warmth`, which the caller has to end. Also returns when to
     /// call this again, if helpers are left.
-    mutating func cool(at now: ContinuousClock.Instant) -> (ended: [Helper], again: ContinuousClock.Instant?) {
+    mutating func cool(at now: BootInstant) -> (ended: [Helper], again: BootInstant?) {
         let ended = warm.prefix { now - $0.since >= warmth }
         warm.removeFirst(ended.count)
         return (ended.map(\.helper), warm.first.map { $0.since + warmth })

@@ -1,5 +1,6 @@
 package import FreshetEventLoop
 package import FreshetJQ
+import FreshetModel
 package import FreshetPipelines
 import Glibc
 
@@ -257,14 +258,14 @@ package actor JQTransformer: JQEvaluating {
         }
     }
 
-    private func armCoolTimer(at instant: ContinuousClock.Instant) {
+    private func armCoolTimer(at instant: BootInstant) {
         let timer =
             coolTimer
             ?? LoopTimer(loop) { [weak self] in
                 self?.assumeIsolated { $0.cool() }
             }
         coolTimer = timer
-        timer.arm(at: instant)
+        timer.arm(at: instant.continuous)
     }
 
     private func cool() {

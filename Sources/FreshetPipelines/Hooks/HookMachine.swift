@@ -7,7 +7,7 @@ package import FreshetModel
 /// not queue generations, it only keeps whether a hook is pending. A hook that failed waits, and the other hooks run
 /// meanwhile.
 package struct HookMachine: Sendable {
-    package typealias Instant = ContinuousClock.Instant
+    package typealias Instant = BootInstant
 
     /// The most hooks that run at the same time, over all pipelines.
     package static let concurrencyLimit = 4

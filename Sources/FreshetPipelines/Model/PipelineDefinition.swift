@@ -1,23 +1,77 @@
 /// A pipeline as its configuration declares it: where its data comes from, when it runs, what it must satisfy and what
 /// file it becomes. It is a value: two equal definitions behave alike, so a reload does not touch unchanged pipelines.
 package struct PipelineDefinition: Hashable, Sendable {
+    /// Copies share the content: a definition is passed around often and changed never.
+    @Shared private var content: Content
+
+    private struct Content: Hashable, Sendable {
+        var name: String
+        var description: String?
+        @Shared var stage: StageDefinition
+        var transform: String?
+        @Shared var refresh: RefreshPolicy
+        @Shared var check: CheckRules
+        var cache: CacheRules
+        var parameters: [ParameterDefinition]
+        var hooks: [HookDefinition] = []
+        var fleet: FleetSharing?
+
+        mutating func share(with other: Content) {
+            _refresh.share(with: other._refresh)
+            _check.share(with: other._check)
+        }
+    }
+
     /// The pipeline's name: the name of its file without `.yaml`. Letters, digits, `-`, `_` and `.`, at most 64 bytes.
-    package var name: String
+    package var name: String {
+        get { content.name }
+        set { content.name = newValue }
+    }
     /// One line of text for people.
-    package var description: String?
+    package var description: String? {
+        get { content.description }
+        set { content.description = newValue }
+    }
     /// Where its data comes from: a source, and further sources for each of its items.
-    @Shared package var stage: StageDefinition
-    /// A jq program that makes the snapshot from the data; nil leaves it as it is.
-    package var transform: String?
-    @Shared package var refresh: RefreshPolicy
-    @Shared package var check: CheckRules
-    package var cache: CacheRules
+    package var stage: StageDefinition {
+        get { content.stage }
+        set { content.stage = newValue }
+    }
+    /// A jq program that makes the snapshot, or the input of the template, from the data; nil leaves it as it is.
+    package var transform: String? {
+        get { content.transform }
+        set { content.transform = newValue }
+    }
+    package var refresh: RefreshPolicy {
+        get { content.refresh }
+        set { content.refresh = newValue }
+    }
+    package var check: CheckRules {
+        get { content.check }
+        set { content.check = newValue }
+    }
+    package var cache: CacheRules {
+        get { content.cache }
+        set { content.cache = newValue }
+    }
     /// The values of the source that can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
-    package var parameters: [ParameterDefinition]
+    package var parameters: [ParameterDefinition] {
+        get { content.parameters }
+        set { content.parameters = newValue }
+    }
     /// The hooks after each change of the published file; at most ``HookDefinition/perPipeline``.
-    package var hooks: [HookDefinition] = []
+    package var hooks: [HookDefinition] {
+        get { content.hooks }
+        set { content.hooks = newValue }
+    }
     /// Nil: its content is not shared with other machines.
-    package var fleet: FleetSharing?
+    package var fleet: FleetSharing? {
+        get { content.fleet }
+        set { content.fleet = newValue }
+    }
+
+    /// The refresh policy, for another property that shares the instance.
+    var sharedRefresh: Shared<RefreshPolicy> { content.$refresh }
 
     package init(
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
@@ -34,21 +88,15 @@ package struct PipelineDefinition: Hashable, Sendable {
         refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules,
         parameters: [ParameterDefinition] = []
     ) {
-        self.name = name
-        self.description = description
-        self.stage = stage
-        self.transform = transform
-        self.refresh = refresh
-        self.check = check
-        self.cache = cache
-        self.parameters = parameters
+        content = Content(
+            name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
+            cache: cache, parameters: parameters)
     }
 
     /// Uses the refresh policy and the checks of another definition where they are equal, so that they are in memory
     /// once.
     package mutating func share(with other: PipelineDefinition) {
-        _refresh.share(with: other._refresh)
-        _check.share(with: other._check)
+        content.share(with: other.content)
     }
 
     /// The first source; the only one unless there is a fan-out.

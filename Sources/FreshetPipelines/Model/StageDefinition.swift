@@ -2,15 +2,15 @@
 package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition
     /// How its pages are read; nil: the answer is not paginated.
-    package var pages: PagesDefinition?
+    @Boxed package var pages: PagesDefinition?
     /// How an answer is unpacked; nil: it stays as received.
-    package var unpack: UnpackRule?
+    @Boxed package var unpack: UnpackRule?
     /// The form in which programs get the answer.
     package var format: ContentFormat
     /// A jq program for the source's data alone; nil leaves the data as it is. `$name` gives the program an outer item.
     package var transform: String?
     /// The fan-out: what is fetched for each item of the data.
-    package var each: EachDefinition?
+    @Boxed package var each: EachDefinition?
 
     package init(
         _ source: SourceDefinition, unpack: UnpackRule? = nil, pages: PagesDefinition? = nil,

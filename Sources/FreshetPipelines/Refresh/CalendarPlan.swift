@@ -12,7 +12,7 @@ package struct CalendarPlan: Hashable, Sendable {
 
     private var times: [Times]
     /// The same moment on both clocks.
-    private var instant: ContinuousClock.Instant
+    private var instant: BootInstant
     private var wall: WallTime
 
     /// - Parameters:
@@ -20,7 +20,7 @@ package struct CalendarPlan: Hashable, Sendable {
     ///   - instant: an instant of boot time.
     ///   - wall: the same instant on the wall clock.
     package init?(
-        _ events: [CalendarEvent], zone: (String?) -> TimeZoneRules, at instant: ContinuousClock.Instant, wall: WallTime
+        _ events: [CalendarEvent], zone: (String?) -> TimeZoneRules, at instant: BootInstant, wall: WallTime
     ) {
         guard !events.isEmpty else { return nil }
         times = events.map { Times(event: $0, zone: zone($0.zone)) }
@@ -33,7 +33,7 @@ package struct CalendarPlan: Hashable, Sendable {
     }
 
     /// The first time after an instant; nil: there is none.
-    package func next(after start: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    package func next(after start: BootInstant) -> BootInstant? {
         let wallStart = wall.advanced(by: instant.duration(to: start))
         return times.compactMap { $0.event.next(after: wallStart, in: $0.zone) }.min().map {
             // The wall clock has microseconds, so the result of the conversion may be a little too early.

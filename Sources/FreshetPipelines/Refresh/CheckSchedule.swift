@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// When the last checks were and how they ended, and when the next planned check is due.
 struct CheckSchedule: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     /// The last successful check with the current configuration.
     private(set) var lastSuccess: Instant?

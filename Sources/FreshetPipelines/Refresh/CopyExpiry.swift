@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// Whether there is a copy, whether it has expired by its age or by its own content, and what of that was reported.
 struct CopyExpiry: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     var hasCopy: Bool
     /// Whether the expiry by age was reported.

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Finds an origin, known by its host name, on a directly connected network. The route to the internet does not show
 /// whether it is there: its name has to be resolved, and the kernel must have a route to the address. A run does both.
 /// So after each change of these networks one run starts, and its result holds until the next change.
@@ -9,7 +11,7 @@ struct DirectNetworks: Hashable, Sendable {
     var revision: UInt64?
     /// The networks of the last attempt.
     private var attempted: UInt64?
-    private var lastAttempt: ContinuousClock.Instant?
+    private var lastAttempt: BootInstant?
     /// The networks on which the origin was found.
     private var found: UInt64?
 
@@ -19,12 +21,12 @@ struct DirectNetworks: Hashable, Sendable {
     /// When the next attempt may start; nil: not before the networks change.
     ///
     /// - Parameter since: since when there is no route to the internet.
-    func nextAttempt(since: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    func nextAttempt(since: BootInstant) -> BootInstant? {
         guard let revision, attempted != revision else { return nil }
         return max(since, lastAttempt?.advanced(by: Self.attemptGap) ?? since)
     }
 
-    mutating func runStarts(at now: ContinuousClock.Instant) -> UInt64? {
+    mutating func runStarts(at now: BootInstant) -> UInt64? {
         guard let revision else { return nil }
         attempted = revision
         lastAttempt = now

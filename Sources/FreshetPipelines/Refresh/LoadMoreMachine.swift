@@ -40,7 +40,7 @@ struct LoadMoreMachine: Hashable, Sendable {
     ///   - run: the run in progress.
     mutating func requested(
         _ requests: [UInt64], at place: [String], refusal: RefreshRefusal?, during run: RunInProgress?,
-        _ now: ContinuousClock.Instant
+        _ now: BootInstant
     ) -> Reply {
         if let refusal { return .refused(refusal) }
         if let run, run.interruption == nil, run.order.reason == .loadMore(place) { return .joinsRun }

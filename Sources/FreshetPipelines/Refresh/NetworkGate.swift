@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Decides whether the network allows a run, and whether a failure to connect counts.
 struct NetworkGate: Hashable, Sendable {
     /// The grace period after `network` or `resume`: the resolver, the address configuration and a wireless link need
@@ -15,13 +17,14 @@ struct NetworkGate: Hashable, Sendable {
     }
 
     private(set) var state: NetworkState
-    private var direct = DirectNetworks()
-    private var unreachableSince: ContinuousClock.Instant?
-    private var lastAttemptAnyway: ContinuousClock.Instant?
-    private var graceUntil: ContinuousClock.Instant?
+    /// Nil: there have been no directly connected networks that matter.
+    @Boxed private var direct: DirectNetworks?
+    private var unreachableSince: BootInstant?
+    private var lastAttemptAnyway: BootInstant?
+    private var graceUntil: BootInstant?
     private var graceFailures = 0
 
-    init(_ state: NetworkState, now: ContinuousClock.Instant) {
+    init(_ state: NetworkState, now: BootInstant) {
         self.state = state
         if state.reachable {
             settle(from: state.changedAt)
@@ -30,7 +33,7 @@ struct NetworkGate: Hashable, Sendable {
         }
     }
 
-    mutating func update(_ new: NetworkState, now: ContinuousClock.Instant) -> Change {
+    mutating func update(_ new: NetworkState, now: BootInstant) -> Change {
         let old = state
         state = new
         switch (old.reachable, new.reachable) {
@@ -50,15 +53,20 @@ struct NetworkGate: Hashable, Sendable {
     }
 
     /// Whether runs may start: there is a route to the target, or the origin was found on a directly connected network.
-    var isUsable: Bool { state.reachable || direct.isOriginFound }
+    var isUsable: Bool { state.reachable || direct?.isOriginFound == true }
 
     /// The directly connected networks have changed; nil: there are none.
-    mutating func directNetworks(_ revision: UInt64?) { direct.revision = revision }
+    mutating func directNetworks(_ revision: UInt64?) {
+        guard revision != nil || direct != nil else { return }
+        var networks = direct ?? DirectNetworks()
+        networks.revision = revision
+        direct = networks
+    }
 
     /// The revision of the networks on which a run that starts now tries the origin; nil: there is a route to the
     /// target.
-    mutating func directRun(at now: ContinuousClock.Instant) -> UInt64? {
-        state.reachable ? nil : direct.runStarts(at: now)
+    mutating func directRun(at now: BootInstant) -> UInt64? {
+        state.reachable ? nil : direct?.runStarts(at: now)
     }
 
     /// The path that a run that starts now uses; nil: the network is not reachable.
@@ -67,29 +75,29 @@ struct NetworkGate: Hashable, Sendable {
     /// Records whether a run without a route to the target has found the origin on directly connected networks.
     mutating func runEnded(_ revision: UInt64, _ result: RunResult) {
         switch result {
-        case .succeeded: direct.runEnded(revision, isFound: true)
+        case .succeeded: direct?.runEnded(revision, isFound: true)
         case .failed(let failure):
             // A failure before the request, or at another host, says nothing about the origin.
             let isAnswer = [.transient, .certificateDate, .refused, .content].contains(failure.kind)
-            direct.runEnded(revision, isFound: isAnswer || failure.isRouted)
+            direct?.runEnded(revision, isFound: isAnswer || failure.isRouted)
         case .cancelled: break
         }
     }
 
     /// When a run tries an origin on directly connected networks; nil: not before these networks change.
-    var looksForOrigin: ContinuousClock.Instant? {
-        state.reachable ? nil : direct.nextAttempt(since: unreachableSince ?? state.changedAt)
+    var looksForOrigin: BootInstant? {
+        state.reachable ? nil : direct?.nextAttempt(since: unreachableSince ?? state.changedAt)
     }
 
     /// `network` or `resume` fired: the grace period begins, with short waits again.
-    mutating func settle(from instant: ContinuousClock.Instant) {
+    mutating func settle(from instant: BootInstant) {
         let until = instant.advanced(by: Self.grace)
         guard graceUntil.map({ until > $0 }) ?? true else { return }
         graceUntil = until
         graceFailures = 0
     }
 
-    func isGrace(at now: ContinuousClock.Instant) -> Bool {
+    func isGrace(at now: BootInstant) -> Bool {
         graceUntil.map { now < $0 } ?? false
     }
 
@@ -101,14 +109,14 @@ struct NetworkGate: Hashable, Sendable {
     }
 
     /// When a check that is due since the given instant is attempted although there is no route to the target.
-    func attemptsAnyway(overdueSince due: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    func attemptsAnyway(overdueSince due: BootInstant) -> BootInstant {
         var attempt = due
         if let unreachableSince { attempt = max(attempt, unreachableSince.advanced(by: Self.attemptAnyway)) }
         if let lastAttemptAnyway { attempt = max(attempt, lastAttemptAnyway.advanced(by: Self.attemptAnyway)) }
         return attempt
     }
 
-    mutating func attemptedAnyway(at now: ContinuousClock.Instant) {
+    mutating func attemptedAnyway(at now: BootInstant) {
         lastAttemptAnyway = now
     }
 }

@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// The proof of the network that a pipeline with a probe waits for before a run.
 struct NetworkProof: Hashable, Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     /// The network epoch of the last proof; the proof holds until `until`.
     private var epoch: UInt64 = 0

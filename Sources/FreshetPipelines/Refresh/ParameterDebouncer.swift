@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Debounces changes of parameters: a change leads to a run after the longest quiet period of the changed parameters,
 /// and only if the values differ from those of the last attempt.
 ///
@@ -11,7 +13,7 @@ struct ParameterDebouncer: Hashable, Sendable {
     private var changed: RunCause?
     private var quiet: Duration = .zero
     /// When the held change takes effect, if no other change comes before; nil: no change is held.
-    private(set) var due: ContinuousClock.Instant?
+    private(set) var due: BootInstant?
     /// A change was let through, and no other change of parameters waits for a run.
     var isPassed = false
 
@@ -24,7 +26,7 @@ struct ParameterDebouncer: Hashable, Sendable {
     var isUntried: Bool { values != tried }
 
     /// Sets values; equal values are not a change.
-    mutating func set(_ new: ParameterValues, quiet: Duration, at now: ContinuousClock.Instant) {
+    mutating func set(_ new: ParameterValues, quiet: Duration, at now: BootInstant) {
         guard new != values else { return }
         values = new
         if var cause = changed {

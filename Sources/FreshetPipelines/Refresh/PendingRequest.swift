@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A request for a run that has not started yet.
 struct PendingRequest: Hashable, Sendable {
     /// The limits that a run ignores because a person requested it.
@@ -33,7 +35,7 @@ struct PendingRequest: Hashable, Sendable {
     var again: PendingRequest { PendingRequest(causes: causes, isUnconditional: isUnconditional) }
 
     /// Removes what a success at that instant has answered: the environment signals until then.
-    mutating func dropEnvironment(until success: ContinuousClock.Instant) {
+    mutating func dropEnvironment(until success: BootInstant) {
         causes.removeAll { $0.kind == .environment && $0.last <= success }
         isRelease = false
     }
@@ -56,7 +58,7 @@ struct Retry: Hashable, Sendable {
     /// The causes of the failed run.
     var pendingRequest: PendingRequest
     var kind: RunFailure.Kind
-    var due: ContinuousClock.Instant
+    var due: BootInstant
     /// The failure was within the grace period after `network` or `resume`, and does not count.
     var inGrace: Bool
     /// A signal ended the wait.

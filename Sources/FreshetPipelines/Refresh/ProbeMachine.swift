@@ -1,7 +1,9 @@
+package import FreshetModel
+
 /// The result of a proof, which every waiting pipeline gets.
 package enum ProofResult: Hashable, Sendable {
     /// The network reaches the internet. The proof holds for this epoch and earlier ones, until the instant.
-    case proven(epoch: UInt64, until: ContinuousClock.Instant)
+    case proven(epoch: UInt64, until: BootInstant)
     /// The proof failed, with a sentence for people about the answer. It is retried; the waiting pipelines are notified
     /// again if the sentence changes.
     case refused(String)
@@ -14,9 +16,9 @@ package struct ProofRequest: Hashable, Sendable {
     package var epoch: UInt64
     /// When an event may have changed the answer, such as a request of the operator: an earlier attempt is not
     /// decisive, and the next one does not wait for the backoff. Nil: there was no such event.
-    package var since: ContinuousClock.Instant?
+    package var since: BootInstant?
 
-    package init(_ probe: NetworkProbe, epoch: UInt64, since: ContinuousClock.Instant? = nil) {
+    package init(_ probe: NetworkProbe, epoch: UInt64, since: BootInstant? = nil) {
         self.probe = probe
         self.epoch = epoch
         self.since = since
@@ -29,7 +31,7 @@ package struct ProofRequest: Hashable, Sendable {
 /// no proof: immediately for the first pipeline, in a new epoch, and after an event that may have changed the answer;
 /// otherwise after growing pauses.
 struct ProbeMachine: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
     /// A waiting pipeline.
     typealias Waiter = UInt64
 

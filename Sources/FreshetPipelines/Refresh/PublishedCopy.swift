@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// The copy as readers have it: whether there is one, whether it has expired, and whether it is withdrawn.
 struct PublishedCopy: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     private(set) var expiry: CopyExpiry
     /// Nil for a pipeline that does not withdraw its copy, and never did.

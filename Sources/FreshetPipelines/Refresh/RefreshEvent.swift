@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// An event for a ``RefreshMachine``.
 package enum RefreshEvent: Hashable, Sendable {
     /// Signals fired: one cause for each source. The signal `network` comes here only from a source without a
@@ -41,7 +43,7 @@ package enum RefreshEvent: Hashable, Sendable {
     /// The state of the copy; nil: there is none. It comes before all other events of the same moment.
     case copy(CopyState?)
     /// When the content of the copy expires by its own statement; nil: it states nothing.
-    case contentExpires(ContinuousClock.Instant?)
+    case contentExpires(BootInstant?)
     /// The result of ``RefreshAction/withdraw`` or ``RefreshAction/putBack``.
     case copySettled(CopyChangeResult)
     /// The host is about to sleep, or is not any more.
@@ -93,10 +95,10 @@ package enum RefreshAction: Hashable, Sendable {
     /// Cancels the run; ``RefreshEvent/ended(run:_:)`` reports its end.
     case cancel(run: UInt64)
     /// The next instant of ``RefreshEvent/timer``, which replaces the previous one; nil: never.
-    case wake(at: ContinuousClock.Instant?)
+    case wake(at: BootInstant?)
     case answer(request: UInt64, RefreshAnswer)
     /// Stores the end of `Retry-After` across restarts; nil: there is none any more.
-    case rememberRetryAfter(ContinuousClock.Instant?)
+    case rememberRetryAfter(BootInstant?)
     /// Stores the used part of the budget across restarts, in full.
     case rememberRequests([RequestMeter.Spent])
     case report(EngineEvent)

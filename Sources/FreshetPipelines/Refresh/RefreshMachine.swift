@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// Decides when a pipeline runs. A state machine: events in, actions out. It reads no clock and performs no action
 /// itself.
 ///
@@ -6,7 +8,7 @@
 /// ``RunPhase`` the run. A run takes all signals that were received until it starts. If the run does not succeed, its
 /// causes go back: to the retry after a failure, to *ready* or through the debouncer if the run was superseded.
 package struct RefreshMachine: Sendable {
-    package typealias Instant = ContinuousClock.Instant
+    package typealias Instant = BootInstant
     package typealias Event = RefreshEvent
     package typealias Action = RefreshAction
 

@@ -1,7 +1,9 @@
+import FreshetModel
+
 /// The actions that a ``RefreshMachine`` has decided on, and what it reported last.
 struct RefreshOutput: Sendable {
     private(set) var actions: [RefreshAction] = []
-    private var wake: ContinuousClock.Instant?
+    private var wake: BootInstant?
     private var activity: PipelineActivity
 
     init(_ activity: PipelineActivity) { self.activity = activity }
@@ -20,7 +22,7 @@ struct RefreshOutput: Sendable {
     }
 
     /// Sets the timer, if that is a change.
-    mutating func wake(at instant: ContinuousClock.Instant?) {
+    mutating func wake(at instant: BootInstant?) {
         guard instant != wake else { return }
         wake = instant
         actions.append(.wake(at: instant))

@@ -1,5 +1,3 @@
-package import FreshetModel
-
 /// The part of a pipeline's definition and of the host's settings that the refresh machine needs.
 package struct RefreshSettings: Hashable, Sendable {
     @Shared package var policy: RefreshPolicy
@@ -45,7 +43,7 @@ package struct RefreshSettings: Hashable, Sendable {
         _ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0, clock: (any EngineClock)? = nil
     ) {
         self.init(
-            policy: definition.$refresh, needsNetwork: definition.needsNetwork, splay: splay,
+            policy: definition.sharedRefresh, needsNetwork: definition.needsNetwork, splay: splay,
             plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge,
             withdraws: definition.cache.withdraws)
         calendar = clock.flatMap { CalendarPlan(definition.refresh.calendar, $0) }.map(Shared.init(wrappedValue:))
@@ -90,81 +88,5 @@ extension PipelineDefinition {
         for file in cache.files { binding.add("file:\(file.name) \(file.program)") }
         binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
         return binding.text
-    }
-}
-
-/// The state of the refresh machine that survives a restart of the daemon, converted to boot time.
-package struct StoredRefreshState: Hashable, Sendable {
-    /// The last check that succeeded.
-    package var lastCheck: ContinuousClock.Instant?
-    /// When the copy was last confirmed, with any configuration; without a known check, when it was committed.
-    package var confirmed: ContinuousClock.Instant?
-    /// When the data of the last check stops being fresh, as its origin states.
-    package var expires: ContinuousClock.Instant?
-    /// The end of the origin's `Retry-After`.
-    package var retryAfter: ContinuousClock.Instant?
-    /// The number of the last run.
-    package var lastRun: UInt64
-    package var hasGeneration: Bool
-    /// Nil: there is no copy.
-    package var copy: CopyState?
-    /// The used part of the budget.
-    package var requests: [RequestMeter.Spent]
-    /// Whether the operator holds the pipeline.
-    package var isHeld = false
-
-    package init(
-        lastCheck: ContinuousClock.Instant? = nil, confirmed: ContinuousClock.Instant? = nil,
-        expires: ContinuousClock.Instant? = nil, retryAfter: ContinuousClock.Instant? = nil, lastRun: UInt64 = 0,
-        hasGeneration: Bool = false, copy: CopyState? = nil,
-        requests: [RequestMeter.Spent] = []
-    ) {
-        self.lastCheck = lastCheck
-        self.confirmed = confirmed
-        self.expires = expires
-        self.retryAfter = retryAfter
-        self.lastRun = lastRun
-        self.hasGeneration = hasGeneration
-        self.copy = copy
-        self.requests = requests
-    }
-
-    /// Converts stored wall-clock times to boot time.
-    ///
-    /// The wall clock may have been set since. A check that lies in the future by at most `tolerance` counts as a check
-    /// of now; a later one is ignored, and the copy is checked. A `Retry-After` is limited to its longest allowed time.
-    package init(
-        _ remembered: PersistentState, now: ContinuousClock.Instant, wallNow: WallTime, tolerance: Duration
-    ) {
-        self.init(lastRun: remembered.lastRun, hasGeneration: remembered.generation != nil)
-        isHeld = remembered.heldSince != nil
-        copy = remembered.generation.map { CopyState($0, now: now, wallNow: wallNow) }
-        confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
-            now.advanced(by: .zero - max(.zero, wall.duration(to: wallNow)))
-        }
-        if !remembered.isOfOtherConfiguration, let wall = remembered.lastCheck {
-            let age = wall.duration(to: wallNow)
-            if age >= .zero {
-                lastCheck = now.advanced(by: .zero - age)
-            } else if .zero - age <= tolerance {
-                lastCheck = now
-            }
-        }
-        // The clock may have been set since: without a usable time of the check, the origin's statement is unusable
-        // too.
-        if lastCheck != nil, let wall = remembered.expires {
-            expires = now.advanced(by: min(wallNow.duration(to: wall), DataExpiry.longest))
-        }
-        if let wall = remembered.retryAfter {
-            let left = wallNow.duration(to: wall)
-            if left > .zero { retryAfter = now.advanced(by: min(left, Backoff.longestRetryAfter)) }
-        }
-        // Requests in the future were made before the clock was set back: they count as requests of now.
-        func instant(_ wall: WallTime) -> ContinuousClock.Instant {
-            now.advanced(by: .zero - max(.zero, wall.duration(to: wallNow)))
-        }
-        requests = remembered.requests.map {
-            RequestMeter.Spent(first: instant($0.first), last: instant($0.last), count: $0.count)
-        }
     }
 }

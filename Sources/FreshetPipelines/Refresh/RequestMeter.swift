@@ -1,10 +1,12 @@
+package import FreshetModel
+
 /// Counts the requests of a pipeline within its budget.
 ///
 /// The budget holds for every span of the period's length, wherever it begins: a day is not a calendar day, since then
 /// two days' budgets could be used around midnight. Requests are stored one by one; many requests within a forty-eighth
 /// of the period are stored together, as if all were made at the time of the last one.
 package struct RequestMeter: Hashable, Sendable {
-    package typealias Instant = ContinuousClock.Instant
+    package typealias Instant = BootInstant
 
     /// Requests that are stored together.
     package struct Spent: Hashable, Sendable {

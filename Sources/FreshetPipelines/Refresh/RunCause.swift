@@ -1,9 +1,11 @@
+package import FreshetModel
+
 /// One signal as the cause of a run: its name, how often it was received, and when first and last.
 package struct RunCause: Hashable, Sendable {
     package var signal: String
     package var count: Int
-    package var first: ContinuousClock.Instant
-    package var last: ContinuousClock.Instant
+    package var first: BootInstant
+    package var last: BootInstant
     /// The detail of its last occurrence, for people, such as `default route via enp3s0`.
     package var detail: String?
     /// The number of its last occurrence, which identifies it in the journal and for subscribers; nil for a signal
@@ -11,7 +13,7 @@ package struct RunCause: Hashable, Sendable {
     package var number: UInt64?
 
     package init(
-        _ signal: String, count: Int = 1, first: ContinuousClock.Instant, last: ContinuousClock.Instant? = nil,
+        _ signal: String, count: Int = 1, first: BootInstant, last: BootInstant? = nil,
         detail: String? = nil, number: UInt64? = nil
     ) {
         self.signal = signal
@@ -44,7 +46,7 @@ extension [RunCause] {
     /// Parses a ``summary``: it has the signals and how often each fired, but not when.
     ///
     /// - Parameter instant: the start of the run, used as the time of all causes.
-    package init(summary: String, at instant: ContinuousClock.Instant) {
+    package init(summary: String, at instant: BootInstant) {
         self = summary.split(separator: ", ").map { part in
             // `file /etc/hosts (3)`: the count is at the end, since a path may contain such text.
             guard part.hasSuffix(")"), let bracket = part.lastIndex(of: "("), part[..<bracket].hasSuffix(" "),

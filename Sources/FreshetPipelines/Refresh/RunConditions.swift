@@ -1,7 +1,9 @@
+import FreshetModel
+
 /// The conditions of a run besides its signals: hold, sleep, network and proof of the network, metered
 /// connection, `Retry-After`, budget.
 struct RunConditions: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     var network: NetworkGate
     /// Nil for a pipeline without a probe that never had one.

@@ -43,9 +43,9 @@ enum RunEnd: Hashable, Sendable {
 struct RunSuccess: Hashable, Sendable {
     var changed: Bool
     var generation: UInt64?
-    var at: ContinuousClock.Instant?
+    var at: BootInstant?
     var flaw: RunFailure?
-    var expires: ContinuousClock.Instant?
+    var expires: BootInstant?
 
     var outcome: RunOutcome { changed ? .changed : .unchanged }
 }

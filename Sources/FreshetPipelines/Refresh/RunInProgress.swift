@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Why a run is ended early.
 enum Interruption: Hashable, Sendable {
     /// A signal came and `when-running` is `restart`.
@@ -48,7 +50,7 @@ enum Interruption: Hashable, Sendable {
 
 /// The run in progress.
 struct RunInProgress: Hashable, Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     var order: RunOrder
     var pendingRequest: PendingRequest

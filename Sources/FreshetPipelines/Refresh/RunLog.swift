@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// Counts runs.
 struct RunLog: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     var last: RunSummary?
     private(set) var lastNumber: UInt64

@@ -1,11 +1,12 @@
+import FreshetModel
 internal import FreshetSignals
 
 /// The requests for a run that has not started yet: delayed by the splay, held by the debouncer, ready, or the retry of
 /// a failed run.
 struct RunQueue: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
-    private(set) var burst: Debouncer<ContinuousClock.Instant>
+    private(set) var burst: Debouncer<BootInstant>
     /// Received, and held until this host's share of the splay has passed.
     private var splayed = PendingRequest()
     private(set) var splayedUntil: Instant?

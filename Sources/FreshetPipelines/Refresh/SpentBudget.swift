@@ -1,6 +1,8 @@
+import FreshetModel
+
 /// The used part of a pipeline's request budget. Only a forced run ignores a spent budget.
 struct SpentBudget: Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     /// Nil as long as no request was counted.
     @Boxed private var meter: RequestMeter?

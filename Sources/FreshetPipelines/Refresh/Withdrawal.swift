@@ -1,4 +1,4 @@
-import FreshetModel
+package import FreshetModel
 
 /// The state of the copy, besides the results of runs.
 package struct CopyState: Hashable, Sendable {
@@ -7,10 +7,10 @@ package struct CopyState: Hashable, Sendable {
     package var isWithdrawn: Bool
     package var isPinned: Bool
     /// When its file was written; nil: not known.
-    package var written: ContinuousClock.Instant?
+    package var written: BootInstant?
 
     package init(
-        number: UInt64, isWithdrawn: Bool = false, isPinned: Bool = false, written: ContinuousClock.Instant? = nil
+        number: UInt64, isWithdrawn: Bool = false, isPinned: Bool = false, written: BootInstant? = nil
     ) {
         self.number = number
         self.isWithdrawn = isWithdrawn
@@ -18,16 +18,9 @@ package struct CopyState: Hashable, Sendable {
         self.written = written
     }
 
-    /// - Parameters:
-    ///   - now: the current instant.
-    ///   - wallNow: the same moment by the wall clock. A later write time counts as now, since the clock was set back.
-    init(_ generation: CurrentGeneration, now: ContinuousClock.Instant, wallNow: WallTime) {
-        self.init(
-            number: generation.number, isWithdrawn: generation.withdrawnSince != nil,
-            isPinned: generation.pinnedSince != nil,
-            written: generation.writtenAt.map { wall in
-                now.advanced(by: .zero - max(.zero, wall.duration(to: wallNow)))
-            })
+    /// - Parameters: see ``StoredTimes/Copy/state(now:wallNow:)``.
+    init(_ generation: CurrentGeneration, now: BootInstant, wallNow: WallTime) {
+        self = StoredTimes.Copy(generation).state(now: now, wallNow: wallNow)
     }
 }
 
@@ -44,7 +37,7 @@ package enum CopyChangeResult: Hashable, Sendable {
 /// Age, configuration and pin decide whether the copy is to be withdrawn; the store reports whether it is. If they
 /// differ, one change at a time is requested.
 struct Withdrawal: Hashable, Sendable {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = BootInstant
 
     /// A change of what readers find.
     enum Change: Hashable, Sendable {

@@ -5,6 +5,7 @@ internal import FreshetSignals
 final class AnswerWaiters: Sendable {
     private struct State {
         var lastRequest: UInt64 = 0
+        /// Takes no memory while nobody waits.
         var waiters: [UInt64: CheckedContinuation<RefreshAnswer, Never>] = [:]
         /// The callers that wait for the end of the runner.
         var closers: [CheckedContinuation<Void, Never>] = []
@@ -40,7 +41,10 @@ final class AnswerWaiters: Sendable {
 
     /// Answers a request, unless its caller does not wait any more.
     func resume(_ request: UInt64, with answer: RefreshAnswer) {
-        state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: answer)
+        state.withLock { state in
+            defer { if state.waiters.isEmpty { state.waiters = [:] } }
+            return state.waiters.removeValue(forKey: request)
+        }?.resume(returning: answer)
     }
 
     /// Awaits ``close()``.

@@ -20,7 +20,7 @@ struct CopyNotices: Sendable {
     /// An expiry by the wall clock, and the instant that the machine got for it.
     struct Expiry: Hashable, Sendable {
         var wall: WallTime
-        var instant: ContinuousClock.Instant
+        var instant: BootInstant
 
         /// Smaller differences are ignored: the wall clock is adjusted, and both clocks are not read at the same
         /// moment.
@@ -29,7 +29,7 @@ struct CopyNotices: Sendable {
         /// A time more than a thousand years ahead counts as no expiry.
         static let longest: Duration = .seconds(1_000 * 365 * 86_400)
 
-        init?(_ wall: WallTime, now: ContinuousClock.Instant, wallNow: WallTime) {
+        init?(_ wall: WallTime, now: BootInstant, wallNow: WallTime) {
             let span = wallNow.duration(to: wall)
             guard span < Self.longest else { return nil }
             self.wall = wall
@@ -42,9 +42,9 @@ struct CopyNotices: Sendable {
     }
 
     /// Nil: the machine needs no state of the copy.
-    private var copy: Copy?
+    @Boxed private var copy: Copy?
     /// When the content expires by its own statement; nil: it states nothing.
-    private(set) var expiry: Expiry?
+    @Boxed private(set) var expiry: Expiry?
     /// The machine has to get ``RefreshEvent/copyLost`` before the state of another copy.
     private var isLost = false
 
@@ -71,7 +71,7 @@ struct CopyNotices: Sendable {
     ///   - findsExpiry: the content may state when it expires.
     ///   - wallNow: the same moment as `now` by the wall clock.
     mutating func events(
-        about generation: CurrentGeneration?, withdraws: Bool, findsExpiry: Bool, now: ContinuousClock.Instant,
+        about generation: CurrentGeneration?, withdraws: Bool, findsExpiry: Bool, now: BootInstant,
         wallNow: () -> WallTime
     ) -> [RefreshEvent] {
         var events: [RefreshEvent] = []

@@ -14,7 +14,7 @@ struct CopyRecord: Sendable {
     /// The rejection for conditional requests.
     @Boxed private(set) var rejection: KnownRejection?
     /// The trusted comment of the last signed content.
-    private var signed: SignedComment?
+    @Boxed private var signed: SignedComment?
     /// What the machine knows about the copy.
     private(set) var notices: CopyNotices
 
@@ -73,7 +73,7 @@ struct CopyRecord: Sendable {
     ///
     /// - Parameters: see ``CopyNotices/events(about:withdraws:findsExpiry:now:wallNow:)``.
     mutating func events(
-        withdraws: Bool, findsExpiry: Bool, now: ContinuousClock.Instant, wallNow: () -> WallTime
+        withdraws: Bool, findsExpiry: Bool, now: BootInstant, wallNow: () -> WallTime
     ) -> [RefreshEvent] {
         // The usual case, for which nothing is copied.
         guard withdraws || findsExpiry || !notices.isEmpty || generation?.withdrawnSince != nil else { return [] }

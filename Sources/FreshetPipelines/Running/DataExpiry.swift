@@ -7,7 +7,7 @@ struct DataExpiry: Hashable, Sendable {
     /// suppress signals for a year.
     static let longest: Duration = .seconds(7 * 24 * 3600)
 
-    let instant: ContinuousClock.Instant
+    let instant: BootInstant
     let wall: WallTime
 
     /// - Parameter remaining: the remaining time from now on; a negative time counts as zero.

@@ -1,3 +1,4 @@
+import FreshetModel
 package import FreshetSignals
 
 /// The network of one target, for the pipelines that need it. A change of its state and the signal `network` that fires
@@ -69,7 +70,8 @@ package final class NetworkFeed: Sendable {
 extension RunCause {
     init(_ cause: Cause) {
         self.init(
-            cause.first.signal, count: cause.count, first: cause.first.instant, last: cause.last.instant,
+            cause.first.signal, count: cause.count, first: BootInstant(cause.first.instant),
+            last: BootInstant(cause.last.instant),
             detail: cause.last.detail, number: cause.last.number)
     }
 }

@@ -149,7 +149,7 @@ extension PipelineRunner {
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.schedule.failing,
                 rejected: state.copy.rejected.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
-                branches: state.runs.branches.report,
+                branches: state.runs.branches,
                 more: PagesReport(state.runs.pages), heldSince: state.heldSince)
         }
     }

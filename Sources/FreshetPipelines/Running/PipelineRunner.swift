@@ -30,7 +30,7 @@ package final class PipelineRunner: Sendable {
         var heldSince: WallTime?
         /// The stored state with its wall-clock times, which are converted again when the wall clock is stepped; nil
         /// once a check has succeeded.
-        @Boxed var remembered: PersistentState?
+        @Boxed var remembered: StoredTimes?
 
         /// Forgets what the machine does not need any more.
         mutating func forgetRemembered() {
@@ -53,15 +53,12 @@ package final class PipelineRunner: Sendable {
         permit = NextPermit(world.requestLimiter)
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
-        var known = remembered
+        var known = StoredTimes(remembered)
         let configuration = ActiveConfiguration(definition, remembered: remembered.parameters)
         let values = configuration.values
         if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
             known.isOfOtherConfiguration = true
         }
-        // Others have these.
-        (known.lastRunRecord, known.binding, known.signed, known.rejected) = (nil, nil, nil, nil)
-        (known.parameters, known.pages) = ([:], [])
         let memory = StoredRefreshState(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
         let lastRun = remembered.lastRunRecord.map {
@@ -285,7 +282,7 @@ package final class PipelineRunner: Sendable {
     }
 
     /// An instant by the current wall clock.
-    package func wall(_ instant: ContinuousClock.Instant) -> WallTime {
+    package func wall(_ instant: BootInstant) -> WallTime {
         world.clock.wallNow.advanced(by: world.clock.now.duration(to: instant))
     }
 }

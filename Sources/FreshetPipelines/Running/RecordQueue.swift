@@ -40,7 +40,10 @@ final class RecordQueue: Sendable {
     private func next() -> Record? {
         state.withLock { state in
             state.isWriting = !state.records.isEmpty
-            return state.records.isEmpty ? nil : state.records.removeFirst()
+            guard state.isWriting else { return nil }
+            // An empty queue takes no memory.
+            defer { if state.records.isEmpty { state.records = [] } }
+            return state.records.removeFirst()
         }
     }
 }

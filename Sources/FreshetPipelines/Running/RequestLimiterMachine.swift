@@ -76,6 +76,7 @@ struct RequestLimiterMachine<Grant> {
             return next()
         }
         guard let (key, _) = waiting.removeValue(forKey: ticket), var queue = queues[key] else { return nil }
+        defer { returnMemory() }
         queue.tickets.removeAll { $0 == ticket }
         if queue.tickets.isEmpty { endToWait(key, queue.position) } else { queues[key] = queue }
         update(key.origin)
@@ -108,6 +109,7 @@ struct RequestLimiterMachine<Grant> {
             var queue = queues[key],
             let ticket = queue.tickets.popFirst(), let (_, grant) = waiting.removeValue(forKey: ticket)
         else { return nil }
+        defer { returnMemory() }
         endToWait(key, position)
         // The queue's other requests go behind all queues that wait now.
         if !queue.tickets.isEmpty { beginToWait(key, queue.tickets) }
@@ -128,6 +130,12 @@ struct RequestLimiterMachine<Grant> {
         queueAtPosition[position] = nil
         positions.remove(position)
         origins[key.origin]?.positions.remove(position)
+    }
+
+    /// After a burst in which thousands of requests waited, the empty tables would keep their memory.
+    private mutating func returnMemory() {
+        guard waiting.isEmpty, waiting.capacity > 64 else { return }
+        (waiting, queues, queueAtPosition) = ([:], [:], [:])
     }
 
     private mutating func take(_ ticket: UInt64, at origin: HTTPOrigin?) {

@@ -10,12 +10,15 @@ struct RunHistory: Sendable {
     /// The permits of that run.
     private(set) var permits: RunPermits?
     private(set) var counters = RunCounters()
-    /// The failing branches.
-    private(set) var branches = BranchStatusTable()
+    /// Nil: no branch fails.
+    @Boxed private var branchTable: BranchStatusTable?
     /// The sets of pages that may be continued after the last run.
     private(set) var pages: [PagesState]
 
     init(pages: [PagesState]) { self.pages = pages }
+
+    /// The failing branches; nil: there are none.
+    var branches: BranchReport? { branchTable?.report }
 
     /// A run begins.
     mutating func began(_ progress: RunProgress, _ permits: RunPermits, _ interruption: CurrentValue<Bool>) {
@@ -43,9 +46,15 @@ struct RunHistory: Sendable {
     ///
     /// - Returns: why a part of the copy is not new; nil: all of it is.
     mutating func record(
-        _ failures: [BranchFailure], of count: Int, at now: ContinuousClock.Instant
+        _ failures: [BranchFailure], of count: Int, at now: BootInstant
     ) -> RunFailure? {
-        branches.record(failures, of: count, at: now)
-        return branches.flaw
+        guard !failures.isEmpty else {
+            branchTable = nil
+            return nil
+        }
+        var table = branchTable ?? BranchStatusTable()
+        table.record(failures, of: count, at: now)
+        branchTable = table
+        return table.flaw
     }
 }

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// The failing branches of a pipeline.
 package struct BranchReport: Hashable, Sendable {
     /// The number of branches of the last run.
@@ -17,12 +19,12 @@ package struct FailingBranch: Hashable, Sendable {
     package var path: [String]
     package var failure: RunFailure
     /// When the first of its consecutive failures was.
-    package var since: ContinuousClock.Instant
+    package var since: BootInstant
     package var attempts: Int
 }
 
 /// Tracks the branches of a pipeline from run to run.
-struct BranchStatusTable {
+struct BranchStatusTable: Sendable {
     /// How many failing branches are followed, the first ones: each may have a key of a kilobyte.
     static let mostFollowed = 1_024
 
@@ -33,7 +35,7 @@ struct BranchStatusTable {
     private(set) var flaw: RunFailure?
 
     /// Records the failures of a run that made a copy.
-    mutating func record(_ failures: [BranchFailure], of total: Int, at now: ContinuousClock.Instant) {
+    mutating func record(_ failures: [BranchFailure], of total: Int, at now: BootInstant) {
         self.total = total
         let before = Dictionary(failing.map { ($0.path, $0) }) { first, _ in first }
         failed = failures.count

@@ -21,7 +21,7 @@ package enum EngineEvent: Hashable, Sendable {
     /// A signal was received: one cause for all occurrences since the last event.
     case received(RunCause)
     /// Environment signals were skipped, since the last successful check is more recent than `fresh-for`.
-    case skipped([RunCause], freshUntil: ContinuousClock.Instant)
+    case skipped([RunCause], freshUntil: BootInstant)
     case waitingBegan(Wait)
     case waitingEnded(Wait.Reason)
     case runStarted(RunOrder)
@@ -30,14 +30,14 @@ package enum EngineEvent: Hashable, Sendable {
     /// The content of the run in progress has a verified signature with this trusted comment.
     case signed(comment: String)
     /// A failed run will be retried.
-    case retryPlanned(at: ContinuousClock.Instant, failures: Int, after: RunFailure)
+    case retryPlanned(at: BootInstant, failures: Int, after: RunFailure)
     case stateChanged(PipelineActivity)
     /// The set values of these parameters are not valid with the configuration; they have their defaults.
     case parametersDropped([String])
     /// The published copy is older than its `max-age`.
     ///
     /// - Parameter checked: the last check that confirmed it.
-    case expired(checked: ContinuousClock.Instant)
+    case expired(checked: BootInstant)
     /// The copy is not expired any more: it was checked, or `max-age` was changed.
     case expiredNoMore
     /// The content of the copy has expired by its own statement.
@@ -47,12 +47,12 @@ package enum EngineEvent: Hashable, Sendable {
     /// The copy was withdrawn from readers, since it is older than its `max-age`.
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.
-    case withdrawn(checked: ContinuousClock.Instant?)
+    case withdrawn(checked: BootInstant?)
     /// The copy was withdrawn from readers, since it is older than its `max-age`; and since it was damaged, it is not
     /// kept.
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.
-    case withdrawnDamaged(CurrentGeneration, checked: ContinuousClock.Instant?)
+    case withdrawnDamaged(CurrentGeneration, checked: BootInstant?)
     /// A copy is published again after a withdrawal.
     ///
     /// - Parameters:
@@ -73,9 +73,9 @@ package enum RefreshAnswer: Hashable, Sendable {
 /// Why a request for a run is refused.
 package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     /// The origin sent `Retry-After`; only a forced run ignores it.
-    case retryAfter(until: ContinuousClock.Instant)
+    case retryAfter(until: BootInstant)
     /// The request budget is spent; only a forced run ignores it.
-    case budget(until: ContinuousClock.Instant)
+    case budget(until: BootInstant)
     case held
     /// The origin is not reachable; a sentence gives the reason. A request for a further page does not wait for the
     /// network.

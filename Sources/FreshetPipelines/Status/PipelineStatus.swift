@@ -4,11 +4,11 @@ package import FreshetModel
 package enum PipelineActivity: Hashable, Sendable {
     /// The pipeline has not run yet.
     case idle
-    case waiting(Wait)
+    indirect case waiting(Wait)
     case loading(LoadProgress)
     case loaded
     /// The last run failed. The published copy stays; see ``PipelineStatus/generation``.
-    case failed(RunFailure, since: ContinuousClock.Instant, attempts: Int)
+    indirect case failed(RunFailure, since: BootInstant, attempts: Int)
     /// The operator holds the pipeline: no run starts until it is released.
     case held
 }
@@ -43,11 +43,11 @@ package struct Wait: Hashable, Sendable {
 
     package var reason: Reason
     /// The latest end of the wait; nil: not known.
-    package var until: ContinuousClock.Instant?
+    package var until: BootInstant?
     /// A sentence with details for people.
     package var detail: String?
 
-    package init(_ reason: Reason, until: ContinuousClock.Instant? = nil, detail: String? = nil) {
+    package init(_ reason: Reason, until: BootInstant? = nil, detail: String? = nil) {
         self.reason = reason
         self.until = until
         self.detail = detail
@@ -102,7 +102,7 @@ package struct PlannedRun: Hashable, Sendable {
         case signals
     }
 
-    package var at: ContinuousClock.Instant
+    package var at: BootInstant
     package var reason: Reason
 }
 
@@ -121,9 +121,9 @@ package struct PipelineStatus: Hashable, Sendable {
     /// The last check that succeeded, a 304 included, from which age counts.
     package var lastCheck: WallTime?
     /// When the data stops being fresh, as its origin states; nil: not known, or not configured.
-    package var originExpires: ContinuousClock.Instant?
+    package var originExpires: BootInstant?
     /// When the copy exceeds its `max-age`, in the future or past; nil: never.
-    package var expires: ContinuousClock.Instant?
+    package var expires: BootInstant?
     /// When the content expires by its own statement; nil: it states nothing.
     package var contentExpires: WallTime?
     /// The causes of the run in progress, otherwise of the last run.
@@ -164,11 +164,11 @@ struct FailureCounts: Hashable, Sendable {
     private(set) var rejections = 0
     /// The number of the current wait for other content; `due` is its end.
     private(set) var waits = 0
-    var due: ContinuousClock.Instant?
+    var due: BootInstant?
 
     /// The content is still rejected. A check that came early, by a request or a signal, does not make the wait longer,
     /// since it says little about how long the content stays.
-    mutating func waitsAgain(since start: ContinuousClock.Instant) {
+    mutating func waitsAgain(since start: BootInstant) {
         if due.map({ start >= $0 }) ?? true { waits += 1 }
     }
 
@@ -193,7 +193,7 @@ package struct OngoingFailure: Hashable, Sendable {
     /// The last failure.
     package var failure: RunFailure
     /// When the first failure was.
-    package var since: ContinuousClock.Instant
+    package var since: BootInstant
     /// The number of runs that ended like the last one: failures of the origin and rejections are counted separately.
     package var attempts: Int
     var tally = FailureCounts()
@@ -201,11 +201,11 @@ package struct OngoingFailure: Hashable, Sendable {
     package var isPartial: Bool
     /// The number of the last run that failed, and when it ended.
     package var run: UInt64
-    package var ended: ContinuousClock.Instant
+    package var ended: BootInstant
 
     package init(
-        failure: RunFailure, since: ContinuousClock.Instant, attempts: Int, isPartial: Bool = false, run: UInt64 = 0,
-        ended: ContinuousClock.Instant? = nil
+        failure: RunFailure, since: BootInstant, attempts: Int, isPartial: Bool = false, run: UInt64 = 0,
+        ended: BootInstant? = nil
     ) {
         self.failure = failure
         self.since = since

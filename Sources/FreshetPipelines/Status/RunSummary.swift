@@ -25,7 +25,7 @@ package struct RunOrder: Hashable, Sendable {
     package var reason: RunReason
     /// The causes, in the order in which they first fired.
     package var causes: [RunCause]
-    package var started: ContinuousClock.Instant
+    package var started: BootInstant
     /// The network epoch whose connections it may use.
     package var epoch: UInt64
     /// One consistent set of values.
@@ -44,8 +44,8 @@ package struct RunSummary: Hashable, Sendable {
     package var run: UInt64
     package var reason: RunReason
     package var causes: [RunCause]
-    package var started: ContinuousClock.Instant
-    package var ended: ContinuousClock.Instant
+    package var started: BootInstant
+    package var ended: BootInstant
     package var outcome: RunOutcome
     /// Why the run failed or was ended early; for a run that succeeded, why a part of the copy is not new.
     package var failure: RunFailure?
@@ -60,7 +60,7 @@ package struct RunSummary: Hashable, Sendable {
 extension RunSummary {
     /// Restores a run from before a restart of the daemon, for people. The record has the signals of its causes with
     /// their counts and times, and the message of a failure.
-    init(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: WallTime) {
+    init(remembered record: RunRecord, now: BootInstant, wallNow: WallTime) {
         // A start in the future was before the clock was set back.
         let age = max(.zero, record.started.duration(to: wallNow))
         let started = now.advanced(by: .zero - age)
@@ -90,8 +90,8 @@ package enum RunResult: Hashable, Sendable {
     ///   like a failed one.
     /// - `expires`: when the data stops being fresh, as its origin states, if known and configured.
     case succeeded(
-        changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, flaw: RunFailure? = nil,
-        expires: ContinuousClock.Instant? = nil)
+        changed: Bool, generation: UInt64?, at: BootInstant? = nil, flaw: RunFailure? = nil,
+        expires: BootInstant? = nil)
     case failed(RunFailure)
     case cancelled
 }

@@ -6,7 +6,7 @@ package import FreshetModel
 /// and no task.
 package protocol EngineClock: Sendable {
     /// Boot time, which also advances while the machine sleeps.
-    var now: ContinuousClock.Instant { get }
+    var now: BootInstant { get }
     /// The wall clock, which may jump.
     var wallNow: WallTime { get }
     /// Makes a timer that is not armed. Its handler may run on any thread and must not block.
@@ -24,7 +24,7 @@ extension EngineClock {
 package protocol EngineTimer: Sendable {
     /// Arms the timer, replacing the previous instant; a past instant is due immediately. The handler does not run
     /// inside this call.
-    func arm(at instant: ContinuousClock.Instant)
+    func arm(at instant: BootInstant)
     /// Disarms the timer. A call of the handler in progress may still finish.
     func disarm()
 }

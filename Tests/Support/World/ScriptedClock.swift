@@ -20,14 +20,15 @@ package final class ScriptedClock: EngineClock {
     private let wallLook = Lock<Int64>(0)
 
     package init(
-        executor: SerialTestExecutor, start: ContinuousClock.Instant = .now, wallStart: WallTime = 1_700_000_000_000_000
+        executor: SerialTestExecutor, start: BootInstant = .now, wallStart: WallTime = 1_700_000_000_000_000
     ) {
-        manual = ManualClock(start: start)
+        manual = ManualClock(start: start.continuous)
         self.executor = executor
         self.wallStart = wallStart
     }
 
-    package var now: ContinuousClock.Instant { manual.now }
+    package var start: BootInstant { BootInstant(manual.start) }
+    package var now: BootInstant { BootInstant(manual.now) }
     package var wallNow: WallTime {
         let step = lookTakes
         let set = wallSteps.withLock { steps in
@@ -56,10 +57,10 @@ package final class ScriptedClock: EngineClock {
             self.handler = handler
         }
 
-        func arm(at instant: ContinuousClock.Instant) {
+        func arm(at instant: BootInstant) {
             let sleep = Task(executorPreference: clock.executor) { [manual = clock.manual, handler] in
                 do {
-                    try await manual.sleep(until: instant)
+                    try await manual.sleep(until: instant.continuous)
                     handler()
                 } catch {
                     // Withdrawn.

@@ -35,7 +35,7 @@ package final class ScriptedOrigin: Fetching {
         var last = Answer.content("data")
         var asked: [RecordedRequest] = []
         var open = 0
-        var sentContents: [(at: ContinuousClock.Instant, text: String)] = []
+        var sentContents: [(at: BootInstant, text: String)] = []
         /// The content under each tag.
         var versions: [String: String] = [:]
     }
@@ -69,7 +69,7 @@ package final class ScriptedOrigin: Fetching {
     package var times: [Double] { asked.map(\.at) }
     /// The contents that it sent or confirmed last since an instant. There may be several: a cancelled client, or one
     /// that has ended, gets one too.
-    package func sent(since instant: ContinuousClock.Instant) -> [String] {
+    package func sent(since instant: BootInstant) -> [String] {
         state.withLock { $0.sentContents.filter { $0.at >= instant }.map(\.text) }
     }
 

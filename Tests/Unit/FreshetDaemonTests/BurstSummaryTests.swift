@@ -1,13 +1,14 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetDaemon
 
 @Suite("Burst summaries")
 struct BurstSummaryTests {
-    private static let start = ContinuousClock.now
+    private static let start = BootInstant.now
     private static let limit = BurstSummary.limit
 
-    private func at(_ seconds: Double) -> ContinuousClock.Instant {
+    private func at(_ seconds: Double) -> BootInstant {
         Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 

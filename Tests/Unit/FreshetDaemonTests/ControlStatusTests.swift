@@ -13,7 +13,7 @@ struct ControlStatusTests {
         name: "news", description: "News",
         source: .http(HTTPSource(url: "https://user:secret@example.com/news?key=secret", host: "example.com")),
         refresh: RefreshPolicy(), cache: CacheRules(file: "news"))
-    private let now = ContinuousClock.now
+    private let now = BootInstant.now
 
     private func status(_ activity: PipelineActivity) -> FreshetPipelines.PipelineStatus {
         FreshetPipelines.PipelineStatus(name: "news", activity: activity, lastCauses: [])

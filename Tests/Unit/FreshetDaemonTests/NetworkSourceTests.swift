@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemSignals
 import Testing
@@ -50,7 +51,10 @@ struct NetworkSourceTests {
     func state() {
         let fact = fact("wan0", epoch: 4)
         let state = NetworkState(fact, before: nil)
-        #expect(state == NetworkState(reachable: true, epoch: 4, changedAt: fact.changedAt, path: fact.description))
+        #expect(
+            state
+                == NetworkState(
+                    reachable: true, epoch: 4, changedAt: BootInstant(fact.changedAt), path: fact.description))
         #expect(!NetworkState(self.fact(nil, epoch: 4), before: state).reachable)
     }
 

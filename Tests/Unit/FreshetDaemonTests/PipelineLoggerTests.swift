@@ -9,12 +9,12 @@ import WorldTestSupport
 
 @Suite("Messages of a pipeline")
 struct PipelineLoggerTests {
-    private static let start = ContinuousClock.now
+    private static let start = BootInstant.now
     private let log = LogRecorder()
     private let events = ControlEvents()
     private let generation = CurrentGeneration(number: 3, size: 5, digest: "ab", committedAt: 7, path: "/current/news")
 
-    private func at(_ seconds: Double) -> ContinuousClock.Instant {
+    private func at(_ seconds: Double) -> BootInstant {
         Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 
@@ -25,8 +25,10 @@ struct PipelineLoggerTests {
         definition.cache.mode = mode
         readers.set(definition)
         return PipelineLogger(
-            name: "news", log: log.logger, events: events, limiter: LogLimiter(log: log.logger, clock: FakeClock()),
-            readers: readers)
+            name: "news",
+            PipelineLogger.Destinations(
+                log: log.logger, events: events, limiter: LogLimiter(log: log.logger, clock: FakeClock()),
+                readers: readers))
     }
 
     @Test("the journal has no text that may quote a copy that not every user may read")

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import TestSupport
 import Testing
 

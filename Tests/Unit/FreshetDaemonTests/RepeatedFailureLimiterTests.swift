@@ -1,12 +1,13 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetDaemon
 
 @Suite("The limiter for repeated failures")
 struct RepeatedFailureLimiterTests {
-    private static let start = ContinuousClock.now
+    private static let start = BootInstant.now
 
-    private func at(_ seconds: Double) -> ContinuousClock.Instant {
+    private func at(_ seconds: Double) -> BootInstant {
         Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 

@@ -1,12 +1,13 @@
 import FreshetControl
 import FreshetEventLoop
+import FreshetModel
 import Testing
 
 @testable import FreshetDaemon
 
 @Suite("Slow jobs in log and metrics")
 struct SlowJobTableTests {
-    private let start = ContinuousClock.now
+    private let start = BootInstant.now
 
     private func job(_ name: String, _ milliseconds: Int) -> SlowJob {
         SlowJob(name: name, processorTime: .milliseconds(milliseconds))

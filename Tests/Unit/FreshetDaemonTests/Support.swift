@@ -56,7 +56,7 @@ final class LogRecorder: Sendable {
 
 /// Makes the summary of a run from the values that a test needs.
 func summary(
-    _ outcome: RunOutcome, run: UInt64 = 1, at ended: ContinuousClock.Instant, failure: RunFailure? = nil,
+    _ outcome: RunOutcome, run: UInt64 = 1, at ended: BootInstant, failure: RunFailure? = nil,
     counts: Bool = true
 ) -> RunSummary {
     RunSummary(
@@ -68,17 +68,17 @@ func summary(
 /// A clock with one timer that only advances when a test calls ``advance(by:)``.
 final class FakeClock: EngineClock {
     private struct State {
-        var now = ContinuousClock.now
-        var due: ContinuousClock.Instant?
+        var now = BootInstant.now
+        var due: BootInstant?
         var handler: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
-    var now: ContinuousClock.Instant { state.withLock { $0.now } }
+    var now: BootInstant { state.withLock { $0.now } }
     var wallNow: WallTime { WallTime(seconds: 0) }
     /// When the timer is due.
-    var due: ContinuousClock.Instant? { state.withLock { $0.due } }
+    var due: BootInstant? { state.withLock { $0.due } }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
         state.withLock { $0.handler = handler }
@@ -98,7 +98,7 @@ final class FakeClock: EngineClock {
     private struct Timer: EngineTimer {
         let clock: FakeClock
 
-        func arm(at instant: ContinuousClock.Instant) { clock.state.withLock { $0.due = instant } }
+        func arm(at instant: BootInstant) { clock.state.withLock { $0.due = instant } }
         func disarm() { clock.state.withLock { $0.due = nil } }
     }
 }

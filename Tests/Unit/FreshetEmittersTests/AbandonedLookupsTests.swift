@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import Testing
 
@@ -5,8 +6,8 @@ import Testing
 
 @Suite("DNS lookups that outlive their requests")
 struct AbandonedLookupsTests {
-    private let start = ContinuousClock.Instant.now
-    private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+    private let start = BootInstant.now
+    private func at(_ seconds: Int) -> BootInstant { start + .seconds(seconds) }
 
     @Test("lookups of one host are limited until one of them has ended; other hosts are not affected")
     func perHost() {
@@ -44,7 +45,7 @@ struct AbandonedLookupsTests {
     @Test("lookups never exceed the limit, and are removed when they have ended")
     func bound() {
         var lookups = AbandonedLookups()
-        var alive: [ContinuousClock.Instant] = []
+        var alive: [BootInstant] = []
         for tenth in 0..<36_000 {
             let now = start + .milliseconds(100 * tenth)
             alive.removeAll { $0 <= now }

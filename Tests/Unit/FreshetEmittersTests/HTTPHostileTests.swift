@@ -249,9 +249,9 @@ struct HTTPHostileTests {
             isFlooding.happen()
             let piece = Array("10000\r\n".utf8) + [UInt8](repeating: 0x61, count: 65_536) + Array("\r\n".utf8)
             // Until the client closes the connection, or has held its loop for the whole deadline.
-            let deadline = ContinuousClock.now + testTimeout / 4
-            while ContinuousClock.now < deadline, connection.send(piece) {}
-            if ContinuousClock.now >= deadline { connection.close() }
+            let deadline = BootInstant.now + testTimeout / 4
+            while BootInstant.now < deadline, connection.send(piece) {}
+            if BootInstant.now >= deadline { connection.close() }
         }
         let client = HTTPClient(
             running.loop, options: HTTPClient.Options(proxy: "http://user:S3CRET@127.0.0.1:\(proxy.port)"))
@@ -276,8 +276,8 @@ struct HTTPHostileTests {
             // A record of 4,096 HelloRequest messages, which are allowed before ServerHello (RFC 5246, 7.4.1.1).
             let record: [UInt8] = [22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 16_384)
             // Until the client closes the connection, or has held its loop for the whole deadline.
-            let deadline = ContinuousClock.now + testTimeout / 4
-            while ContinuousClock.now < deadline,
+            let deadline = BootInstant.now + testTimeout / 4
+            while BootInstant.now < deadline,
                 send(connection, record, record.count, Int32(MSG_NOSIGNAL)) == record.count
             {}
             close(connection)

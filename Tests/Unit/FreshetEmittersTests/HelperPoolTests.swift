@@ -1,3 +1,4 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetEmitters
@@ -6,7 +7,7 @@ import Testing
 struct HelperPoolTests {
     typealias Action = HelperPool<String>.Action
 
-    let start = ContinuousClock.now
+    let start = BootInstant.now
     let short = Duration.milliseconds(100)
     let long = Duration.seconds(2)
 

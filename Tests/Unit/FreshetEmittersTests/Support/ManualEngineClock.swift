@@ -5,14 +5,14 @@ import Synchronization
 /// A clock with one timer that a test advances.
 final class ManualEngineClock: EngineClock {
     private struct State {
-        var now = ContinuousClock.now
-        var due: ContinuousClock.Instant?
+        var now = BootInstant.now
+        var due: BootInstant?
         var handler: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
-    var now: ContinuousClock.Instant { state.withLock { $0.now } }
+    var now: BootInstant { state.withLock { $0.now } }
     var wallNow: WallTime { WallTime(seconds: 0) }
     /// Whether a timer is armed.
     var isArmed: Bool { state.withLock { $0.due != nil } }
@@ -39,7 +39,7 @@ final class ManualEngineClock: EngineClock {
     private struct Timer: EngineTimer {
         let clock: ManualEngineClock
 
-        func arm(at instant: ContinuousClock.Instant) { clock.state.withLock { $0.due = instant } }
+        func arm(at instant: BootInstant) { clock.state.withLock { $0.due = instant } }
         func disarm() { clock.state.withLock { $0.due = nil } }
     }
 }

@@ -1,3 +1,4 @@
+import FreshetModel
 import Testing
 
 @testable import FreshetPipelines
@@ -80,7 +81,7 @@ struct AnyCourseTests {
 
         /// The state that decides when the next check comes.
         private struct Checks: Equatable {
-            var lastSuccess, confirmed, lastStart: ContinuousClock.Instant?
+            var lastSuccess, confirmed, lastStart: BootInstant?
             var failing: OngoingFailure?
             var superseded: Int
 

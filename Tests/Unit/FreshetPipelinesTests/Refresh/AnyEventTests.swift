@@ -15,8 +15,8 @@ struct AnyEventTests {
         var machine: RefreshMachine
         var digest = HistoryDigest()
         /// A fixed beginning of time, so that digests do not depend on the clock.
-        var now = ContinuousClock().systemEpoch.advanced(by: .seconds(1_000_000))
-        var wake: ContinuousClock.Instant?
+        var now = BootInstant(nanoseconds: 0).advanced(by: .seconds(1_000_000))
+        var wake: BootInstant?
         var running: UInt64?
         var lastRun: UInt64 = 0
         var permits: [UInt64] = []
@@ -25,7 +25,7 @@ struct AnyEventTests {
         var proof: ProofRequest?
         var change: Bool?
         var epoch: UInt64 = 1
-        var changedAt: ContinuousClock.Instant
+        var changedAt: BootInstant
         var wrong: [String] = []
 
         init(_ seed: UInt64) {
@@ -73,8 +73,8 @@ struct AnyEventTests {
                 maxAge: chance(2, &dice) ? span([10_000, 100_000], &dice) : nil, withdraws: chance(2, &dice))
         }
 
-        static func memory(_ now: ContinuousClock.Instant, _ dice: inout SeededGenerator) -> StoredRefreshState {
-            func past(_ dice: inout SeededGenerator) -> ContinuousClock.Instant? {
+        static func memory(_ now: BootInstant, _ dice: inout SeededGenerator) -> StoredRefreshState {
+            func past(_ dice: inout SeededGenerator) -> BootInstant? {
                 chance(2, &dice) ? nil : now.advanced(by: .zero - span([1000, 50_000, 700_000], &dice))
             }
             var memory = StoredRefreshState(
@@ -86,7 +86,7 @@ struct AnyEventTests {
             return memory
         }
 
-        static func copy(_ now: ContinuousClock.Instant, _ dice: inout SeededGenerator) -> CopyState? {
+        static func copy(_ now: BootInstant, _ dice: inout SeededGenerator) -> CopyState? {
             guard !chance(4, &dice) else { return nil }
             return CopyState(
                 number: .random(in: 1...3, using: &dice), isWithdrawn: chance(3, &dice), isPinned: chance(6, &dice),

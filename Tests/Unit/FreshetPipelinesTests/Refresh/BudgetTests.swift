@@ -70,7 +70,7 @@ struct BudgetTests {
                 first: WallTime(microseconds: 9_000_000_000), last: WallTime(microseconds: 9_900_000_000), count: 3),
         ])
         let now = Dialogue.beginning
-        let memory = StoredRefreshState(remembered, now: now, wallNow: 1_130_000_000, tolerance: .zero)
+        let memory = StoredRefreshState(StoredTimes(remembered), now: now, wallNow: 1_130_000_000, tolerance: .zero)
         let machine = RefreshMachine(
             RefreshSettings(policy: policy(5), needsNetwork: false), network: Dialogue.online(), memory: memory,
             jitter: Jitter(seed: 1), now: now)
@@ -95,7 +95,7 @@ struct BudgetTests {
         let budget = RequestBudget(1 + Int(seed) * 7, per: seed % 2 == 0 ? .hour : .day)
         var meter = RequestMeter()
         var now = Dialogue.beginning
-        var made: [ContinuousClock.Instant] = []
+        var made: [BootInstant] = []
         for _ in 0..<3_000 {
             now = now.advanced(by: chance.duration(upTo: budget.period.duration / 50))
             if let room = meter.availability(in: budget, at: now) {

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetSignals
 import Testing
 
@@ -101,7 +102,7 @@ struct BurstTests {
 
     @Test("the debouncer alone: first, held, delivered, quiet")
     func debouncer() {
-        var debouncer = Debouncer<ContinuousClock.Instant>(quiet: .seconds(2), atMost: .seconds(3))
+        var debouncer = Debouncer<BootInstant>(quiet: .seconds(2), atMost: .seconds(3))
         func receives(_ seconds: Double) -> Bool { debouncer.receive(at: Dialogue.instant(seconds)) }
         func delivers(_ seconds: Double) -> Bool { debouncer.elapse(at: Dialogue.instant(seconds)) }
         #expect(receives(0))

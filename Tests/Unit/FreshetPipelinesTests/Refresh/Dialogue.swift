@@ -37,17 +37,17 @@ final class Dialogue {
     private(set) var proofRequests: [ProofRequest?] = []
     private(set) var orders: [RunOrder] = []
     private(set) var summaries: [RunSummary] = []
-    private var wakeInstant: ContinuousClock.Instant?
+    private var wakeInstant: BootInstant?
     private var instant = Dialogue.beginning
 
     /// An arbitrary beginning of time.
-    static let beginning = ContinuousClock.now
+    static let beginning = BootInstant.now
 
-    static func instant(_ seconds: Double) -> ContinuousClock.Instant {
+    static func instant(_ seconds: Double) -> BootInstant {
         beginning.advanced(by: .milliseconds(Int64((seconds * 1000).rounded())))
     }
 
-    static func seconds(_ instant: ContinuousClock.Instant) -> Double {
+    static func seconds(_ instant: BootInstant) -> Double {
         let span = beginning.duration(to: instant)
         let (seconds, attoseconds) = span.components
         return ((Double(seconds) + Double(attoseconds) / 1e18) * 1000).rounded() / 1000
@@ -87,7 +87,7 @@ final class Dialogue {
         at(Self.instant(seconds), events)
     }
 
-    private func at(_ instant: ContinuousClock.Instant, _ events: [Event]) -> [Output] {
+    private func at(_ instant: BootInstant, _ events: [Event]) -> [Output] {
         self.instant = instant
         return perform(machine.handle(events, now: instant))
     }

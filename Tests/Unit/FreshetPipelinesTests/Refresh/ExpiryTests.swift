@@ -79,10 +79,10 @@ struct HonourOriginTests {
     @Test("it is stored across a restart, at most for a week, and ignored without the time of the check")
     func memory() {
         let now = Dialogue.beginning
-        func memory(_ expires: WallTime?, lastCheck: WallTime? = 1_000_000_000) -> ContinuousClock.Instant? {
+        func memory(_ expires: WallTime?, lastCheck: WallTime? = 1_000_000_000) -> BootInstant? {
             StoredRefreshState(
-                PersistentState(lastCheck: lastCheck, expires: expires), now: now, wallNow: 1_000_000_000,
-                tolerance: .seconds(60)
+                StoredTimes(PersistentState(lastCheck: lastCheck, expires: expires)), now: now,
+                wallNow: 1_000_000_000, tolerance: .seconds(60)
             ).expires
         }
         #expect(memory(1_030_000_000) == Dialogue.instant(30))
@@ -104,7 +104,7 @@ struct HonourOriginTests {
         try stage.start()
         try stage.fire("start")
         #expect(stage.store.rememberedNow.expires == stage.clock.wallStart + 1_000_000_000)
-        #expect(stage.status.originExpires == stage.clock.manual.start.advanced(by: .seconds(1000)))
+        #expect(stage.status.originExpires == stage.clock.start.advanced(by: .seconds(1000)))
         try stage.advance(900)
         try stage.fire("network")
         try stage.restart()
@@ -220,14 +220,14 @@ struct MaxAgeTests {
         "an unknown age counts from the commit of the copy; a clock that was set back makes it no younger than now"
     )
     func memory() {
-        func confirmed(_ lastCheck: WallTime?, committed: WallTime? = 700_000_000) -> ContinuousClock.Instant? {
+        func confirmed(_ lastCheck: WallTime?, committed: WallTime? = 700_000_000) -> BootInstant? {
             var state = PersistentState(
                 generation: committed.map {
                     CurrentGeneration(number: 1, size: 1, digest: "", committedAt: $0, path: "f")
                 }, lastCheck: lastCheck)
             state.isOfOtherConfiguration = true
             let memory = StoredRefreshState(
-                state, now: Dialogue.beginning, wallNow: 1_000_000_000, tolerance: .seconds(60))
+                StoredTimes(state), now: Dialogue.beginning, wallNow: 1_000_000_000, tolerance: .seconds(60))
             #expect(memory.lastCheck == nil)
             return memory.confirmed
         }

@@ -165,7 +165,7 @@ struct MeteredTests {
         try stage.start()
         stage.engine.meteredChanged(fact)
         let clock = stage.clock
-        let signal = SignalSource("file", now: { clock.now })
+        let signal = SignalSource("file", now: { clock.now.continuous })
         let later = stage.engine.add(
             PipelineDefinition(
                 name: "later", source: .http(HTTPSource(url: "https://example.com/later", host: "example.com")),

@@ -139,7 +139,7 @@ struct PlanTests {
     func memory() {
         let now = Dialogue.instant(0)
         func memory(_ remembered: PersistentState) -> StoredRefreshState {
-            StoredRefreshState(remembered, now: now, wallNow: 1_000_000_000, tolerance: .seconds(60))
+            StoredRefreshState(StoredTimes(remembered), now: now, wallNow: 1_000_000_000, tolerance: .seconds(60))
         }
         #expect(memory(PersistentState(lastCheck: 980_000_000)).lastCheck == Dialogue.instant(-20))
         #expect(memory(PersistentState(lastCheck: 1_060_000_000)).lastCheck == now)

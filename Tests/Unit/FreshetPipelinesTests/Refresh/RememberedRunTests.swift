@@ -6,7 +6,7 @@ import WorldTestSupport
 
 @Suite("A run from before a restart")
 struct RememberedRunTests {
-    private let now = ContinuousClock.now
+    private let now = BootInstant.now
 
     private func record(started: Int64, ended: Int64, causes: String = "start", outcome: RunOutcome = .changed)
         -> RunRecord

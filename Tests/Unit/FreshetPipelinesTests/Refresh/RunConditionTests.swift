@@ -7,7 +7,7 @@ import Testing
 struct RunConditionTests {
     private let now = Dialogue.instant(0)
 
-    private func after(_ seconds: Double) -> ContinuousClock.Instant { Dialogue.instant(seconds) }
+    private func after(_ seconds: Double) -> BootInstant { Dialogue.instant(seconds) }
 
     // MARK: Withdrawal
 

@@ -157,7 +157,7 @@ struct SleepTests {
 
 @Suite("A wall clock that is stepped")
 struct ClockStepTests {
-    private func instant(_ second: Double) -> ContinuousClock.Instant { Dialogue.instant(second) }
+    private func instant(_ second: Double) -> BootInstant { Dialogue.instant(second) }
 
     private func step(_ lastCheck: Double?, retryAfter: Double? = nil) -> RefreshMachine.Event {
         .clockStepped(
@@ -234,11 +234,11 @@ struct ClockStepTests {
         stage.clock.stepWall(by: .seconds(-10 * 365 * 86_400))
         stage.engine.clockStepped()
         try stage.executor.runUntilIdle()
-        #expect(stage.status.waitsFor?.until == stage.clock.manual.start.advanced(by: Backoff.longestRetryAfter))
+        #expect(stage.status.waitsFor?.until == stage.clock.start.advanced(by: Backoff.longestRetryAfter))
         stage.clock.stepWall(by: .seconds(10 * 365 * 86_400))
         stage.engine.clockStepped()
         try stage.executor.runUntilIdle()
-        #expect(stage.status.waitsFor?.until == stage.clock.manual.start.advanced(by: .seconds(600)))
+        #expect(stage.status.waitsFor?.until == stage.clock.start.advanced(by: .seconds(600)))
         try stage.advance(599)
         #expect(stage.origin.times == [])
         try stage.advance(1)

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetSignals
 import FreshetTestKit
 import Testing
@@ -10,7 +11,7 @@ struct NetworkFeedTests {
     private let inbox = CauseInbox()
     private let before = Dialogue.online(since: 0)
     private let after = Dialogue.online("b", epoch: 2, since: 1)
-    private let cause = Cause(first: Occurrence(signal: "network", number: 3, instant: Dialogue.instant(1)))
+    private let cause = Cause(first: Occurrence(signal: "network", number: 3, instant: Dialogue.instant(1).continuous))
 
     private func mailbox(_ key: UInt64) -> Mailbox<RefreshEvent> { Mailbox(inbox: inbox, key: key) }
 

@@ -100,7 +100,7 @@ struct PlacedRunsTests {
                 name: name, stage: stage, refresh: policy, cache: CacheRules(file: name))
             runners[name] = try executor.run { [engine, clock] in
                 await engine.add(
-                    definition, signal: SignalSource("file", now: { clock.now }).signal,
+                    definition, signal: SignalSource("file", now: { clock.now.continuous }).signal,
                     network: NetworkFeed(
                         NetworkState(
                             reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a")),

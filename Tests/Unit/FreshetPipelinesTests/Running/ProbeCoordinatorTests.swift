@@ -48,7 +48,7 @@ struct ProbeCoordinatorTests {
             self.clock = clock
             internet = ScriptedInternet(clock: clock)
             disk = MemoryDisk(clock: clock)
-            file = SignalSource("file", now: { clock.now })
+            file = SignalSource("file", now: { clock.now.continuous })
             network = NetworkFeed(
                 NetworkState(
                     reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a"))

@@ -208,7 +208,7 @@ struct RunnerStoryTests {
         #expect(
             stage.status.activity
                 == .waiting(
-                    Wait(.retryAfter, until: stage.clock.manual.start.advanced(by: .seconds(600)))))
+                    Wait(.retryAfter, until: stage.clock.start.advanced(by: .seconds(600)))))
         guard case .refused(.retryAfter) = try stage.refresh().now else {
             Issue.record("not refused")
             return

@@ -63,7 +63,7 @@ final class Stage {
         self.definition = definition
         var sources: [String: SignalSource] = [:]
         for name in ["start", "resume", "reload", "file"] {
-            sources[name] = SignalSource(name, now: { [clock] in clock.now })
+            sources[name] = SignalSource(name, now: { [clock] in clock.now.continuous })
         }
         self.sources = sources
         signal = .merge(sources.values.map(\.signal))
@@ -138,7 +138,7 @@ final class Stage {
 
     private func publish(fires: Bool = true, _ change: (NetworkState) -> NetworkState) {
         if fires { networkFirings += 1 }
-        let occurrence = Occurrence(signal: "network", number: networkFirings, instant: clock.now)
+        let occurrence = Occurrence(signal: "network", number: networkFirings, instant: clock.now.continuous)
         feed.publish(fires ? Cause(first: occurrence) : nil, change)
     }
 
