@@ -7,7 +7,8 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
-    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetFleet", "FreshetJQ", "FreshetModel",
+    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetFleet", "FreshetHelper",
+    "FreshetModel",
     "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetUnpack", "FreshetVarlink",
     "ConfigurationTestSupport",
 ]
@@ -54,14 +55,15 @@ let package = Package(
         .target(
             name: "FreshetFleet", dependencies: ["FreshetModel", "FreshetEventLoop", "FreshetNATS", "FreshetVarlink"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetModel", "FreshetSignals"]),
-        .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
+        .target(name: "FreshetHelper", dependencies: ["CLinux"]),
+        .target(name: "FreshetJQ", dependencies: ["FreshetHelper", "CJQ", "CExpat", "CZlib", "CCrypto"]),
         // libarchive is loaded by the helper process; it is not linked.
-        .target(name: "FreshetUnpack", dependencies: ["FreshetJQ", "CZlib"]),
+        .target(name: "FreshetUnpack", dependencies: ["FreshetHelper", "CZlib"]),
         .target(
             name: "FreshetEmitters",
             dependencies: [
-                "FreshetModel", "FreshetPipelines", "FreshetJQ", "FreshetUnpack", "FreshetEventLoop", "CCurl",
-                "CCrypto", "CZlib",
+                "FreshetModel", "FreshetPipelines", "FreshetHelper", "FreshetJQ", "FreshetUnpack", "FreshetEventLoop",
+                "CCurl", "CCrypto", "CZlib",
             ]),
         .target(name: "FreshetCache", dependencies: ["FreshetModel", "FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetModel", "FreshetPipelines", "CYAML"]),
@@ -73,7 +75,7 @@ let package = Package(
             name: "FreshetDaemon",
             dependencies: [
                 "FreshetModel", "FreshetSignals", "FreshetEventLoop", "FreshetSystemSignals", "FreshetSystemd",
-                "FreshetVarlink", "FreshetPipelines", "FreshetJQ", "FreshetEmitters", "FreshetCache",
+                "FreshetVarlink", "FreshetPipelines", "FreshetHelper", "FreshetJQ", "FreshetEmitters", "FreshetCache",
                 "FreshetConfiguration", "FreshetFleet", "FreshetNATS",
                 "FreshetControl", logging,
             ]),
@@ -125,7 +127,8 @@ let package = Package(
             path: "Tests/Support/SleepWitness"),
         // A process that enters the sandbox of a jq helper, and then tries forbidden operations.
         .executableTarget(
-            name: "SandboxWitness", dependencies: ["FreshetJQ", "CLinux"], path: "Tests/Support/SandboxWitness"),
+            name: "SandboxWitness", dependencies: ["FreshetHelper", "FreshetJQ", "CLinux"],
+            path: "Tests/Support/SandboxWitness"),
 
         // Tests: one folder for each ring (CONTRIBUTING.md). The system ring is shell scripts in Tests/System.
         .testTarget(
@@ -164,16 +167,17 @@ let package = Package(
                 "FreshetModel", "FreshetPipelines", "FreshetSignals", "FreshetTestKit", "WorldTestSupport",
             ],
             path: "Tests/Unit/FreshetPipelinesTests"),
-        .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
-            name: "FreshetUnpackTests", dependencies: ["FreshetUnpack", "FreshetJQ"],
+            name: "FreshetJQTests", dependencies: ["FreshetHelper", "FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
+        .testTarget(
+            name: "FreshetUnpackTests", dependencies: ["FreshetUnpack", "FreshetHelper"],
             path: "Tests/Unit/FreshetUnpackTests"),
         .testTarget(
             name: "FreshetEmittersTests",
             // freshetd: the jq helper is the daemon's own executable. SandboxWitness: a test runs it.
             dependencies: [
-                "FreshetEmitters", "FreshetModel", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "FreshetUnpack",
-                "freshetd", "SandboxWitness", "CZlib",
+                "FreshetEmitters", "FreshetModel", "FreshetPipelines", "FreshetEventLoop", "FreshetHelper", "FreshetJQ",
+                "FreshetUnpack", "freshetd", "SandboxWitness", "CZlib",
             ],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(

@@ -1,6 +1,7 @@
 import CCrypto
 import CExpat
 import CZlib
+import FreshetHelper
 
 /// Validates contents in formats that jq cannot read. The helper does it, because these contents are untrusted too.
 enum ContentProbe {
@@ -11,7 +12,7 @@ enum ContentProbe {
         init(_ message: String) { self.message = message }
     }
 
-    static func reply(to request: JQRequest) -> JQReply {
+    static func reply(to request: HelperRequest) -> HelperReply {
         do throws(ValidationError) {
             let count: Int?
             switch request.program {
@@ -20,7 +21,7 @@ enum ContentProbe {
             case "gzip": count = try validateGzip(request.input)
             default: return .message(.invalidProgram, "unknown format")
             }
-            return JQReply(.done, verdict: true, bytes: count.map { Array("\($0)".utf8) } ?? [])
+            return HelperReply(.done, verdict: true, bytes: count.map { Array("\($0)".utf8) } ?? [])
         } catch {
             return .message(.invalidInput, error.message)
         }
@@ -80,7 +81,7 @@ enum ContentProbe {
         _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeBufferPointer<UInt8>,
         _ output: UnsafeMutableBufferPointer<UInt8>
     ) throws(ValidationError) {
-        // zlib only reads the input (zlib.h, ZLIB_CONST), which is shorter than 4 GiB (JQRequest.maxInput).
+        // zlib only reads the input (zlib.h, ZLIB_CONST), which is shorter than 4 GiB (HelperRequest.maxInput).
         stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
         stream.pointee.avail_in = UInt32(clamping: input.count)
         while true {

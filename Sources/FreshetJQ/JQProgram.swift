@@ -1,4 +1,5 @@
 import CJQ
+import FreshetHelper
 import Glibc
 
 /// A compiled jq program, which owns libjq's state. Not `Sendable`; one run at a time.
@@ -47,10 +48,10 @@ final class JQProgram {
     /// Runs the program for each JSON text of the input, in order. If the input is a text, the program runs once, with
     /// the text as one string. ``JQHelper`` describes how large numbers are rounded.
     func run(
-        _ purpose: JQRequest.Purpose, over input: [UInt8], isText: Bool = false,
+        _ purpose: HelperRequest.Purpose, over input: [UInt8], isText: Bool = false,
         with variables: borrowing JQVariables = JQVariables(),
         maxOutput: UInt64
-    ) -> JQReply {
+    ) -> HelperReply {
         // libjq would silently replace invalid bytes by U+FFFD.
         if let error = Self.encodingError(in: input, isText: isText) { return .message(.invalidInput, error) }
         if isText { return run(purpose, overText: input, with: variables, maxOutput: maxOutput) }
@@ -77,8 +78,9 @@ final class JQProgram {
     }
 
     private func run(
-        _ purpose: JQRequest.Purpose, overText input: [UInt8], with variables: borrowing JQVariables, maxOutput: UInt64
-    ) -> JQReply {
+        _ purpose: HelperRequest.Purpose, overText input: [UInt8], with variables: borrowing JQVariables,
+        maxOutput: UInt64
+    ) -> HelperReply {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let value = JQValue(text: input.starts(with: mark) ? input.dropFirst(mark.count) : input[...])
         var outputs = Outputs(purpose: purpose, limit: maxOutput)
@@ -111,7 +113,7 @@ final class JQProgram {
     }
 
     private struct Outputs {
-        let purpose: JQRequest.Purpose
+        let purpose: HelperRequest.Purpose
         let limit: UInt64
         var bytes: [UInt8] = []
         var verdict = false
@@ -121,20 +123,20 @@ final class JQProgram {
             verdict = value.isTruthy
             switch purpose {
             case .outputs: return value.dump(to: &bytes, limit: limit)
-            case .verdict: return true
+            case .verdict, .template: return true
             case .values: return value.content(to: &bytes, limit: limit)
             case .form: return true  // not reached: such a request does not run a program
             }
         }
 
-        var reply: JQReply { JQReply(.done, verdict: verdict, bytes: bytes) }
+        var reply: HelperReply { HelperReply(.done, verdict: verdict, bytes: bytes) }
     }
 
     private enum End {
         case next
         /// `halt` was called: the rest of the input is not read.
         case halted
-        case ended(JQReply)
+        case ended(HelperReply)
     }
 
     private func takeOutputs(_ outputs: inout Outputs) -> End {
@@ -142,7 +144,7 @@ final class JQProgram {
             let value = JQValue(jq_next(state))
             if let error = value.error { return .ended(.message(.failed, error)) }
             guard value.isValid else { break }
-            guard outputs.take(value) else { return .ended(JQReply(.outputTooLarge)) }
+            guard outputs.take(value) else { return .ended(HelperReply(.outputTooLarge)) }
         }
         guard jq_halted(state) != 0 else { return .next }
         // `halt` sets no exit code; `halt_error` sets an exit code and perhaps a message.

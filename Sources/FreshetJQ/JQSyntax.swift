@@ -1,3 +1,5 @@
+import FreshetHelper
+
 /// Whether programs compile.
 package enum JQSyntax {
     /// jq's message about an error in a program; nil if the program compiles.
@@ -7,8 +9,8 @@ package enum JQSyntax {
     ///
     /// - Parameter variables: the names of the variables that the program may use.
     package static func error(in program: String, variables: [String] = []) -> String? {
-        guard program.utf8.count <= JQRequest.maxProgram else {
-            return "it exceeds the limit of \(JQRequest.maxProgram) bytes"
+        guard program.utf8.count <= HelperRequest.maxProgram else {
+            return "it exceeds the limit of \(HelperRequest.maxProgram) bytes"
         }
         do throws(JQProgram.Invalid) {
             _ = try JQProgram(program, variables: variables)

@@ -1,4 +1,5 @@
 import CJQ
+import FreshetHelper
 
 /// The owner of one libjq value. libjq counts references manually: nearly every libjq function consumes the values that
 /// it gets.

@@ -1,11 +1,11 @@
-package import FreshetJQ
+package import FreshetHelper
 import Glibc
 
 /// The process in which answers are unpacked.
 ///
 /// Archives are untrusted, and their formats are complex. So they are read in a separate process with few rights: the
 /// input on descriptor 0, the output on descriptor 1, a report on descriptor 2, no other file, no network, limits on
-/// memory and processor time, and a sandbox (``FreshetJQ/HelperSandbox``). It unpacks one input and ends.
+/// memory and processor time, and a sandbox (``FreshetHelper/HelperSandbox``). It unpacks one input and ends.
 package enum UnpackHelper {
     /// The command-line argument that makes a program run as a helper; the arguments of ``UnpackRequest`` follow.
     package static let argument = "--unpack-helper"

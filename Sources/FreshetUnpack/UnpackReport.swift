@@ -1,4 +1,4 @@
-package import FreshetJQ
+package import FreshetHelper
 
 /// What a helper reports when it has ended.
 ///

@@ -81,7 +81,7 @@ struct CheckReader {
         }
     }
 
-    /// More items than fit into ``JQRequest/maxInput``, whatever they are.
+    /// More items than fit into ``HelperRequest/maxInput``, whatever they are.
     private static var maximumItems: Int { 1_000_000_000 }
 }
 

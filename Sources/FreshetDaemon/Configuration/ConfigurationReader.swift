@@ -1,7 +1,7 @@
 import FreshetConfiguration
 import FreshetEmitters
 import FreshetEventLoop
-import FreshetJQ
+import FreshetHelper
 import FreshetPipelines
 import FreshetSystemd
 

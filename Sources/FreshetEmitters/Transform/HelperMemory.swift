@@ -1,5 +1,5 @@
 import FreshetEventLoop
-import FreshetJQ
+import FreshetHelper
 import FreshetPipelines
 import Glibc
 
@@ -31,7 +31,7 @@ struct HelperMemory {
     var limit: UInt64? { share.map { $0.helper + Self.base } }
 
     /// The request with its output limited to the reserved memory.
-    func bounded(_ request: JQRequest) -> JQRequest {
+    func bounded(_ request: HelperRequest) -> HelperRequest {
         var request = request
         if let share { request.maxOutput = min(request.maxOutput, share.output) }
         return request
@@ -39,7 +39,7 @@ struct HelperMemory {
 
     /// The failure of a request whose output was too large for the memory. Nil if the output exceeded `maxOutput`,
     /// which more memory does not change.
-    func excess(of request: JQRequest, _ maxOutput: UInt64) -> RunFailure? {
+    func excess(of request: HelperRequest, _ maxOutput: UInt64) -> RunFailure? {
         guard let share, request.maxOutput == share.output, share.output < maxOutput else { return nil }
         var failure = RunFailure(
             .content,
@@ -50,7 +50,7 @@ struct HelperMemory {
     }
 
     /// The failure of a request whose helper ended without a reply.
-    func failure(_ exit: ChildProcess.Exit, at request: JQRequest) -> RunFailure {
+    func failure(_ exit: ChildProcess.Exit, at request: HelperRequest) -> RunFailure {
         var failure = TransformFailure.of(exit, at: request)
         switch exit {
         case .signalled(SIGXCPU), .signalled(SIGSYS): return failure

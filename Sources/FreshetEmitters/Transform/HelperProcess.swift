@@ -1,5 +1,5 @@
 import FreshetEventLoop
-import FreshetJQ
+import FreshetHelper
 import Glibc
 
 /// One jq helper: its process, and the daemon's end of the socket that is the helper's input and output. It serves one
@@ -9,10 +9,10 @@ actor HelperProcess {
     static let chunk = 64 << 10
 
     private struct Exchange {
-        var waiter: CheckedContinuation<JQReply?, Never>
+        var waiter: CheckedContinuation<HelperReply?, Never>
         /// The unsent rest of the head and of the input.
         var unsent: [ArraySlice<UInt8>]
-        var decoder: JQReply.Decoder
+        var decoder: HelperReply.Decoder
     }
 
     private let loop: EventLoop
@@ -89,7 +89,7 @@ actor HelperProcess {
 
     /// Sends a request and awaits its reply; nil if the helper ended, or sent an invalid reply. Cancelling the task
     /// kills the helper, because nothing else ends a program. A helper without a reply cannot be used again.
-    func exchange(_ request: JQRequest) async -> JQReply? {
+    func exchange(_ request: HelperRequest) async -> HelperReply? {
         guard isUsable else { return nil }
         let child = child
         return await withTaskCancellationHandler {
@@ -98,7 +98,7 @@ actor HelperProcess {
                 guard socket != nil else { return waiter.resume(returning: nil) }
                 exchange = Exchange(
                     waiter: waiter, unsent: [request.head[...], request.input[...]],
-                    decoder: JQReply.Decoder(maxOutput: request.maxOutput))
+                    decoder: HelperReply.Decoder(maxOutput: request.maxOutput))
                 send()
             }
         } onCancel: {
@@ -158,7 +158,7 @@ actor HelperProcess {
     private func take(_ piece: UnsafeRawBufferPointer) {
         // Data without a request is not trustworthy.
         guard exchange != nil else { return hangUp() }
-        do throws(JQReply.Decoder.InvalidReply) {
+        do throws(HelperReply.Decoder.InvalidReply) {
             guard let reply = try exchange?.decoder.take(piece) else { return }
             finish(reply)
         } catch {
@@ -173,7 +173,7 @@ actor HelperProcess {
         finish(nil)
     }
 
-    private func finish(_ reply: JQReply?) {
+    private func finish(_ reply: HelperReply?) {
         let waiter = exchange?.waiter
         exchange = nil
         waiter?.resume(returning: reply)

@@ -1,4 +1,4 @@
-package import FreshetJQ
+package import FreshetHelper
 package import FreshetPipelines
 
 /// Implements the engine's ``Transforming`` with requests to jq helpers.
@@ -8,7 +8,7 @@ package protocol JQEvaluating: Transforming {
     /// Sends a request to a helper and returns its reply.
     ///
     /// - Throws: why there is no reply. A reply itself may be a failure, too.
-    func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply
+    func exchange(_ request: HelperRequest) async throws(FetchError) -> HelperReply
 }
 
 extension JQEvaluating {
@@ -36,7 +36,7 @@ extension JQEvaluating {
 
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         let reply = try await exchange(
-            JQRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))
+            HelperRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))
         guard reply.status == .done else {
             throw .failed(RunFailure(.content, "it is not \(form.name): \(TransformFailure.message(of: reply))"))
         }
@@ -51,20 +51,20 @@ extension JQEvaluating {
         let variables = JQVariable.object(variables.map { JQVariable($0, json: Array("null".utf8)) })
         // Without input a program is compiled and does not run.
         let reply = try await exchange(
-            JQRequest(.verdict, program: program, variables: variables, input: [], maxOutput: 0))
+            HelperRequest(.verdict, program: program, variables: variables, input: [], maxOutput: 0))
         return reply.status == .invalidProgram ? TransformFailure.message(of: reply) : nil
     }
 
     private func request(
-        _ purpose: JQRequest.Purpose, _ program: String, over input: [UInt8], _ format: ContentFormat,
+        _ purpose: HelperRequest.Purpose, _ program: String, over input: [UInt8], _ format: ContentFormat,
         _ variables: [JQVariable] = []
-    ) -> JQRequest {
-        JQRequest(
+    ) -> HelperRequest {
+        HelperRequest(
             purpose, program: program, variables: JQVariable.object(variables), input: input,
             isText: format == .text, maxOutput: maxOutput)
     }
 
-    private func checkedReply(_ request: JQRequest) async throws(FetchError) -> JQReply {
+    private func checkedReply(_ request: HelperRequest) async throws(FetchError) -> HelperReply {
         let reply = try await exchange(request)
         if let failure = TransformFailure.of(reply, to: request) { throw .failed(failure) }
         return reply
@@ -80,7 +80,7 @@ struct JQClient: JQEvaluating {
 
     var maxOutput: UInt64 { transformer.maxOutput }
 
-    func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
+    func exchange(_ request: HelperRequest) async throws(FetchError) -> HelperReply {
         try await transformer.exchange(request, of: pipeline, using: memory)
     }
 

@@ -1,5 +1,6 @@
 package import FreshetEventLoop
-package import FreshetJQ
+package import FreshetHelper
+import FreshetJQ
 import FreshetModel
 package import FreshetPipelines
 import Glibc
@@ -79,7 +80,7 @@ package actor JQTransformer: JQEvaluating {
     }
 
     /// Sends a request that does not belong to one pipeline.
-    package func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
+    package func exchange(_ request: HelperRequest) async throws(FetchError) -> HelperReply {
         try await exchange(request, of: 0)
     }
 
@@ -97,8 +98,8 @@ package actor JQTransformer: JQEvaluating {
 
     /// - Parameter reserved: the memory for the request; nil to reserve it here.
     func exchange(
-        _ request: JQRequest, of pipeline: UInt64, using reserved: MemoryReservation? = nil
-    ) async throws(FetchError) -> JQReply {
+        _ request: HelperRequest, of pipeline: UInt64, using reserved: MemoryReservation? = nil
+    ) async throws(FetchError) -> HelperReply {
         guard !Task.isCancelled else { throw .cancelled }
         if let failure = Self.excess(of: request) { throw .failed(failure) }
         guard let memory else { return try await exchange(request, of: pipeline, in: .unlimited) }
@@ -119,16 +120,16 @@ package actor JQTransformer: JQEvaluating {
     }
 
     private func exchange(
-        _ request: JQRequest, of pipeline: UInt64, _ level: MemoryShare.Level, of memory: MemoryBudget
-    ) async throws(FetchError) -> JQReply {
+        _ request: HelperRequest, of pipeline: UInt64, _ level: MemoryShare.Level, of memory: MemoryBudget
+    ) async throws(FetchError) -> HelperReply {
         let reservation = try await memory.reserve(for: request.input.count, level)
         defer { reservation.release() }
         return try await exchange(request, of: pipeline, in: HelperMemory(reservation))
     }
 
     private func exchange(
-        _ request: JQRequest, of pipeline: UInt64, in memory: HelperMemory
-    ) async throws(FetchError) -> JQReply {
+        _ request: HelperRequest, of pipeline: UInt64, in memory: HelperMemory
+    ) async throws(FetchError) -> HelperReply {
         let request = memory.bounded(request)
         lastTicket += 1
         let ticket = lastTicket
@@ -147,23 +148,23 @@ package actor JQTransformer: JQEvaluating {
         throw .cancelled
     }
 
-    private static func excess(of request: JQRequest) -> RunFailure? {
-        if request.program.utf8.count > JQRequest.maxProgram {
-            return TransformFailure.tooLong("the jq program", JQRequest.maxProgram)
+    private static func excess(of request: HelperRequest) -> RunFailure? {
+        if request.program.utf8.count > HelperRequest.maxProgram {
+            return TransformFailure.tooLong("the jq program", HelperRequest.maxProgram)
         }
-        if request.variables.count > JQRequest.maxVariables {
-            return TransformFailure.tooLong("the variables of the jq program", JQRequest.maxVariables)
+        if request.variables.count > HelperRequest.maxVariables {
+            return TransformFailure.tooLong("the variables of the jq program", HelperRequest.maxVariables)
         }
-        if request.input.count > JQRequest.maxInput {
-            return TransformFailure.tooLong(request.nameOfInput, JQRequest.maxInput)
+        if request.input.count > HelperRequest.maxInput {
+            return TransformFailure.tooLong(request.nameOfInput, HelperRequest.maxInput)
         }
         return nil
     }
 
     /// Processes a request on a helper. Returns nil if the request was evicted before it was finished.
     private func work(
-        on request: JQRequest, as ticket: UInt64, _ warm: HelperProcess?, slice: Duration?, in memory: HelperMemory
-    ) async throws(FetchError) -> JQReply? {
+        on request: HelperRequest, as ticket: UInt64, _ warm: HelperProcess?, slice: Duration?, in memory: HelperMemory
+    ) async throws(FetchError) -> HelperReply? {
         let helper: HelperProcess
         do throws(SystemCallError) {
             helper = try await usable(warm, memory)

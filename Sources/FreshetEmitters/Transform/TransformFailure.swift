@@ -1,11 +1,12 @@
 import FreshetEventLoop
+import FreshetHelper
 import FreshetJQ
 import FreshetPipelines
 import Glibc
 
 /// Makes the failures of requests to a jq helper.
 ///
-/// ``FreshetJQ/JQReply/maxMessage`` bounds the cost of a failure, even if the helper sends a longer message.
+/// ``FreshetHelper/HelperReply/maxMessage`` bounds the cost of a failure, even if the helper sends a longer message.
 enum TransformFailure {
     /// - Parameter subject: the data that is too long; the subject of the message.
     static func tooLong(_ subject: String, _ limit: Int) -> RunFailure {
@@ -13,7 +14,7 @@ enum TransformFailure {
     }
 
     /// The failure that a reply reports; nil if the request succeeded. The bytes of a successful reply are not read.
-    static func of(_ reply: JQReply, to request: JQRequest) -> RunFailure? {
+    static func of(_ reply: HelperReply, to request: HelperRequest) -> RunFailure? {
         switch reply.status {
         case .done:
             nil
@@ -33,7 +34,7 @@ enum TransformFailure {
     }
 
     /// The failure of a request whose helper ended without a reply.
-    static func of(_ exit: ChildProcess.Exit, at request: JQRequest) -> RunFailure {
+    static func of(_ exit: ChildProcess.Exit, at request: HelperRequest) -> RunFailure {
         switch exit {
         case .signalled(SIGXCPU):
             RunFailure(.content, "\(request.name) took more than \(JQHelper.processorLimit) s of processor time")
@@ -52,7 +53,7 @@ enum TransformFailure {
     /// The failure of a request whose helper probably exceeded its memory limit.
     ///
     /// - Parameter limit: the memory limit, in bytes.
-    static func outOfMemory(_ exit: ChildProcess.Exit, at request: JQRequest, limit: UInt64) -> RunFailure {
+    static func outOfMemory(_ exit: ChildProcess.Exit, at request: HelperRequest, limit: UInt64) -> RunFailure {
         RunFailure(
             .content,
             "\(request.name) ran out of memory or crashed: its helper \(exit); memory.max leaves \(limit >> 20) MiB "
@@ -62,10 +63,10 @@ enum TransformFailure {
 
     /// The message of a reply, escaped for a terminal and a journal. It is truncated, because a helper must not send a
     /// longer message.
-    static func message(of reply: JQReply) -> String { Text.escaped(reply.bytes.prefix(JQReply.maxMessage)) }
+    static func message(of reply: HelperReply) -> String { Text.escaped(reply.bytes.prefix(HelperReply.maxMessage)) }
 }
 
-extension JQRequest {
+extension HelperRequest {
     /// The display name of the format that the helper validates; nil if the request has a jq program.
     private var form: String? {
         guard purpose == .form else { return nil }

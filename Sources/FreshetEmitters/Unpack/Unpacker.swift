@@ -1,5 +1,5 @@
 package import FreshetEventLoop
-package import FreshetJQ
+package import FreshetHelper
 package import FreshetPipelines
 import FreshetUnpack
 import Glibc

@@ -3,6 +3,7 @@
 //
 // SandboxWitness all|landlock|nothing ATTEMPT
 import CLinux
+import FreshetHelper
 import FreshetJQ
 import Glibc
 

@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetHelper
 import FreshetJQ
 import FreshetPipelines
 import Glibc
@@ -116,7 +117,7 @@ struct HelperSandboxTests {
     func notConfined() async throws {
         var pair: [Int32] = [-1, -1]
         try #require(Glibc.socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
-        let request = JQRequest(.outputs, program: ".", input: [], maxOutput: 100)
+        let request = HelperRequest(.outputs, program: ".", input: [], maxOutput: 100)
         _ = request.head.withUnsafeBytes { write(pair[0], $0.baseAddress, $0.count) }
         shutdown(pair[0], Int32(SHUT_WR))
         JQHelper.run(
@@ -126,7 +127,7 @@ struct HelperSandboxTests {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         let count = read(pair[0], &buffer, buffer.count)
         close(pair[0])
-        var decoder = JQReply.Decoder(maxOutput: 100)
+        var decoder = HelperReply.Decoder(maxOutput: 100)
         let reply = try #require(try decoder.take(buffer.prefix(count)))
         let failure = try #require(TransformFailure.of(reply, to: request))
         #expect(failure.kind == .local)

@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetHelper
 import FreshetJQ
 import FreshetPipelines
 import Glibc
@@ -200,7 +201,7 @@ struct JQTransformerTests {
 
     @Test("a request that exceeds the protocol's limits fails before a helper gets it")
     func tooLarge() async throws {
-        let program = String(repeating: " ", count: JQRequest.maxProgram)
+        let program = String(repeating: " ", count: HelperRequest.maxProgram)
         #expect(try await transform("1", by: program.dropLast() + ".") == "1\n")
         let failure = try await failureOf { () async throws(FetchError) in try await transform("1", by: program + ".") }
         #expect(failure.kind == .content)

@@ -1,5 +1,5 @@
 import FreshetEventLoop
-import FreshetJQ
+import FreshetHelper
 import Testing
 
 @testable import FreshetEmitters

@@ -1,12 +1,13 @@
 import Testing
 
+@testable import FreshetHelper
 @testable import FreshetJQ
 
 @Suite("jq programs: outputs, verdicts, errors and isolation")
 struct JQProgramTests {
     func run(
-        _ program: String, _ input: String, purpose: JQRequest.Purpose = .outputs, maxOutput: UInt64 = 1 << 20
-    ) throws -> JQReply {
+        _ program: String, _ input: String, purpose: HelperRequest.Purpose = .outputs, maxOutput: UInt64 = 1 << 20
+    ) throws -> HelperReply {
         try JQProgram(program).run(purpose, over: Array(input.utf8), maxOutput: maxOutput)
     }
 
@@ -45,10 +46,10 @@ struct JQProgramTests {
 
     @Test("a text is one string without its byte order mark; text that is not UTF-8 is invalid")
     func texts() throws {
-        func run(_ bytes: [UInt8], _ program: String = ".") throws -> JQReply {
+        func run(_ bytes: [UInt8], _ program: String = ".") throws -> HelperReply {
             try JQProgram(program).run(.outputs, over: bytes, isText: true, maxOutput: 1 << 20)
         }
-        func text(_ reply: JQReply) -> String { String(decoding: reply.bytes, as: UTF8.self) }
+        func text(_ reply: HelperReply) -> String { String(decoding: reply.bytes, as: UTF8.self) }
         #expect(text(try run(Array("a\n\"b\" 1 {\u{0}\u{e9}".utf8))) == "\"a\\n\\\"b\\\" 1 {\\u0000\u{e9}\"\n")
         #expect(text(try run([], "length")) == "0\n")
         #expect(text(try run(Array("\u{FEFF}a\u{FEFF}".utf8), "length")) == "2\n")
@@ -100,7 +101,7 @@ struct JQProgramTests {
         "malformed bytes are not decoded as values",
         arguments: [[1], [1, 0, 0, 0], [2, 0, 0, 0, 9], [255, 255, 255, 255, 0]])
     func noValues(_ bytes: [UInt8]) {
-        #expect(JQReply(.done, bytes: bytes).values == nil)
+        #expect(HelperReply(.done, bytes: bytes).values == nil)
     }
 
     @Test(
@@ -111,7 +112,7 @@ struct JQProgramTests {
         ])
     func verdict(_ program: String, _ expected: Bool) throws {
         let reply = try run(program, "1", purpose: .verdict, maxOutput: 0)
-        #expect(reply == JQReply(.done, verdict: expected))
+        #expect(reply == HelperReply(.done, verdict: expected))
     }
 
     @Test("jq 1.6 keeps numbers as doubles: large integers lose their last digits")
@@ -124,9 +125,9 @@ struct JQProgramTests {
     @Test("the limit on output holds exactly, newlines included")
     func outputLimit() throws {
         #expect(try run(".,.", "\"abc\"", maxOutput: 12).bytes.count == 12)
-        #expect(try run(".,.", "\"abc\"", maxOutput: 11) == JQReply(.outputTooLarge))
+        #expect(try run(".,.", "\"abc\"", maxOutput: 11) == HelperReply(.outputTooLarge))
         // This program never ends.
-        #expect(try run("repeat(.)", "1", maxOutput: 1_000) == JQReply(.outputTooLarge))
+        #expect(try run("repeat(.)", "1", maxOutput: 1_000) == HelperReply(.outputTooLarge))
     }
 
     @Test("the error of a program that does not compile is one line without hints about shells")
@@ -176,8 +177,8 @@ struct JQProgramTests {
         arguments: [
             ("{\"ttl\": 1\0\0\0\0}", 10), ("[\"a\"]\0<html>", 6), ("[\"a\"]\0GARBAGE", 6), ("1\0", 2), ("\0", 1),
             ("{\"a\":true\0false}", 10), ("\"a\0b\"", 3), ("{\"a\0\":1}", 4), ("1\n\0\n", 3), ("1 2\03", 4),
-        ], [JQRequest.Purpose.outputs, .verdict, .values])
-    func nulBytes(_ input: (String, byte: Int), _ purpose: JQRequest.Purpose) throws {
+        ], [HelperRequest.Purpose.outputs, .verdict, .values])
+    func nulBytes(_ input: (String, byte: Int), _ purpose: HelperRequest.Purpose) throws {
         let reply = try JQProgram(".").run(purpose, over: Array(input.0.utf8), maxOutput: 100)
         #expect(reply.status == .invalidInput)
         #expect(String(decoding: reply.bytes, as: UTF8.self).contains("byte \(input.byte) is a NUL character"))
@@ -196,7 +197,7 @@ struct JQProgramTests {
     @Test("a message is truncated at its limit")
     func longMessage() throws {
         let reply = try run("error(\"x\" * 100000)", "1")
-        #expect(reply.status == .failed && reply.bytes.count == JQReply.maxMessage)
+        #expect(reply.status == .failed && reply.bytes.count == HelperReply.maxMessage)
     }
 
     @Test(

@@ -1,6 +1,7 @@
 import Glibc
 import Testing
 
+@testable import FreshetHelper
 @testable import FreshetJQ
 
 @Suite("The protocol between a helper and its client")
@@ -34,8 +35,8 @@ struct JQProtocolTests {
         }
 
         /// The next reply; nil if the helper closes the connection.
-        func reply(maxOutput: UInt64 = 1 << 20) throws -> JQReply? {
-            var decoder = JQReply.Decoder(maxOutput: maxOutput)
+        func reply(maxOutput: UInt64 = 1 << 20) throws -> HelperReply? {
+            var decoder = HelperReply.Decoder(maxOutput: maxOutput)
             var buffer = [UInt8](repeating: 0, count: 7)
             while true {
                 let count = recv(socket, &buffer, buffer.count, 0)
@@ -44,7 +45,7 @@ struct JQProtocolTests {
             }
         }
 
-        func exchange(_ request: JQRequest) throws -> JQReply? {
+        func exchange(_ request: HelperRequest) throws -> HelperReply? {
             send(request.head)
             send(request.input)
             return try reply(maxOutput: request.maxOutput)
@@ -56,17 +57,19 @@ struct JQProtocolTests {
         let helper = try Helper()
         let input = Array("{\"a\":[1,2]}".utf8)
         #expect(
-            try helper.exchange(JQRequest(.outputs, program: ".a[]", input: input, maxOutput: 100))
-                == JQReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
+            try helper.exchange(HelperRequest(.outputs, program: ".a[]", input: input, maxOutput: 100))
+                == HelperReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
         #expect(
-            try helper.exchange(JQRequest(.outputs, program: "|", input: input, maxOutput: 100))?.status
+            try helper.exchange(HelperRequest(.outputs, program: "|", input: input, maxOutput: 100))?.status
                 == .invalidProgram)
         #expect(
-            try helper.exchange(JQRequest(.verdict, program: ".a == null", input: input, maxOutput: 0))
-                == JQReply(.done, verdict: false))
+            try helper.exchange(HelperRequest(.verdict, program: ".a == null", input: input, maxOutput: 0))
+                == HelperReply(.done, verdict: false))
         #expect(
-            try helper.exchange(JQRequest(.outputs, program: "é", input: [], maxOutput: 0))?.status == .invalidProgram)
-        #expect(try helper.exchange(JQRequest(.outputs, program: ".", input: [], maxOutput: 0)) == JQReply(.done))
+            try helper.exchange(HelperRequest(.outputs, program: "é", input: [], maxOutput: 0))?.status
+                == .invalidProgram)
+        #expect(
+            try helper.exchange(HelperRequest(.outputs, program: ".", input: [], maxOutput: 0)) == HelperReply(.done))
     }
 
     @Test("two requests that are sent together are answered in order")
@@ -74,13 +77,13 @@ struct JQProtocolTests {
         let helper = try Helper()
         var bytes: [UInt8] = []
         for program in ["1", "2"] {
-            let request = JQRequest(.outputs, program: program, input: Array("0".utf8), maxOutput: 10)
+            let request = HelperRequest(.outputs, program: program, input: Array("0".utf8), maxOutput: 10)
             bytes += request.head + request.input
         }
         helper.send(bytes)
         let one = Array("1\n".utf8)
         var received: [UInt8] = []
-        let expected = JQReply(.done, verdict: true, bytes: one).head.count * 2 + 4
+        let expected = HelperReply(.done, verdict: true, bytes: one).head.count * 2 + 4
         var buffer = [UInt8](repeating: 0, count: 100)
         while received.count < expected {
             let count = recv(helper.socket, &buffer, buffer.count, 0)
@@ -92,9 +95,9 @@ struct JQProtocolTests {
 
     @Test("an invalid request ends the helper")
     func nonsense() throws {
-        var wrongVersion = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
+        var wrongVersion = HelperRequest(.outputs, program: ".", input: [], maxOutput: 0).head
         wrongVersion[3] += 1
-        var wrongPurpose = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
+        var wrongPurpose = HelperRequest(.outputs, program: ".", input: [], maxOutput: 0).head
         wrongPurpose[4] = 9
         for bytes in [Array("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n".utf8), wrongVersion, wrongPurpose] {
             let helper = try Helper()
@@ -108,38 +111,38 @@ struct JQProtocolTests {
         let helper = try Helper()
         let input = Array("1 2".utf8)
         #expect(
-            try helper.exchange(JQRequest(.outputs, program: ".", input: input, isText: true, maxOutput: 100))
-                == JQReply(.done, verdict: true, bytes: Array("\"1 2\"\n".utf8)))
+            try helper.exchange(HelperRequest(.outputs, program: ".", input: input, isText: true, maxOutput: 100))
+                == HelperReply(.done, verdict: true, bytes: Array("\"1 2\"\n".utf8)))
         #expect(
-            try helper.exchange(JQRequest(.outputs, program: ".", input: input, maxOutput: 100))
-                == JQReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
+            try helper.exchange(HelperRequest(.outputs, program: ".", input: input, maxOutput: 100))
+                == HelperReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
     }
 
     @Test("the limits of a header hold exactly")
     func limits() throws {
-        let program = String(repeating: " ", count: JQRequest.maxProgram)
-        let request = JQRequest(.outputs, program: program, input: [], maxOutput: .max)
-        let header = try #require(JQRequest.Header(Array(request.head[..<JQRequest.Header.size])))
-        #expect(header.program == JQRequest.maxProgram && header.maxOutput == .max && header.input == 0)
-        let longer = JQRequest(.outputs, program: program + " ", input: [], maxOutput: 0)
-        #expect(JQRequest.Header(Array(longer.head[..<JQRequest.Header.size])) == nil)
+        let program = String(repeating: " ", count: HelperRequest.maxProgram)
+        let request = HelperRequest(.outputs, program: program, input: [], maxOutput: .max)
+        let header = try #require(HelperRequest.Header(Array(request.head[..<HelperRequest.Header.size])))
+        #expect(header.program == HelperRequest.maxProgram && header.maxOutput == .max && header.input == 0)
+        let longer = HelperRequest(.outputs, program: program + " ", input: [], maxOutput: 0)
+        #expect(HelperRequest.Header(Array(longer.head[..<HelperRequest.Header.size])) == nil)
 
-        var head = Array(JQRequest(.verdict, program: "", input: [], maxOutput: 0).head)
-        head.replaceSubrange(16..<24, with: littleEndian(UInt64(JQRequest.maxInput)))
-        #expect(JQRequest.Header(head)?.input == JQRequest.maxInput)
-        head.replaceSubrange(16..<24, with: littleEndian(UInt64(JQRequest.maxInput) + 1))
-        #expect(JQRequest.Header(head) == nil)
+        var head = Array(HelperRequest(.verdict, program: "", input: [], maxOutput: 0).head)
+        head.replaceSubrange(16..<24, with: littleEndian(UInt64(HelperRequest.maxInput)))
+        #expect(HelperRequest.Header(head)?.input == HelperRequest.maxInput)
+        head.replaceSubrange(16..<24, with: littleEndian(UInt64(HelperRequest.maxInput) + 1))
+        #expect(HelperRequest.Header(head) == nil)
         head.replaceSubrange(16..<24, with: littleEndian(UInt64.max))
-        #expect(JQRequest.Header(head) == nil)
+        #expect(HelperRequest.Header(head) == nil)
     }
 
     @Test("a reply can be decoded from pieces of any size")
     func pieces() throws {
-        let reply = JQReply(.failed, verdict: false, bytes: Array("words".utf8))
+        let reply = HelperReply(.failed, verdict: false, bytes: Array("words".utf8))
         let bytes = reply.head + reply.bytes
         for size in 1...bytes.count {
-            var decoder = JQReply.Decoder(maxOutput: 0)
-            var result: JQReply?
+            var decoder = HelperReply.Decoder(maxOutput: 0)
+            var result: HelperReply?
             for start in stride(from: 0, to: bytes.count, by: size) {
                 #expect(result == nil)
                 result = try decoder.take(bytes[start..<min(start + size, bytes.count)])
@@ -150,7 +153,7 @@ struct JQProtocolTests {
 
     @Test("a reply that is invalid, too long or followed by further bytes is an error")
     func noReply() throws {
-        let reply = JQReply(.done, verdict: true, bytes: [UInt8](repeating: 1, count: 5_000))
+        let reply = HelperReply(.done, verdict: true, bytes: [UInt8](repeating: 1, count: 5_000))
         let bytes = reply.head + reply.bytes
         var unknown = bytes
         unknown[4] = 200
@@ -159,12 +162,12 @@ struct JQProtocolTests {
         ]
             as [([UInt8], UInt64)]
         {
-            #expect(throws: JQReply.Decoder.InvalidReply.self) {
-                var decoder = JQReply.Decoder(maxOutput: limit)
+            #expect(throws: HelperReply.Decoder.InvalidReply.self) {
+                var decoder = HelperReply.Decoder(maxOutput: limit)
                 _ = try decoder.take(bytes)
             }
         }
-        var decoder = JQReply.Decoder(maxOutput: 5_000)
+        var decoder = HelperReply.Decoder(maxOutput: 5_000)
         #expect(try decoder.take(bytes) == reply)
     }
 

@@ -1,4 +1,4 @@
-import FreshetJQ
+import FreshetHelper
 import Testing
 
 @testable import FreshetUnpack

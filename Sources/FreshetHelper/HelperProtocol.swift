@@ -1,21 +1,25 @@
-/// A client's request to a jq helper: to run one program over one input.
+/// A client's request to a helper: to run one program over one input.
 ///
 /// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, one byte
 /// that is 1 if the input is a text (``isText``), two zero bytes, the lengths of the program and of the variables (4
 /// bytes each), the input's length and the output's limit (8 bytes each); then the program, the variables and the
 /// input.
-package struct JQRequest: Hashable, Sendable {
+package struct HelperRequest: Hashable, Sendable {
     /// The kind of result that the client needs.
     package enum Purpose: UInt8, Sendable {
         /// All outputs.
         case outputs = 0
         /// Whether the last output is neither `false` nor `null`.
         case verdict = 1
-        /// All outputs as separate values: see ``JQReply/values``.
+        /// All outputs as separate values: see ``HelperReply/values``.
         case values = 2
-        /// Whether the input is valid in the format that ``JQRequest/program`` names; ``ContentProbe`` checks it, and
-        /// no jq program runs. The reply's bytes are the number of items in decimal digits, or empty.
+        /// Whether the input is valid in the format that ``HelperRequest/program`` names; ``ContentProbe`` checks it,
+        /// and no jq program runs. The reply's bytes are the number of items in decimal digits, or empty.
         case form = 3
+        /// The text that the template ``HelperRequest/program`` makes of the input, one JSON text.
+        /// ``HelperRequest/variables`` is the name of the escape. An empty input is not read: the template is only
+        /// parsed.
+        case template = 4
     }
 
     /// The most bytes of a program: far more than a person writes.
@@ -27,7 +31,7 @@ package struct JQRequest: Hashable, Sendable {
 
     package var purpose: Purpose
     package var program: String
-    /// The values of the program's variables (`$name`): one JSON object with a member for each variable, or empty. The
+    /// The values of a jq program's variables (`$name`): one JSON object with a member for each variable, or empty. The
     /// names have jq's syntax: letters, digits and `_`, no digit first.
     package var variables: [UInt8]
     /// JSON texts, or one text if ``isText`` is true.
@@ -53,7 +57,7 @@ package struct JQRequest: Hashable, Sendable {
     /// Header, program and variables on the wire. The input follows; it is not included here, so that it is not copied.
     package var head: [UInt8] {
         let program = Array(program.utf8)
-        var bytes = JQFrame.requestMagic + [purpose.rawValue, isText ? 1 : 0, 0, 0]
+        var bytes = HelperFrame.requestMagic + [purpose.rawValue, isText ? 1 : 0, 0, 0]
         bytes.appendNumber(UInt32(truncatingIfNeeded: program.count))
         bytes.appendNumber(UInt32(truncatingIfNeeded: variables.count))
         bytes.appendNumber(UInt64(input.count))
@@ -73,13 +77,14 @@ package struct JQRequest: Hashable, Sendable {
 
         /// Returns nil if the bytes are not a header of this version, or if a length exceeds its limit.
         init?(_ bytes: [UInt8]) {
-            guard bytes.count == Self.size, Array(bytes[..<4]) == JQFrame.requestMagic,
+            guard bytes.count == Self.size, Array(bytes[..<4]) == HelperFrame.requestMagic,
                 let purpose = Purpose(rawValue: bytes[4])
             else { return nil }
             let program = bytes.number(at: 8, bytes: 4)
             let variables = bytes.number(at: 12, bytes: 4)
             let input = bytes.number(at: 16, bytes: 8)
-            guard program <= JQRequest.maxProgram, variables <= JQRequest.maxVariables, input <= JQRequest.maxInput
+            guard program <= HelperRequest.maxProgram, variables <= HelperRequest.maxVariables,
+                input <= HelperRequest.maxInput
             else { return nil }
             self.purpose = purpose
             isText = bytes[5] == 1
@@ -91,22 +96,25 @@ package struct JQRequest: Hashable, Sendable {
     }
 }
 
-/// A jq helper's reply to a request.
+/// A helper's reply to a request.
 ///
 /// On the wire: the four bytes `FJR` and the version, one byte of ``Status``, one byte of the verdict, one byte of
 /// ``gaps``, one zero byte, the length of the rest (8 bytes, little-endian); then outputs or a message.
-package struct JQReply: Hashable, Sendable {
+package struct HelperReply: Hashable, Sendable {
     /// How the program ended.
     package enum Status: UInt8, Sendable {
-        /// `bytes` are the outputs, each compact and with a newline.
+        /// `bytes` are the result, in the form of the request's ``HelperRequest/Purpose``: a jq program's outputs, each
+        /// compact and with a newline; the text that a template makes.
         case done = 0
-        /// The program does not compile; `bytes` are jq's message.
+        /// The program does not compile, or the template is not valid; `bytes` are the message of jq or of the template
+        /// helper.
         case invalidProgram = 1
-        /// The program raised an error; `bytes` are jq's message.
+        /// The program raised an error, or the template cannot be filled in; `bytes` are the message of jq or of the
+        /// template helper.
         case failed = 2
         /// The input is invalid in its format; `bytes` are the parser's message.
         case invalidInput = 3
-        /// The program's outputs are longer than the request allows.
+        /// The result is longer than the request allows.
         case outputTooLarge = 4
         /// The helper could not confine itself and did not process the request; `bytes` are the system's message.
         case notConfined = 5
@@ -116,13 +124,13 @@ package struct JQReply: Hashable, Sendable {
     package static let maxMessage = 4_096
 
     package var status: Status
-    /// Whether there was an output and the last one was neither `false` nor `null`.
+    /// Whether there was an output and the last one was neither `false` nor `null`; false for a template.
     package var verdict: Bool
     /// The parts of the sandbox that the helper lacks, because the kernel does not support them.
     package var gaps: HelperSandbox.Gaps = []
     package var bytes: [UInt8]
 
-    /// The outputs in a reply to a request with ``JQRequest/Purpose/values``: a string's content, anything else as
+    /// The outputs in a reply to a request with ``HelperRequest/Purpose/values``: a string's content, anything else as
     /// compact JSON. Nil if the bytes are malformed. On the wire the length precedes each output (4 bytes,
     /// little-endian).
     package var values: [[UInt8]]? {
@@ -145,13 +153,13 @@ package struct JQReply: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    static func message(_ status: Status, _ text: String) -> JQReply {
-        JQReply(status, bytes: Array(text.utf8.prefix(maxMessage)))
+    package static func message(_ status: Status, _ text: String) -> HelperReply {
+        HelperReply(status, bytes: Array(text.utf8.prefix(maxMessage)))
     }
 
     /// The header on the wire.
     var head: [UInt8] {
-        var head = JQFrame.replyMagic + [status.rawValue, verdict ? 1 : 0, gaps.rawValue, 0]
+        var head = HelperFrame.replyMagic + [status.rawValue, verdict ? 1 : 0, gaps.rawValue, 0]
         head.appendNumber(UInt64(bytes.count))
         return head
     }
@@ -169,16 +177,16 @@ package struct JQReply: Hashable, Sendable {
 
         /// - Parameter maxOutput: the most bytes of output that the request allows.
         package init(maxOutput: UInt64) {
-            limit = max(maxOutput, UInt64(JQReply.maxMessage))
+            limit = max(maxOutput, UInt64(HelperReply.maxMessage))
         }
 
         /// Takes a piece. Returns the reply when it is complete. Bytes after the reply are an error.
-        package mutating func take(_ piece: some Collection<UInt8>) throws(InvalidReply) -> JQReply? {
+        package mutating func take(_ piece: some Collection<UInt8>) throws(InvalidReply) -> HelperReply? {
             let rest = piece.dropFirst(Self.headerSize - header.count)
             header.append(contentsOf: piece.prefix(Self.headerSize - header.count))
             guard header.count == Self.headerSize else { return nil }
             if expected == nil {
-                guard Array(header[..<4]) == JQFrame.replyMagic, Status(rawValue: header[4]) != nil else {
+                guard Array(header[..<4]) == HelperFrame.replyMagic, Status(rawValue: header[4]) != nil else {
                     throw InvalidReply()
                 }
                 let length = header.number(at: 8, bytes: 8)
@@ -190,27 +198,29 @@ package struct JQReply: Hashable, Sendable {
             bytes.append(contentsOf: rest)
             guard let expected, bytes.count >= expected else { return nil }
             guard bytes.count == expected, let status = Status(rawValue: header[4]) else { throw InvalidReply() }
-            var reply = JQReply(status, verdict: header[5] == 1, bytes: bytes)
+            var reply = HelperReply(status, verdict: header[5] == 1, bytes: bytes)
             reply.gaps = HelperSandbox.Gaps(rawValue: header[6])
             return reply
         }
     }
 }
 
-/// The first four bytes of requests and replies. The fourth byte is the version. Both ends are the same binary; the
-/// version detects a helper that is, by mistake, another binary.
-enum JQFrame {
+/// The first four bytes of requests and replies. The fourth byte is the version.
+///
+/// The helper of jq programs is the client's own binary; that of templates is another one, `freshet-template`, which is
+/// installed with it. The version detects a helper of another version, and one that is, by mistake, another binary.
+enum HelperFrame {
     static let requestMagic = Array("FJQ".utf8) + [2]
     static let replyMagic = Array("FJR".utf8) + [2]
 }
 
 extension [UInt8] {
-    mutating func appendNumber(_ number: some FixedWidthInteger) {
+    package mutating func appendNumber(_ number: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }
 
     /// The little-endian number in `bytes` bytes from the offset. The array must contain these bytes.
-    func number(at offset: Int, bytes: Int) -> UInt64 {
+    package func number(at offset: Int, bytes: Int) -> UInt64 {
         self[offset..<(offset + bytes)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 }
