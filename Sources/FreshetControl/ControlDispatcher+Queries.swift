@@ -113,8 +113,8 @@ extension ControlDispatcher {
     func release(_ call: VarlinkCall) async throws -> ControlMessage.Held { try await hold(call, false) }
 
     private func hold(_ call: VarlinkCall, _ isHeld: Bool) async throws -> ControlMessage.Held {
-        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await pipelineNames.existing([name])
+        let name = try call.parameters.string("name")
+        try await pipelineNames.requireExisting(name)
         return ControlMessage.Held(
             name: name, changed: try await services.pipelines.hold(name, isHeld, caller: call.caller))
     }

@@ -12,6 +12,8 @@ package struct ControlDispatcher: Sendable {
     let services: ControlServices
     let pipelineNames: PipelineNames
     private let rights: ControlRights
+    private let daemonReplies = EncodedReplies<ControlMessage.Daemon>()
+    private let generationReplies = EncodedReplies<ControlMessage.Generation>()
 
     package init(_ services: ControlServices, rights: ControlRights) {
         self.services = services
@@ -86,8 +88,8 @@ package struct ControlDispatcher: Sendable {
 
     // MARK: Methods
 
-    private func getDaemon(_ call: VarlinkCall) async throws -> ControlMessage.Daemon {
-        ControlMessage.Daemon(daemon: await services.daemon.daemon())
+    private func getDaemon(_ call: VarlinkCall) async throws -> VarlinkParameters {
+        try daemonReplies.reply(with: ControlMessage.Daemon(daemon: await services.daemon.daemon()), about: "")
     }
 
     private func list(_ call: VarlinkCall) async throws -> VarlinkParameters {
@@ -224,7 +226,7 @@ package struct ControlDispatcher: Sendable {
 
     private func loadMore(_ call: VarlinkCall) async throws -> ControlMessage.LoadedMore {
         let request = try call.parameters.decode(as: ControlMessage.LoadMore.self)
-        _ = try await pipelineNames.existing([request.name])
+        try await pipelineNames.requireExisting(request.name)
         let result = try await services.pipelines.loadMore(
             request.name, at: request.path ?? [], wait: request.wait ?? false)
         return ControlMessage.LoadedMore(
@@ -233,7 +235,7 @@ package struct ControlDispatcher: Sendable {
 
     private func setParameters(_ call: VarlinkCall) async throws -> ControlMessage.ParametersSet {
         let request = try call.parameters.decode(as: ControlMessage.SetParameters.self)
-        _ = try await pipelineNames.existing([request.name])
+        try await pipelineNames.requireExisting(request.name)
         guard Set(request.settings.map(\.parameter)).count == request.settings.count else {
             throw ControlError.invalidParameter("settings")
         }
@@ -242,12 +244,13 @@ package struct ControlDispatcher: Sendable {
             caller: call.caller)
     }
 
-    private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
-        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await pipelineNames.existing([name])
+    private func get(_ call: VarlinkCall) async throws -> VarlinkParameters {
+        let name = try call.parameters.string("name")
+        try await pipelineNames.requireExisting(name)
         switch await services.pipelines.copy(of: name, for: call.peer) {
         case .withdrawn(let copy): throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
-        case .published(let generation): return ControlMessage.Generation(generation: generation)
+        case .published(let generation):
+            return try generationReplies.reply(with: ControlMessage.Generation(generation: generation), about: name)
         case .some(.none), nil: throw ControlError.noGeneration(name: name)
         }
     }
@@ -291,7 +294,7 @@ package struct ControlDispatcher: Sendable {
     }
 
     private func fireSignal(_ call: VarlinkCall) async throws -> ControlMessage.Fired {
-        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
+        let name = try call.parameters.string("name")
         return ControlMessage.Fired(
             pipelines: Int64(try await services.signals.fireSignal(name, caller: call.caller)))
     }

@@ -13,7 +13,7 @@ struct GenerationMethods: Sendable {
 
     func history(_ call: VarlinkCall) async throws -> ControlMessage.PastGenerations {
         let request = try call.parameters.decode(as: ControlMessage.History.self)
-        _ = try await pipelineNames.existing([request.name])
+        try await pipelineNames.requireExisting(request.name)
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
         var past = try await services.generations.history(
             of: request.name, limit: request.limit.map(Int.init(clamping:)))
@@ -27,21 +27,21 @@ struct GenerationMethods: Sendable {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         guard let number = request.number else { throw ControlError.invalidParameter("number") }
-        _ = try await pipelineNames.existing([request.name])
+        try await pipelineNames.requireExisting(request.name)
         return try await send(
             try await services.generations.content(of: request.name, generation: number, for: call.peer), to: call)
     }
 
     func readCandidate(_ call: VarlinkCall) async throws -> VarlinkParameters {
         guard call.acceptsMore else { throw VarlinkErrorReply.expectedMore }
-        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await pipelineNames.existing([name])
+        let name = try call.parameters.string("name")
+        try await pipelineNames.requireExisting(name)
         return try await send(try await services.generations.candidate(of: name, for: call.peer), to: call)
     }
 
     func accept(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
         let request = try call.parameters.decode(as: ControlMessage.Candidate.self)
-        _ = try await pipelineNames.existing([request.name])
+        try await pipelineNames.requireExisting(request.name)
         if let digest = request.digest, digest.isEmpty || !digest.utf8.allSatisfy(\.isHexadecimalDigit) {
             throw ControlError.invalidParameter("digest")
         }
@@ -62,19 +62,19 @@ struct GenerationMethods: Sendable {
 
     func rollback(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
-        _ = try await pipelineNames.existing([request.name])
+        try await pipelineNames.requireExisting(request.name)
         return try await services.generations.rollBack(request.name, to: request.number, caller: call.caller)
     }
 
     func pin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
-        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await pipelineNames.existing([name])
+        let name = try call.parameters.string("name")
+        try await pipelineNames.requireExisting(name)
         return try await services.generations.pin(name, caller: call.caller)
     }
 
     func unpin(_ call: VarlinkCall) async throws -> ControlMessage.Pinned {
-        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        _ = try await pipelineNames.existing([name])
+        let name = try call.parameters.string("name")
+        try await pipelineNames.requireExisting(name)
         return try await services.generations.unpin(name, caller: call.caller)
     }
 }

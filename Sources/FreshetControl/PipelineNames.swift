@@ -7,11 +7,15 @@ struct PipelineNames: Sendable {
     /// These names, each once and sorted, or the names of all pipelines; throws if a name does not exist.
     func existing(_ names: [String]?) async throws(ControlError) -> [String] {
         guard let names else { return await services.pipelines.pipelineNames() }
-        for name in names where !(await services.pipelines.hasPipeline(name)) {
-            let suggestion = NameSuggestion.closest(to: name, among: await services.pipelines.pipelineNames())
-            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await services.daemon.inactiveFile(name))
-        }
+        for name in names { try await requireExisting(name) }
         return Set(names).sorted()
+    }
+
+    /// Throws if there is no pipeline with this name.
+    func requireExisting(_ name: String) async throws(ControlError) {
+        guard !(await services.pipelines.hasPipeline(name)) else { return }
+        let suggestion = NameSuggestion.closest(to: name, among: await services.pipelines.pipelineNames())
+        throw .noSuchPipeline(name: name, suggestion: suggestion, file: await services.daemon.inactiveFile(name))
     }
 
     /// The selected pipelines; throws if a name is not the name of a pipeline.

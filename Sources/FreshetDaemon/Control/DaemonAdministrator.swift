@@ -20,6 +20,8 @@ final class DaemonAdministrator: DaemonControl {
     private let threshold: LogThreshold
     /// When the daemon started: wall-clock microseconds since 1970.
     private let started: Int64
+    /// The network's state in the last status, and its text: programs that poll the daemon need not make it each time.
+    private var network: (fact: NetworkFact, text: String)?
 
     init(
         _ context: DaemonContext, _ parts: DaemonParts, _ overview: PipelineOverview, _ networks: NetworkSources,
@@ -44,13 +46,20 @@ final class DaemonAdministrator: DaemonControl {
         let memory = parts.memory
         return DaemonStatus(
             version: Version.current, pid: Int64(getpid()), since: started,
-            network: fact.description, networkReachable: fact.isReachable,
+            network: text(of: fact), networkReachable: fact.isReachable,
             pipelines: overview.counts,
             failingHooks: parts.hooks.failing > 0 ? Int64(parts.hooks.failing) : nil,
             cacheBytes: usage.bytes, cacheLimit: usage.limit,
             memoryBytes: Int64(clamping: memory.counts.taken), memoryLimit: Int64(clamping: memory.limit),
             configurationSince: reloader.since, refusedReload: reloader.refused,
             slowJobs: slow.isEmpty ? nil : slow)
+    }
+
+    private func text(of fact: NetworkFact) -> String {
+        if let network, network.fact == fact { return network.text }
+        let text = fact.description
+        network = (fact, text)
+        return text
     }
 
     func inactiveFile(_ name: String) async -> String? { await reloader.reader.file(ofPipeline: name) }

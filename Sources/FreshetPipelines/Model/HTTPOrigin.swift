@@ -5,6 +5,10 @@ package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
 
     /// - Parameter url: an absolute URL of HTTP; for any other text the result is nil.
     package init?(of url: String) {
+        if let usual = Self.usualForm(url) {
+            description = usual
+            return
+        }
         guard let colon = url.firstIndex(of: ":") else { return nil }
         let scheme = url[..<colon].lowercased()
         let ownPort: Int
@@ -30,6 +34,43 @@ package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
         }
         guard !host.isEmpty else { return nil }
         description = "\(scheme)://\(host.lowercased())" + (port == ownPort ? "" : ":\(port)")
+    }
+
+    /// The origin of a URL that begins with it as it is written: in lower case, without a user, and without its usual
+    /// port. Each run asks for its origin some times.
+    private static func usualForm(_ url: String) -> String? {
+        let length = url.utf8.withContiguousStorageIfAvailable { bytes -> Int? in
+            guard let mark = bytes.firstIndex(of: UInt8(ascii: ":")), bytes.count > mark + 3,
+                bytes[mark + 1] == UInt8(ascii: "/"), bytes[mark + 2] == UInt8(ascii: "/"),
+                bytes[..<mark].elementsEqual("http".utf8) || bytes[..<mark].elementsEqual("https".utf8)
+            else { return nil }
+            var end = mark + 3
+            while end < bytes.count, isUsual(bytes[end]) { end += 1 }
+            guard end > mark + 3 else { return nil }
+            if end < bytes.count, bytes[end] == UInt8(ascii: ":") {
+                let digits = bytes[(end + 1)...].prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+                guard let first = digits.first, first != UInt8(ascii: "0"), digits.count <= 5,
+                    !digits.elementsEqual(mark == 4 ? "80".utf8 : "443".utf8)
+                else { return nil }
+                end = digits.endIndex
+            }
+            guard end < bytes.count else { return end }
+            switch bytes[end] {
+            case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"): return end
+            default: return nil
+            }
+        }
+        guard let length, let length else { return nil }
+        return String(Substring(url.utf8.prefix(length)))
+    }
+
+    private static func isUsual(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
     }
 }
 

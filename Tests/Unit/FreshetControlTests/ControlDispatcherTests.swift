@@ -282,6 +282,41 @@ import Testing
         #expect(service.asked == ["freshetctl reload configuration", "freshetctl reload"])
     }
 
+    @Test("a changed generation is in the next answer, on every connection, also after a rollback and a withdrawal")
+    func changedGeneration() async throws {
+        let service = ScriptedService()
+        @Sendable func publish(_ number: Int64, pinnedSince: Int64? = nil) -> GenerationStatus {
+            let generation = GenerationStatus(
+                number: number, size: number, digest: "\(number)", committedAt: number, path: "/current/jwks.json",
+                pinnedSince: pinnedSince)
+            service.change { $0.pipelines["jwks"]?.generation = generation }
+            return generation
+        }
+        try await withControlServer(service) { path in
+            let (one, other) = (try ControlClient(path: path), try ControlClient(path: path))
+            // The daemon keeps the encoded answers: each is requested twice.
+            for (number, pinnedSince) in [(3, nil), (4, nil), (5, nil), (3, nil), (3, 9), (6, nil)] as [(Int64, Int64?)]
+            {
+                let published = publish(number, pinnedSince: pinnedSince)
+                #expect(try one.generation(of: "jwks") == published)
+                #expect(try other.generation(of: "jwks") == published)
+                #expect(try one.generation(of: "catalogue").number == 3)
+            }
+            service.change {
+                $0.pipelines["jwks"]?.generation = nil
+                $0.pipelines["jwks"]?.withdrawn = WithdrawnCopy(
+                    number: 6, size: 6, digest: "", committedAt: 6, since: 7)
+            }
+            #expect(throws: ControlClient.Failure.refused(.withdrawn(name: "jwks", number: 6, since: 7))) {
+                try other.generation(of: "jwks")
+            }
+            service.change { $0.pipelines["jwks"]?.withdrawn = nil }
+            let published = publish(6)
+            #expect(try one.generation(of: "jwks") == published)
+            #expect(try other.generation(of: "jwks") == published)
+        }
+    }
+
     @Test("a pipeline without a generation is an error")
     func noGeneration() async throws {
         let service = ScriptedService()

@@ -33,4 +33,25 @@ struct HTTPDateTests {
     func none(_ text: String) {
         #expect(HTTPDate.seconds(text) == nil)
     }
+
+    /// A text with a space at its end is not in the usual form, which has a parser of its own.
+    @Test("the usual form and others mean the same, whichever bytes are wrong")
+    func usualForm() {
+        var random = SystemRandomNumberGenerator()
+        let letters = Array("JFMASONDjanfebmr0123456789 ,:GMTx".utf8)
+        for _ in 0..<20_000 {
+            let (day, year) = (Int.random(in: 0...32, using: &random), Int.random(in: 1960...2110, using: &random))
+            let month =
+                ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+                .randomElement(using: &random) ?? ""
+            let clock = (0..<3).map { _ in String(Int.random(in: 100...160, using: &random)).dropFirst() }
+            var bytes = Array(
+                "Sun, \(day < 10 ? "0" : "")\(day) \(month) \(year) \(clock.joined(separator: ":")) GMT".utf8)
+            if Bool.random(using: &random) {
+                bytes[Int.random(in: bytes.indices, using: &random)] = letters.randomElement(using: &random) ?? 0
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(HTTPDate.seconds(text) == HTTPDate.seconds(text + " "), "\(text)")
+        }
+    }
 }

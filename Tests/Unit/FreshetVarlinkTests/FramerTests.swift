@@ -162,6 +162,16 @@ import Testing
         }
     }
 
+    @Test("a single text is read without decoding a type, and anything else is named in the error")
+    func singleText() throws {
+        let parameters = VarlinkParameters(json: Array(#"{"a":"x\u00e4\n","b":1,"c":null}"#.utf8))
+        #expect(try parameters.string("a") == "x\u{e4}\n")
+        for name in ["b", "c", "d"] {
+            #expect(throws: VarlinkErrorReply.invalidParameter(name)) { try parameters.string(name) }
+        }
+        #expect(throws: VarlinkErrorReply.invalidParameter("name")) { try VarlinkParameters.none.string("name") }
+    }
+
     @Test("integers keep all their digits")
     func integers() throws {
         let parameters = try VarlinkParameters(encoding: Number(number: 9_007_199_254_740_993))

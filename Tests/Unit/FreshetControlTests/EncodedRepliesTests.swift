@@ -1,0 +1,68 @@
+import Synchronization
+import Testing
+
+@testable import FreshetControl
+@testable import FreshetVarlink
+
+@Suite("Replies that are kept encoded")
+struct EncodedRepliesTests {
+    /// Counts how often it is encoded. Equality ignores the counter.
+    private struct Counted: Encodable, Hashable, Sendable {
+        final class Counter: Sendable {
+            private let encodings = Mutex(0)
+            var value: Int { encodings.withLock { $0 } }
+            func increment() { encodings.withLock { $0 += 1 } }
+        }
+
+        var number: Int
+        var counter: Counter
+
+        static func == (left: Counted, right: Counted) -> Bool { left.number == right.number }
+        func hash(into hasher: inout Hasher) { hasher.combine(number) }
+
+        func encode(to encoder: any Encoder) throws {
+            counter.increment()
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(number, forKey: .number)
+        }
+
+        private enum Key: CodingKey { case number }
+    }
+
+    @Test("the same value is encoded once, and a changed value again")
+    func change() throws {
+        let replies = EncodedReplies<Counted>()
+        let counter = Counted.Counter()
+        for (number, encodings) in [(1, 1), (1, 1), (2, 2), (2, 2), (1, 3)] {
+            let reply = try replies.reply(with: Counted(number: number, counter: counter), about: "a")
+            #expect(String(decoding: reply.json, as: UTF8.self) == #"{"number":\#(number)}"#)
+            #expect(counter.value == encodings)
+        }
+    }
+
+    @Test("each subject has its own reply")
+    func subjects() throws {
+        let replies = EncodedReplies<Counted>()
+        let counter = Counted.Counter()
+        for _ in 0..<2 {
+            for number in 0..<3 {
+                let reply = try replies.reply(with: Counted(number: number, counter: counter), about: "\(number)")
+                #expect(String(decoding: reply.json, as: UTF8.self) == #"{"number":\#(number)}"#)
+            }
+        }
+        #expect(counter.value == 3)
+    }
+
+    @Test("very many subjects do not fill the memory, and their replies are still right")
+    func bounded() throws {
+        let replies = EncodedReplies<Counted>()
+        let counter = Counted.Counter()
+        for number in 0...EncodedReplies<Counted>.limit {
+            let reply = try replies.reply(with: Counted(number: number, counter: counter), about: "\(number)")
+            #expect(String(decoding: reply.json, as: UTF8.self) == #"{"number":\#(number)}"#)
+        }
+        // The first reply was dropped when the limit was reached.
+        _ = try replies.reply(with: Counted(number: 0, counter: counter), about: "0")
+        #expect(counter.value == EncodedReplies<Counted>.limit + 2)
+    }
+}
