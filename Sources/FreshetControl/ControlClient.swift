@@ -195,6 +195,22 @@ package final class ControlClient {
         }
     }
 
+    /// Awaits runs that were requested before; see ``refresh(_:each:waiting:until:every:meanwhile:)``.
+    package func awaitRuns(
+        _ runs: [RequestedRun], each: (RefreshResult) -> Void, waiting: (WaitingHint) -> Void = { _ in },
+        until end: ContinuousClock.Instant? = nil, every interval: Duration? = nil,
+        meanwhile: @escaping () -> Void = {}
+    ) throws(Failure) {
+        try connection.stream(
+            "AwaitRuns", ControlMessage.AwaitRuns(runs: runs), as: ControlMessage.Results.self, until: end,
+            every: interval, meanwhile: meanwhile
+        ) { reply in
+            reply.waiting?.forEach(waiting)
+            reply.results.forEach(each)
+            return true
+        }
+    }
+
     /// Requests a further page.
     ///
     /// - Parameter interval: how often `meanwhile` is called while no reply arrives; nil: never.
@@ -347,9 +363,18 @@ package final class ControlClient {
         try connection.call("FireSignal", ControlMessage.Name(name: name), as: ControlMessage.Fired.self)
     }
 
-    package func reload(configurationOnly: Bool = false) throws(Failure) -> ControlMessage.Reloaded {
+    /// Reloads the configuration.
+    ///
+    /// - Parameters:
+    ///   - configurationOnly: requests only runs of new pipelines.
+    ///   - refresh: also fires the signal `reload`.
+    package func reload(
+        configurationOnly: Bool = false, refresh: Bool = false
+    ) throws(Failure) -> ControlMessage.Reloaded {
         try connection.call(
-            "Reload", ControlMessage.Reload(configurationOnly: configurationOnly), as: ControlMessage.Reloaded.self)
+            "Reload",
+            ControlMessage.Reload(configurationOnly: configurationOnly ? true : nil, refresh: refresh ? true : nil),
+            as: ControlMessage.Reloaded.self)
     }
 
     package func logLevel() throws(Failure) -> LogLevel {

@@ -29,7 +29,7 @@ extension ControlDispatcher {
             methods: [
                 "Ping": method { _ in ControlMessage.Nothing() },
                 "Reload": method { _ in
-                    _ = try await services.daemon.reload(configurationOnly: false, caller: "io.systemd.service.Reload")
+                    _ = try await services.daemon.reload(.changed, caller: "io.systemd.service.Reload")
                     return ControlMessage.Nothing()
                 },
                 "SetLogLevel": method { call in

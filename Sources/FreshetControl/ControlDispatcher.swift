@@ -59,6 +59,7 @@ package struct ControlDispatcher: Sendable {
                 "FollowSignals": method(followSignals),
                 "FireSignal": method(fireSignal),
                 "Reload": method(reload),
+                "AwaitRuns": method(awaitRuns),
                 "GetLogLevel": method(getLogLevel),
                 "SetLogLevel": method(setLogLevel),
             ])
@@ -149,13 +150,39 @@ package struct ControlDispatcher: Sendable {
         let wait = request.wait ?? false
         let (force, unconditional) = (request.force ?? false, request.unconditional ?? false)
         // Without wait, one reply has all results.
-        let streams = call.acceptsMore && wait
+        return try await results(of: names, call, streams: call.acceptsMore && wait) { name throws(ControlError) in
+            try await refresh(
+                name, wait: wait, force: force, unconditional: unconditional, alone: names.count == 1 && !all)
+        }
+    }
+
+    private func awaitRuns(_ call: VarlinkCall) async throws -> ControlMessage.Results {
+        let runs = try call.parameters.decode(as: ControlMessage.AwaitRuns.self).runs
+        let numbers = Dictionary(runs.map { ($0.name, $0.after) }) { first, _ in first }
+        guard !runs.isEmpty, numbers.count == runs.count else { throw ControlError.invalidParameter("runs") }
+        let names = try await pipelineNames.existing(numbers.keys.sorted())
+        return try await results(of: names, call, streams: call.acceptsMore) { name throws(ControlError) in
+            do throws(ControlError) {
+                return try await services.pipelines.firstRun(of: name, after: numbers[name] ?? 0)
+            } catch .noSuchPipeline {
+                return Self.removedResult(name)
+            }
+        }
+    }
+
+    /// The results for several pipelines, which are awaited together.
+    ///
+    /// - Parameter streams: sends each result when it is there, and which pipelines wait for the network; returns the
+    ///   last results.
+    private func results(
+        of names: [String], _ call: VarlinkCall, streams: Bool,
+        _ result: @escaping @Sendable (String) async throws(ControlError) -> RefreshResult
+    ) async throws -> ControlMessage.Results {
         let observation = streams ? services.daemon.events.observe() : nil
         let results = try await withThrowingTaskGroup(of: RefreshEvent.self) { group in
             for name in names {
                 group.addTask {
-                    let result = try await refresh(
-                        name, wait: wait, force: force, unconditional: unconditional, alone: names.count == 1 && !all)
+                    let result = try await result(name)
                     return .result(
                         await services.pipelines.mayRead(name, call.peer) ? result : result.withholdingContent())
                 }
@@ -188,7 +215,10 @@ package struct ControlDispatcher: Sendable {
         return ControlMessage.Results(results: streams ? results : results.sorted { $0.name < $1.name })
     }
 
-    private static let removed = "the pipeline was removed by a reload"
+    private static func removedResult(_ name: String) -> RefreshResult {
+        let removed = "the pipeline was removed by a reload"
+        return RefreshResult(name: name, outcome: .cancelled, failure: removed, publicFailure: removed)
+    }
 
     private enum RefreshEvent: Sendable {
         case result(RefreshResult)
@@ -220,7 +250,7 @@ package struct ControlDispatcher: Sendable {
         } catch .tryLater(let hint) where !alone {
             return RefreshResult(name: name, tryLater: hint)
         } catch .noSuchPipeline where !alone {
-            return RefreshResult(name: name, outcome: .cancelled, failure: Self.removed, publicFailure: Self.removed)
+            return Self.removedResult(name)
         }
     }
 
@@ -304,9 +334,15 @@ package struct ControlDispatcher: Sendable {
     }
 
     private func reload(_ call: VarlinkCall) async throws -> ControlMessage.Reloaded {
-        let only = try call.parameters.decode(as: ControlMessage.Reload.self).configurationOnly ?? false
-        let (summary, diagnostics) = try await services.daemon.reload(
-            configurationOnly: only, caller: "freshetctl reload")
+        let request = try call.parameters.decode(as: ControlMessage.Reload.self)
+        let scope: ReloadScope
+        switch (request.configurationOnly ?? false, request.refresh ?? false) {
+        case (false, false): scope = .changed
+        case (true, false): scope = .configurationOnly
+        case (false, true): scope = .refresh
+        case (true, true): throw ControlError.invalidParameter("refresh")
+        }
+        let (summary, diagnostics) = try await services.daemon.reload(scope, caller: "freshetctl reload")
         return ControlMessage.Reloaded(summary: summary, diagnostics: diagnostics)
     }
 

@@ -9,7 +9,7 @@ package struct ControlRights: Hashable, Sendable {
         /// generations, examining the cache (which reads all of it), removing files that belong to no configured
         /// pipeline, and changing the log level.
         case change
-        /// Reloading the configuration.
+        /// Reloading the configuration, and waiting for the runs that a reload has requested.
         case reload
     }
 
@@ -45,6 +45,7 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.SetLogLevel": .change,
         "io.freshet.Control.SetParameters": .change,
         "io.freshet.Control.Reload": .reload,
+        "io.freshet.Control.AwaitRuns": .reload,
         "io.systemd.service.Ping": .read,
         "io.systemd.service.Reload": .reload,
         "io.systemd.service.SetLogLevel": .change,

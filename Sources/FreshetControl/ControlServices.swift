@@ -43,6 +43,9 @@ package protocol PipelineControl: Sendable {
     ///   - unconditional: the run sends no validators.
     func refresh(_ name: String, wait: Bool, force: Bool, unconditional: Bool) async throws(ControlError)
         -> RefreshResult
+    /// Awaits the end of the first run whose number is higher than `number`, and requests no run. If the task is
+    /// cancelled, the call returns early and the run continues.
+    func firstRun(of name: String, after number: Int64) async throws(ControlError) -> RefreshResult
     /// Keeps a pipeline from running until it is released, or releases it.
     ///
     /// - Returns: whether this changed anything.
@@ -139,10 +142,10 @@ package protocol DaemonControl: Sendable {
     /// ``ControlError/configurationRefused(_:)``.
     ///
     /// - Parameters:
-    ///   - configurationOnly: does not fire the signal `reload`.
+    ///   - scope: the runs that the reload requests.
     ///   - caller: the user and process that call, in words, for the signal's detail.
     func reload(
-        configurationOnly: Bool, caller: String
+        _ scope: ReloadScope, caller: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic])
     func logLevel() async -> LogLevel
     /// Sets the log level. It takes effect immediately and lasts until the daemon ends.

@@ -54,7 +54,9 @@ struct Refresh: Verb {
                     results.append(result)
                     progress.end(result.name)
                     notice.end(result.name)
-                    if !options.json { printResult(result, session) }
+                    if !options.json {
+                        RefreshView.printResult(result, waited: wait, quiet: options.quiet, session)
+                    }
                 },
                 waiting: { hint in
                     progress.clear()
@@ -65,51 +67,15 @@ struct Refresh: Verb {
             }
         }
         if options.json { session.print(json: ControlMessage.Results(results: results)) }
-        if let end, end <= .now { try checkEnd(of: request, results, session) }
+        if let end, end <= .now,
+            let failure = try RefreshView.unended(of: request.names, results, after: timeout, session)
+        {
+            throw failure
+        }
         if all, wait, !options.json, !options.quiet {
             session.print(RefreshView.total(results, in: began.duration(to: .now)))
         }
         let status = RefreshView.status(results, waited: wait)
         if status != .success { throw CommandFailure(status) }
-    }
-
-    /// Throws if the time is over and a run has not ended.
-    private func checkEnd(
-        of request: ControlMessage.Refresh, _ results: [RefreshResult], _ session: Session
-    ) throws(CommandFailure) {
-        let ended = Set(results.map(\.name))
-        let pipelines = try session.callDaemon { () throws(ControlClient.Failure) in
-            // Bounded: the time is over, also if the daemon does not answer.
-            let client = try ControlClient(path: session.socketPath)
-            client.replyTimeout = .seconds(2)
-            return try client.pipelines(request.names)
-        }
-        let others = pipelines.filter { !ended.contains($0.name) }
-        guard !others.isEmpty else { return }
-        let span = timeout?.microseconds.map { TimeText.duration($0) } ?? ""
-        // A list of all would be too long.
-        let shown = others.prefix(10).map { pipeline in
-            DisplayText.harmless(
-                "\(pipeline.name): \(WaitingNotice.reason(pipeline) ?? pipeline.state.rawValue)"
-                    + (pipeline.waitingDetail.map { ": \($0)" } ?? ""))
-        }
-        let rest = others.count - shown.count
-        throw CommandFailure(
-            .tryLater,
-            (["not ended after \(span); the requested runs go on:"] + shown + (rest > 0 ? ["and \(rest) more"] : []))
-                .joined(separator: "\n"))
-    }
-
-    /// Prints an outcome on standard output, a request without `--wait` as a message, and a failure also with
-    /// `--quiet`.
-    private func printResult(_ result: RefreshResult, _ session: Session) {
-        let line = RefreshView.text(result, waited: wait, session.times)
-        if RefreshView.status([result], waited: wait) != .success {
-            session.context.printError(line + "\n")
-        } else if !wait {
-            session.message(line)
-        } else if !options.quiet {
-            session.print(line)
-        }
     }
 }

@@ -171,6 +171,11 @@ package enum ControlMessage {
 
     package struct Reload: Codable, Hashable, Sendable {
         package var configurationOnly: Bool?
+        package var refresh: Bool?
+    }
+
+    package struct AwaitRuns: Codable, Hashable, Sendable {
+        package var runs: [RequestedRun]
     }
 
     package struct Reloaded: Codable, Hashable, Sendable {

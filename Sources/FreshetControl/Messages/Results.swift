@@ -140,8 +140,15 @@ package struct ReloadSummary: Codable, Hashable, Sendable {
     package var changed: [String]
     package var removed: [String]
     package var unchanged: Int64
+    /// The first runs of new pipelines, and of changed pipelines whose copy is not one of their configuration any
+    /// more; nil: there are none.
+    package var requestedRuns: [RequestedRun]?
 
-    package init(added: [String] = [], changed: [String] = [], removed: [String] = [], unchanged: Int64 = 0) {
+    package init(
+        added: [String] = [], changed: [String] = [], removed: [String] = [], unchanged: Int64 = 0,
+        requestedRuns: [RequestedRun]? = nil
+    ) {
+        self.requestedRuns = requestedRuns
         self.added = added
         self.changed = changed
         self.removed = removed

@@ -22,7 +22,7 @@ final class ConfigurationReloader {
     private let host: PipelineHost
     private let administrator: CacheAdministrator
     private let status: StatusReporter
-    /// Fires after a reload that its caller did not restrict to the configuration.
+    /// Fires after a reload whose caller requests all origins.
     private let reloadSignal: SignalSource
 
     /// - Parameters:
@@ -44,10 +44,10 @@ final class ConfigurationReloader {
         self.reloadSignal = reloadSignal
     }
 
-    /// Reloads after SIGHUP, in the same way as after a request by the control socket. The result is logged.
+    /// Reloads after SIGHUP, and fires the signal `reload`. The result is logged.
     func reloadBySignal(_ detail: String) async {
         do throws(ControlError) {
-            _ = try await reload(configurationOnly: false, detail: detail)
+            _ = try await reload(.refresh, detail: detail)
         } catch {
             // The error has been logged already.
         }
@@ -61,7 +61,7 @@ final class ConfigurationReloader {
     /// - Parameter detail: the caller, for the signal `reload`.
     /// - Returns: the changes, and all warnings and errors of single pipelines.
     func reload(
-        configurationOnly: Bool, detail: String
+        _ scope: ReloadScope, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         // A reload in progress may have read the files before the latest edit, so this reload reads them again.
         await host.lock.acquire()
@@ -93,7 +93,7 @@ final class ConfigurationReloader {
         await parts.http.use(hostEnvironment.secrets, files: hostEnvironment.credentialFiles)
         for diagnostic in lacking { context.limiter.log(diagnostic) }
         context.limiter.finish(.configurationError)
-        let summary = await apply(new, configurationOnly: configurationOnly)
+        let summary = await apply(new, scope)
         refused = nil
         since = read
         await status.ready()
@@ -106,9 +106,7 @@ final class ConfigurationReloader {
                 .unchanged: .stringConvertible(summary.unchanged),
             ])
         context.events.publish(.reloaded(detail: summary.text, at: WallClock.now))
-        if !configurationOnly {
-            reloadSignal.fire(detail)
-        }
+        if scope == .refresh { reloadSignal.fire(detail) }
         return (summary, (lacking + new.diagnostics).map(ConfigurationDiagnostic.init))
     }
 
@@ -132,8 +130,16 @@ final class ConfigurationReloader {
     /// Applies the differences of a valid configuration. An unchanged pipeline keeps its state, its run and its
     /// backoff.
     ///
-    /// - Parameter configurationOnly: the signal `reload` is not fired afterwards.
-    private func apply(_ new: Configuration, configurationOnly: Bool) async -> ReloadSummary {
+    /// New pipelines get a first run, and so do changed pipelines whose copy is not one of their configuration any
+    /// more, unless `scope` excludes them. Pipelines without a signal run only when they are requested.
+    private func apply(_ new: Configuration, _ scope: ReloadScope) async -> ReloadSummary {
+        var requested: [RequestedRun] = []
+        func begin(_ definition: PipelineDefinition, _ signal: String, _ detail: String) {
+            guard !definition.refresh.on.isEmpty, let runner = host.running(definition.name)?.runner else { return }
+            requested.append(RequestedRun(definition.name, after: Int64(clamping: runner.lastRunNumber)))
+            // Otherwise the signal `reload`, which follows, requests the run.
+            if scope != .refresh || !definition.refresh.on.contains(.reload) { runner.begin(signal, detail: detail) }
+        }
         let before = active
         let difference = await context.pools.configuration.run("configuration") { new.difference(from: before) }
         context.loop.nameJob("reload")
@@ -157,7 +163,10 @@ final class ConfigurationReloader {
             if before?.cache.files.isEmpty != definition.cache.files.isEmpty {
                 host.running(definition.name)?.runner.keepsNothingRejected()
             }
-            await host.change(definition)
+            let isOther = await host.change(definition)
+            if isOther, scope != .configurationOnly {
+                begin(definition, SignalName.reload, "the configuration of the pipeline has changed")
+            }
             // Again, because a run with the previous configuration may have committed meanwhile. Later commits use the
             // new mode and group.
             await parts.store.setAccess(definition)
@@ -168,9 +177,9 @@ final class ConfigurationReloader {
             await host.host(definition)
             host.logHeld(definition.name)
             await assignHooks(of: definition, before: nil)
-            if !definition.refresh.on.isEmpty, configurationOnly || !definition.refresh.on.contains(.reload) {
-                host.running(definition.name)?.runner.begin(detail: "the pipeline is new in the configuration")
-            }
+            begin(
+                definition, definition.refresh.on.contains(.reload) ? SignalName.reload : SignalName.start,
+                "the pipeline is new in the configuration")
         }
         context.limiter.finish(.held)
         if difference.isDaemonChanged { await administrator.applyQuota(new.daemon) }
@@ -183,7 +192,7 @@ final class ConfigurationReloader {
         host.signals.closeUnused()
         return ReloadSummary(
             added: difference.added.map(\.name), changed: difference.changed.map(\.name), removed: difference.removed,
-            unchanged: Int64(difference.unchanged.count))
+            unchanged: Int64(difference.unchanged.count), requestedRuns: requested.isEmpty ? nil : requested)
     }
 
     private func assignFiles(of new: Configuration) async -> Diagnostic? {

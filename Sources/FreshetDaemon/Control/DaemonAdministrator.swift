@@ -65,9 +65,9 @@ final class DaemonAdministrator: DaemonControl {
     func inactiveFile(_ name: String) async -> String? { await reloader.reader.file(ofPipeline: name) }
 
     func reload(
-        configurationOnly: Bool, caller: String
+        _ scope: ReloadScope, caller: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        try await reloader.reload(configurationOnly: configurationOnly, detail: caller)
+        try await reloader.reload(scope, detail: caller)
     }
 
     func logLevel() -> LogLevel { LogLevel(threshold.level) }

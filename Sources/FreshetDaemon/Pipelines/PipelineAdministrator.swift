@@ -39,11 +39,23 @@ final class PipelineAdministrator: PipelineControl {
             case let refusal?: return result(name, refusal)
             }
         }
-        switch await hosted.runner.refresh(force: force, unconditional: unconditional) {
+        return try result(
+            name, await hosted.runner.refresh(force: force, unconditional: unconditional), of: hosted.runner)
+    }
+
+    func firstRun(of name: String, after number: Int64) async throws(ControlError) -> RefreshResult {
+        let runner = try host.hosted(name).runner
+        return try result(name, await runner.firstRun(after: UInt64(clamping: number)), of: runner)
+    }
+
+    private func result(
+        _ name: String, _ answer: RefreshAnswer, of runner: PipelineRunner
+    ) throws(ControlError) -> RefreshResult {
+        switch answer {
         case .stopped: throw .busy("'\(name)' was stopped before its run ended")
         case .refused(let refusal): return result(name, refusal)
         case .ended(let summary):
-            let generation = hosted.runner.status.generation
+            let generation = runner.status.generation
             return RefreshResult(
                 name: name, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
                 run: Int64(clamping: summary.run), generation: generation.map { Int64(clamping: $0.number) },

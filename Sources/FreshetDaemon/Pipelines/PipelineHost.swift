@@ -236,21 +236,29 @@ final class PipelineHost {
 
     /// Applies another configuration to a pipeline. A pipeline that subscribes to other signals from now on keeps the
     /// signals that it has received.
-    func change(_ definition: PipelineDefinition) async {
-        guard let pipeline = running(definition.name) else { return await host(definition) }
+    ///
+    /// - Returns: whether there is no copy of this configuration any more.
+    @discardableResult
+    func change(_ definition: PipelineDefinition) async -> Bool {
+        guard let pipeline = running(definition.name) else {
+            await host(definition)
+            return true
+        }
         let (splay, share) = (splay, share(of: definition.name))
         // Another target is another source.
         guard !pipeline.lease.covers(definition) else {
             context.readers.set(definition)
             fleet.share(definition)
-            pipeline.runner.reconfigure(definition, splay: splay, share: share)
-            return updateDirectNetworks(pipeline)
+            let isOther = pipeline.runner.reconfigure(definition, splay: splay, share: share)
+            updateDirectNetworks(pipeline)
+            return isOther
         }
         let (lease, target, network) = subscribe(definition)
         engine.subscribe(pipeline.runner, to: lease.signal)
-        pipeline.runner.reconfigure(definition, network: network, splay: splay, share: share)
+        let isOther = pipeline.runner.reconfigure(definition, network: network, splay: splay, share: share)
         pipeline.lease.end()
         add(RunningPipeline(runner: pipeline.runner, target: target, lease: lease))
+        return isOther
     }
 
     /// This host's share of the daemon's `splay`.

@@ -20,11 +20,14 @@ package enum RefreshEvent: Hashable, Sendable {
     ///
     /// - Parameter unconditional: the run sends no validators.
     case refresh(request: UInt64?, force: Bool, unconditional: Bool = false)
+    /// A client waits for the end of the first run with a higher number than this one. It requests no run. The
+    /// identifier is answered once.
+    case awaitRun(request: UInt64, after: UInt64)
     /// A client requests one further page of the set of pages at this place. The identifier, if any, is answered
     /// once.
     case loadMore(request: UInt64?, place: [String])
-    /// Another configuration is active from now on. This event starts a run only if one was in progress; the signal
-    /// `reload`, which follows it, requests a run.
+    /// Another configuration is active from now on. This event starts a run only if one was in progress; a cause
+    /// `reload`, which may follow it, requests a run.
     ///
     /// - Parameters:
     ///   - sameProduct: a run of the old configuration has the same result as one of the new configuration.

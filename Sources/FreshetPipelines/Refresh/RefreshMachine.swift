@@ -78,7 +78,8 @@ package struct RefreshMachine: Sendable {
         case .ended(let run, let result, let requests):
             ended(run, result, requests: requests, now)
             copy.runEnded()
-        case .refresh(let request?, _, _) where phase.isStopped, .loadMore(let request?, _) where phase.isStopped:
+        case .refresh(let request?, _, _) where phase.isStopped, .loadMore(let request?, _) where phase.isStopped,
+            .awaitRun(let request, _) where phase.isStopped:
             output.answer([request], .stopped)
         case _ where phase.isStopped: break
         case .received(let causes): received(causes, now)
@@ -90,6 +91,7 @@ package struct RefreshMachine: Sendable {
             refresh(
                 request, force: force, unconditional: unconditional,
                 RunCause(SignalName.operation, first: now, detail: detail), now)
+        case .awaitRun(let request, let number): awaitRun(request, after: number, now)
         case .loadMore(let request, let place): loadMore(request, at: place, now)
         case .reconfigured(let new, let sameProduct, let values):
             reconfigured(new, sameProduct: sameProduct, now)
@@ -234,6 +236,21 @@ package struct RefreshMachine: Sendable {
         restartCheck()
     }
 
+    /// Answers when the first run with a higher number has ended: immediately if it has. A refusal that prevents runs
+    /// is the answer if no such run is in progress.
+    private mutating func awaitRun(_ request: UInt64, after number: UInt64, _ now: Instant) {
+        let isOver: Set<RunOutcome> = [.changed, .unchanged, .failed]
+        if let last = runs.last, last.run > number, isOver.contains(last.outcome), !last.reason.isLoadMore {
+            output.answer([request], .ended(last))
+        } else if let run = phase.run, run.order.run > number, !run.isLoadMore {
+            _ = phase.update { $0.requests.append(request) }
+        } else if let refusal = refusal(force: false, at: now) {
+            output.answer([request], .refused(refusal))
+        } else {
+            requests.append(request)
+        }
+    }
+
     /// Applies a change of parameters whose quiet period is over: it is a request, and ends a run with other values.
     private mutating func elapseParameters(_ now: Instant) {
         guard var debouncer = parameters, let due = debouncer.due, now >= due else { return }
@@ -274,7 +291,7 @@ package struct RefreshMachine: Sendable {
             }
         }
         guard phase.isBetweenChecks, queue.retry == nil else { return }
-        // A check that is due by the new configuration waits so that the signal `reload` can come first.
+        // A check that is due by the new configuration waits so that the cause `reload` can come first.
         schedule.plan = schedule.plannedCheck(since: now, settings)
             .map { max($0, sameProduct ? now : now.advanced(by: new.policy.quiet)) }
     }

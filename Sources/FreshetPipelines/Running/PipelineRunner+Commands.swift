@@ -13,6 +13,15 @@ extension PipelineRunner {
         await waiters.answer { mailbox.post(.refresh(request: $0, force: force, unconditional: unconditional)) }
     }
 
+    /// Awaits the end of the first run whose number is higher than this one: returns immediately if it has ended.
+    /// Requests no run. If the task is cancelled, it returns ``RefreshAnswer/stopped``; the run continues.
+    package func firstRun(after number: UInt64) async -> RefreshAnswer {
+        await waiters.answer { mailbox.post(.awaitRun(request: $0, after: number)) }
+    }
+
+    /// The number of the last run that has begun; 0: none.
+    package var lastRunNumber: UInt64 { state.withLock { $0.machine.runs.lastNumber } }
+
     /// Requests a run without waiting for it; returns why the request is refused, if it is.
     @discardableResult
     package func requestRefresh(force: Bool, unconditional: Bool = false) -> RefreshRefusal? {
@@ -31,14 +40,16 @@ extension PipelineRunner {
     package var definition: PipelineDefinition { state.withLock { $0.configuration.definition } }
 
     /// Activates another configuration of the same pipeline. A run whose result would change is cancelled and started
-    /// again; otherwise state, run and backoff stay. This requests no run: fire `reload` after it.
+    /// again; otherwise state, run and backoff stay. This requests no run: see ``begin(_:detail:)``.
     ///
     /// - Parameter network: the network of its target from now on; nil: as before.
+    /// - Returns: whether the copy is not one of this configuration any more.
+    @discardableResult
     package func reconfigure(
         _ definition: PipelineDefinition, network new: NetworkFeed? = nil, splay: Duration = .zero, share: Double = 0
-    ) {
+    ) -> Bool {
         let settings = RefreshSettings(definition, splay: splay, share: share, clock: world.clock)
-        state.withLock { state in
+        return state.withLock { state in
             let sameProduct = state.configuration.replace(by: definition)
             // Posted under the lock, so that the machine gets the values in the order in which they were set.
             mailbox.post(
@@ -49,6 +60,7 @@ extension PipelineRunner {
             if isOther { before.leave(mailbox) }
             state.network.follow(
                 mailbox, receivesSignal: definition.refresh.on.contains(.network), posts: isOther)
+            return !sameProduct
         }
     }
 
@@ -75,9 +87,10 @@ extension PipelineRunner {
         state.withLock { mailbox.post(.accepted(run: $0.copy.accept(generation))) }
     }
 
-    /// Fires `start` for this pipeline alone: it is new, and its signals may have fired before it was added.
-    package func begin(detail: String) {
-        mailbox.post(.received([RunCause(SignalName.start, first: world.clock.now, detail: detail)]))
+    /// Fires a signal for this pipeline alone: `start` if it is new, because its signals may have fired before it was
+    /// added; `reload` if its copy is not one of its configuration any more.
+    package func begin(_ signal: String, detail: String) {
+        mailbox.post(.received([RunCause(signal, first: world.clock.now, detail: detail)]))
     }
 
     /// The rejected candidate is not kept any more.

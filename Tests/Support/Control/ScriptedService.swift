@@ -129,6 +129,14 @@ package final class ScriptedService: PipelineControl, GenerationControl, CacheCo
         return try result.get()
     }
 
+    package func firstRun(of name: String, after number: Int64) async throws(ControlError) -> RefreshResult {
+        let result = script.withLock { script in
+            script.asked.append("await \(name) after \(number)")
+            return script.refresh[name] ?? .success(RefreshResult(name: name, outcome: .unchanged))
+        }
+        return try result.get()
+    }
+
     package func descriptions(of names: ArraySlice<String>) async -> [PipelineDescription] {
         script.withLock { script in
             names.compactMap { name in
@@ -295,10 +303,10 @@ package final class ScriptedService: PipelineControl, GenerationControl, CacheCo
     }
 
     package func reload(
-        configurationOnly: Bool, caller: String
+        _ scope: ReloadScope, caller: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         let (result, warnings) = script.withLock { script in
-            script.asked.append("\(caller)\(configurationOnly ? " configuration" : "")")
+            script.asked.append("\(caller)\(scope == .changed ? "" : " \(scope)")")
             return (script.reload, script.warnings)
         }
         return (try result.get(), warnings)

@@ -659,7 +659,27 @@ private func oneGoodOneFailing() -> ScriptedService {
         try await check(
             "reload --configuration-only", service,
             printError: "a.yaml: warning: unreadable\nadded a, b; removed c; 1 pipeline unchanged\n")
-        #expect(service.asked == ["freshetctl reload configuration"])
+        #expect(service.asked == ["freshetctl reload configurationOnly"])
+    }
+
+    @Test("reload --wait prints the first results of new and changed pipelines, with the status of refresh --wait")
+    func reloadAndWait() async throws {
+        let service = service()
+        service.change {
+            $0.reload = .success(
+                ReloadSummary(added: ["jwks"], unchanged: 1, requestedRuns: [RequestedRun("jwks", after: 2)]))
+            $0.refresh["jwks"] = .success(
+                RefreshResult(name: "jwks", outcome: .failed, run: 3, failure: "the origin answered 503"))
+        }
+        try await check(
+            "reload --wait --refresh", service, status: .failure,
+            printError: "added jwks; 1 pipeline unchanged\njwks: failed: the origin answered 503\n")
+        #expect(service.asked == ["freshetctl reload refresh", "await jwks after 2"])
+        service.change { $0.reload = .success(ReloadSummary(unchanged: 2)) }
+        try await check("reload --wait", service, printError: "2 pipelines unchanged\n")
+        for wrong in ["reload --timeout 3s", "reload --refresh --configuration-only"] {
+            #expect(freshetctl(wrong, Transcript()) == .usage)
+        }
     }
 
     @Test("a refused configuration is status 78 with file, line, column and a caret")

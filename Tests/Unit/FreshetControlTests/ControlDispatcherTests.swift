@@ -279,7 +279,44 @@ import Testing
             service.change { $0.reload = .failure(.configurationRefused([error])) }
             #expect(throws: ControlClient.Failure.refused(.configurationRefused([error]))) { try client.reload() }
         }
-        #expect(service.asked == ["freshetctl reload configuration", "freshetctl reload"])
+        #expect(service.asked == ["freshetctl reload configurationOnly", "freshetctl reload"])
+    }
+
+    @Test("a reload requests the runs of its scope; two scopes together are refused")
+    func reloadScope() async throws {
+        let service = ScriptedService()
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            _ = try client.reload(refresh: true)
+            #expect(throws: ControlClient.Failure.self) {
+                _ = try client.reload(configurationOnly: true, refresh: true)
+            }
+        }
+        #expect(service.asked == ["freshetctl reload refresh"])
+    }
+
+    @Test("AwaitRuns returns a result for each run, and refuses unknown pipelines, no runs and a name twice")
+    func awaitRuns() async throws {
+        let service = ScriptedService()
+        service.change {
+            $0.pipelines["flags"] = $0.pipelines["jwks"]
+            $0.refresh["jwks"] = .success(RefreshResult(name: "jwks", outcome: .changed, run: 4))
+        }
+        try await withControlServer(service) { path in
+            var results: [RefreshResult] = []
+            try ControlClient(path: path).awaitRuns(
+                [RequestedRun("jwks", after: 3), RequestedRun("flags", after: 0)], each: { results.append($0) })
+            #expect(Set(results.map(\.name)) == ["jwks", "flags"])
+            #expect(results.first { $0.name == "jwks" }?.run == 4)
+            for runs in [
+                [], [RequestedRun("none", after: 1)], [RequestedRun("jwks", after: 1), RequestedRun("jwks", after: 2)],
+            ] {
+                #expect(throws: ControlClient.Failure.self) {
+                    try ControlClient(path: path).awaitRuns(runs, each: { _ in })
+                }
+            }
+        }
+        #expect(Set(service.asked) == ["await jwks after 3", "await flags after 0"])
     }
 
     @Test("a changed generation is in the next answer, on every connection, also after a rollback and a withdrawal")

@@ -139,7 +139,7 @@ private enum Caller: String, CaseIterable {
         return String(decoding: try client.call("io.systemd.service." + method, parameters).json, as: UTF8.self)
     }
 
-    @Test("Ping answers, Reload reloads with its signal, and a refusal carries the diagnostics")
+    @Test("Ping answers, Reload reloads like freshetctl reload, and a refusal carries the diagnostics")
     func pingAndReload() async throws {
         let service = ScriptedService()
         let error = ConfigurationDiagnostic(file: "a.yaml", message: "unknown key")

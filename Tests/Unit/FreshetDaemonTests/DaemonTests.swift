@@ -66,7 +66,11 @@ struct DaemonTests {
             try home.configure("changes", Home.printing("two", to: "changes"))
             try home.configure("comes", Home.printing("new", to: "comes"))
             let summary = try client.reload(configurationOnly: true).summary
-            #expect(summary == ReloadSummary(added: ["comes"], changed: ["changes"], removed: ["goes"], unchanged: 1))
+            #expect(
+                summary
+                    == ReloadSummary(
+                        added: ["comes"], changed: ["changes"], removed: ["goes"], unchanged: 1,
+                        requestedRuns: [RequestedRun("comes", after: 0)]))
             #expect(try client.pipelines().map(\.name) == ["changes", "comes", "stays"])
             #expect(try client.status("stays").lastRun?.number == before)
             _ = try client.refresh("changes")
@@ -88,13 +92,43 @@ struct DaemonTests {
         }
     }
 
+    @Test("a reload runs changed pipelines whose copy is of another configuration, and no others")
+    func changedOnly() async throws {
+        let home = try Home()
+        for name in ["stays", "source", "plan"] { try home.configure(name, Home.printing("one", to: name)) }
+        try home.configure("still", Home.printing("one", to: "still") + "refresh: {on: []}\n")
+        _ = try await withDaemon(home) { client in
+            let names = ["stays", "source", "plan", "still"]
+            for name in names { _ = try client.refresh(name) }
+            let before = try names.map { Int64(try client.status($0).lastRun?.number ?? 0) }
+            #expect(try client.reload().summary == ReloadSummary(unchanged: 4))
+            try home.configure("source", Home.printing("two", to: "source") + "refresh: {on: [network]}\n")
+            try home.configure("plan", Home.printing("one", to: "plan") + "refresh: {every: 3d}\n")
+            try home.configure("still", Home.printing("two", to: "still") + "refresh: {on: []}\n")
+            let summary = try client.reload().summary
+            #expect(summary.changed == ["plan", "source", "still"])
+            #expect(summary.requestedRuns == [RequestedRun("source", after: before[1])])
+            var results: [RefreshResult] = []
+            try client.awaitRuns(summary.requestedRuns ?? [], each: { results.append($0) })
+            #expect(results.map(\.run) == [before[1] + 1] && results.map(\.outcome) == [.changed])
+            #expect(home.copy("source") == "two\n")
+            #expect(try client.status("source").lastCauses.map(\.signal) == ["reload"])
+            // The run has ended already: the answer is there.
+            try client.awaitRuns(summary.requestedRuns ?? [], each: { results.append($0) })
+            #expect(results.count == 2 && results[0].run == results[1].run)
+            for (name, number) in zip(names, before) where name != "source" {
+                #expect(try client.status(name).lastRun?.number == number, "\(name)")
+            }
+        }
+    }
+
     @Test("the signal of a reload runs every pipeline that subscribes to it")
     func reloadSignal() async throws {
         let home = try Home()
         try home.configure("hears", Home.printing("one", to: "hears"))
         _ = try await withDaemon(home) { client in
             let before = try client.refresh("hears").run
-            _ = try client.reload()
+            _ = try client.reload(refresh: true)
             #expect(
                 eventually {
                     let status = try? client.status("hears")

@@ -176,6 +176,12 @@ struct AnyEventTests {
             case 32: .stalled(run: lastRun, chance(2))
             case 34: .metered(chance(2) ? nil : "metered")
             case 33: .ended(run: lastRun + 9, result())
+            case 35:
+                if let request = request() {
+                    .awaitRun(request: request, after: chance(2) ? lastRun : lastRun + 1)
+                } else {
+                    .timer
+                }
             default: .timer
             }
         }

@@ -48,6 +48,35 @@ struct RunningTests {
         #expect(try #require(dialogue.summaries.last).outcome == .changed)
     }
 
+    @Test("a client gets the first run after a number: the next one, the one in progress, or the last one")
+    func awaited() {
+        let dialogue = Dialogue(queue)
+        _ = dialogue.at(0, .awaitRun(request: 1, after: 0))
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, .awaitRun(request: 2, after: 0))
+        // The run in progress is not after 1: it waits for the next one.
+        _ = dialogue.at(1, .awaitRun(request: 3, after: 1))
+        #expect(dialogue.at(2, .succeeds(1)) == [.answers(1, .changed), .answers(2, .changed)])
+        #expect(dialogue.at(3, .awaitRun(request: 4, after: 0)) == [.answers(4, .changed)])
+        _ = dialogue.at(4, .receives("file", at: 4))
+        #expect(dialogue.at(5, .succeeds(2)) == [.answers(3, .changed)])
+        #expect(dialogue.at(6, .held(true)) == [])
+        #expect(dialogue.at(6, .awaitRun(request: 5, after: 2)) == [.refuses(5, .held)])
+        _ = dialogue.at(7, .stopped)
+        #expect(dialogue.at(8, .awaitRun(request: 6, after: 2)) == [.stops(6)])
+    }
+
+    @Test("a superseded run is not the first run: the run that replaces it is")
+    func awaitedSuperseded() {
+        let dialogue = Dialogue(restart)
+        _ = dialogue.at(0, .receives("query", at: 0))
+        _ = dialogue.at(1, .receives("file", at: 1))
+        _ = dialogue.at(1, .awaitRun(request: 1, after: 0))
+        _ = dialogue.at(2, .ended(run: 1, .cancelled))
+        _ = dialogue.at(2, .awaitRun(request: 2, after: 0))
+        #expect(dialogue.at(3, .succeeds(2)) == [.answers(1, .changed), .answers(2, .changed)])
+    }
+
     @Test("a configuration with another product cancels the run and starts a new one")
     func reconfigured() {
         let dialogue = Dialogue(queue)
