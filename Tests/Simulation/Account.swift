@@ -201,6 +201,12 @@ struct Account {
         case .skipped(let causes, _):
             skipped(causes)
             return ([], nil)
+        case .ignored(let causes, let run):
+            skipped(causes)
+            return (ignoredErrors(during: run), nil)
+        case .joined(let cause, let run):
+            received.remove(cause.signal, cause.count)
+            return (ignoredErrors(during: run), nil)
         default: return ([], nil)
         }
     }
@@ -237,6 +243,11 @@ struct Account {
     mutating func handledAll() {
         for rise in unhandled { burst.rises(at: rise.at, allowsAnother: rise.allowsAnother) }
         unhandled = []
+    }
+
+    /// Signals may be ignored only during a run, and only if that is configured.
+    private func ignoredErrors(during run: UInt64) -> [String] {
+        running == run && refresh.whenRunning == .ignore ? [] : ["signals are ignored without a reason"]
     }
 
     mutating func skipped(_ causes: [RunCause]) {

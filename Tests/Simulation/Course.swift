@@ -69,7 +69,7 @@ struct Course {
         if chance(2) { keys.append("every: \(Int.random(in: 2...120, using: &dice))min") }
         if chance(3) { keys.append("random-delay: \(Int.random(in: 1...300, using: &dice))s") }
         if chance(2) { keys.append("min-interval: \(Int.random(in: 1...20, using: &dice))s") }
-        if chance(3) { keys.append("when-running: restart") }
+        if chance(3) { keys.append("when-running: \(chance(3) ? "ignore" : "restart")") }
         if chance(2) { keys.append("deadline: 30s") }
         if chance(2) { keys.append("fresh-for: 0") }
         if chance(6) { keys.append("quiet: 0") }

@@ -300,6 +300,7 @@ private struct Trace {
         case .runStarted(let order): digest.add("\(second) \(name) starts \(order.run) for \(order.causes.summary)")
         case .runEnded(let summary, _):
             digest.add("\(second) \(name) ends \(summary.run) \(summary.outcome.rawValue)")
+        case .ignored(let causes, _): digest.add("\(second) \(name) ignores \(causes.summary)")
         case .skipped(let causes, _): digest.add("\(second) \(name) needs not \(causes.summary)")
         default: break
         }

@@ -131,7 +131,7 @@ GOOD = [
     "refresh: {every: 1h30s}", "refresh: {every: infinity}", "refresh: {quiet: 0, at-most: 500ms}",
     "refresh: {every: 1 M}", "refresh: {every: '1 30'}", "refresh: {on: []}", "refresh: {on: start}",
     "refresh: {on: [network, resume, foreground]}", "refresh: {on: metered, metered: wait}",
-    "refresh: {metered: allow}", "refresh: {files: /a}", "refresh: {files: [/a, /b/c]}",
+    "refresh: {metered: allow}", "refresh: {when-running: ignore}", "refresh: {files: /a}", "refresh: {files: [/a, /b/c]}",
     "refresh: {needs-network: false}", "refresh: {needs-network: 2001:db8::1}",
     "refresh: {needs-network: 192.0.2.1}", "refresh: {needs-network: {probe: http://a/204, status: 204}}",
     "refresh: {dbus: {sender: org.example.A}}", "refresh: {dbus: [{interface: org.example.A, member: B}]}",

@@ -45,6 +45,9 @@ struct PipelineView {
         }
         if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
+        if let ignored = pipeline.ignoredSignals {
+            add("Ignored", "\(Count.text(ignored, "signal")) during the run (when-running: ignore)")
+        }
         if let next = Self.nextRun(pipeline, times) { add("Next run", next) }
         if let budget = pipeline.budget { add("Budget", Self.budget(budget)) }
         if let parameters = pipeline.parameters {

@@ -329,6 +329,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var contentExpires: Int64?
     package var lastRun: RunStatus?
     package var lastCauses: [CauseStatus]
+    /// Signals that were ignored during the run in progress, otherwise during the last run; nil: none.
+    package var ignoredSignals: Int64?
     package var nextRun: NextRun?
     package var failure: FailureStatus?
     /// The content that a check rejected last; nil: no candidate is kept.
@@ -359,7 +361,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         originExpires: Int64? = nil, expires: Int64? = nil, contentExpires: Int64? = nil,
-        lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
+        lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], ignoredSignals: Int64? = nil,
+        nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
         parameters: [ParameterStatus]? = nil, hooks: [PendingHook]? = nil, withdrawn: WithdrawnCopy? = nil,
@@ -388,6 +391,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.contentExpires = contentExpires
         self.lastRun = lastRun
         self.lastCauses = lastCauses
+        self.ignoredSignals = ignoredSignals
         self.nextRun = nextRun
         self.failure = failure
         self.candidate = candidate

@@ -46,6 +46,7 @@ enum JournalMessage: String, CaseIterable {
     // Decisions that lead to runs, for debugging.
     case signalReceived = "ca0309a93c6d42f2a5ba75aa201e4ae9"
     case freshEnough = "68169e9339f84055b7d54dc4b2e4c343"
+    case signalsIgnored = "d0a51f6c2b8e4e6f9a3c7714be905d28"
     case waiting = "dc89e0303b544fc889aa97e6daadf9e5"
     case waited = "466ad4d5d91b445883d69118cbc7541f"
     case runStarted = "770a8eb3cb58429fb1ef2435bb679081"
@@ -108,7 +109,8 @@ enum JournalMessage: String, CaseIterable {
     /// The default level of the message.
     var level: Logger.Level {
         switch self {
-        case .fired, .signalReceived, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling,
+        case .fired, .signalReceived, .freshEnough, .signalsIgnored, .waiting, .waited, .runStarted, .runCutShort,
+            .networkSettling,
             .retryPlanned,
             .unchanged:
             .debug
@@ -173,6 +175,7 @@ enum JournalMessage: String, CaseIterable {
         case .signed: "the publisher's signature is valid; its comment: {comment}"
         case .signalReceived: "received a signal"
         case .freshEnough: "the copy is fresh enough; nothing is fetched"
+        case .signalsIgnored: "ignored signals, because a run is in progress"
         case .waiting: "waiting"
         case .waited: "stopped waiting"
         case .runStarted: "run started"

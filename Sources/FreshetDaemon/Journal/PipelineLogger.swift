@@ -48,6 +48,9 @@ struct PipelineLogger: Sendable {
             log.log(
                 .freshEnough,
                 [.causes: .string(causes.summary), .freshFor: .string("\((freshUntil - .now).rounded) more")])
+        case .ignored(let causes, let run):
+            log.log(.signalsIgnored, [.causes: .string(causes.summary), .run: .stringConvertible(run)])
+        case .joined: break  // the client gets the run's result
         case .waitingBegan(let wait):
             log.log(.waiting, [.wait: .string(wait.text)])
         case .waitingEnded(let reason):

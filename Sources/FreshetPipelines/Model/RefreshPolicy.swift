@@ -95,6 +95,8 @@ package enum WhenRunning: String, CaseIterable, Hashable, Sendable {
     case queue
     /// The run is cancelled and another starts.
     case restart
+    /// The signal is ignored, and counted.
+    case ignore
 }
 
 /// What runs do that no person requested, while the connection is known to be metered.

@@ -239,8 +239,9 @@ extension RefreshMachine {
         }
         schedule.clearRejection()
         backoff(after: failure, now)
-        // A retry is useless until the other pipeline has a copy; then its signal fires.
-        if failure.kind == .absent {
+        // A retry is useless until the other pipeline has a copy; then its signal fires. It may have fired during the
+        // run, and been ignored.
+        if failure.kind == .absent, run.ignored == 0 {
             return conclude(run, RunConclusion(.failed, failure: failure, counts: false, .answered), now)
         }
         var request = run.pendingRequest.again
@@ -294,7 +295,7 @@ extension RefreshMachine {
         let summary = RunSummary(
             run: run.order.run, reason: run.order.reason, causes: run.order.causes, started: run.order.started,
             ended: now, outcome: conclusion.outcome, failure: conclusion.failure, counts: conclusion.counts,
-            generation: conclusion.generation)
+            generation: conclusion.generation, ignored: run.ignored)
         runs.last = summary
         output.report(.runEnded(summary, next: nextRun(at: now)))
         switch conclusion.requests {

@@ -158,6 +158,8 @@ package struct RefreshMachine: Sendable {
     }
 
     private mutating func received(_ causes: [RunCause], _ now: Instant) {
+        let isIgnored = settings.policy.whenRunning == .ignore && phase.run?.isLoadMore == false
+        var ignored: [RunCause] = []
         var skipped: [RunCause] = []
         var late = PendingRequest()
         var request = PendingRequest()
@@ -172,7 +174,9 @@ package struct RefreshMachine: Sendable {
                 conditions.proofMayHaveChanged(settings.policy, at: cause.last)
             default: break
             }
-            if isFresh(for: cause, at: now) {
+            if isIgnored {
+                ignored.append(cause)
+            } else if isFresh(for: cause, at: now) {
                 skipped.append(cause)
             } else if settings.splay > .zero, [SignalName.start, SignalName.network].contains(cause.signal) {
                 late.causes.add(cause)
@@ -180,11 +184,19 @@ package struct RefreshMachine: Sendable {
                 request.causes.add(cause)
             }
         }
+        if !ignored.isEmpty { ignore(ignored) }
         if !skipped.isEmpty, let until = schedule.skippedUntil(settings.policy) {
             output.report(.skipped(skipped, freshUntil: until))
         }
         if !late.isEmpty { queue.delay(late, for: settings.splay, now) }
         if !request.isEmpty { admit(request, now) }
+    }
+
+    /// Drops signals that fired during the check in progress, and counts them.
+    private mutating func ignore(_ causes: [RunCause]) {
+        _ = phase.update { run in for cause in causes { run.ignored += cause.count } }
+        guard let run = phase.run else { return }
+        output.report(.ignored(causes, run: run.order.run))
     }
 
     /// Whether the copy is fresh enough to skip this signal. It is not while a failed run is to be retried, since the
@@ -229,10 +241,15 @@ package struct RefreshMachine: Sendable {
         if let refusal = refusal(force: force, at: now) {
             return output.answer(request.map { [$0] } ?? [], .refused(refusal))
         }
+        let urgency = force ? PendingRequest.RunOverrides.forced : .operation
+        if settings.policy.whenRunning == .ignore, let run = phase.run, run.answers(isUnconditional: unconditional) {
+            _ = phase.update { $0.join(request, urgency) }
+            return output.report(.joined(cause, run: run.order.run))
+        }
         if let request { requests.append(request) }
         conditions.proofMayHaveChanged(settings.policy, at: now)
         queue.ready.merge(
-            PendingRequest(causes: [cause], urgency: force ? .forced : .operation, isUnconditional: unconditional))
+            PendingRequest(causes: [cause], urgency: urgency, isUnconditional: unconditional))
         restartCheck()
     }
 

@@ -68,6 +68,8 @@ struct RunInProgress: Hashable, Sendable {
     private(set) var interruption: Interruption?
     /// The path changed and the run was allowed to finish: consequences of the change do not end it either.
     private(set) var isSpared = false
+    /// The number of signals that were ignored during the run.
+    var ignored = 0
 
     init(
         _ order: RunOrder, _ pendingRequest: PendingRequest = PendingRequest(), requests: [UInt64], permit: UInt64,
@@ -117,6 +119,19 @@ struct RunInProgress: Hashable, Sendable {
         }
         interruption = new
         return true
+    }
+
+    /// Whether a request of a person that comes now may get the result of this run, instead of another run.
+    ///
+    /// - Parameter isUnconditional: the source is to send its whole content.
+    func answers(isUnconditional: Bool) -> Bool {
+        !isLoadMore && interruption == nil && (order.isUnconditional || !isUnconditional)
+    }
+
+    /// A request of a person gets the result of this run.
+    mutating func join(_ request: UInt64?, _ urgency: PendingRequest.RunOverrides) {
+        if let request { requests.append(request) }
+        pendingRequest.urgency = max(pendingRequest.urgency, urgency)
     }
 
     /// All its requests wait for permits or memory, or do not any more. The deadline is paused meanwhile, since other

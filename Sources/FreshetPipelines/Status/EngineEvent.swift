@@ -22,6 +22,10 @@ package enum EngineEvent: Hashable, Sendable {
     case received(RunCause)
     /// Environment signals were skipped, since the last successful check is more recent than `fresh-for`.
     case skipped([RunCause], freshUntil: BootInstant)
+    /// Signals were ignored, since they fired during this run and `when-running` is `ignore`.
+    case ignored([RunCause], run: UInt64)
+    /// A request of the operator gets the result of this run, since `when-running` is `ignore`.
+    case joined(RunCause, run: UInt64)
     case waitingBegan(Wait)
     case waitingEnded(Wait.Reason)
     case runStarted(RunOrder)

@@ -128,6 +128,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var contentExpires: WallTime?
     /// The causes of the run in progress, otherwise of the last run.
     package var lastCauses: [RunCause]
+    /// The number of signals that were ignored during the run in progress, otherwise during the last run.
+    package var ignored = 0
     /// The run in progress.
     package var run: RunOrder?
     package var lastRun: RunSummary?

@@ -53,6 +53,8 @@ package struct RunSummary: Hashable, Sendable {
     package var counts: Bool
     /// The current generation after the run.
     package var generation: UInt64?
+    /// The number of signals that were ignored during the run.
+    package var ignored = 0
 
     package var duration: Duration { started.duration(to: ended) }
 }

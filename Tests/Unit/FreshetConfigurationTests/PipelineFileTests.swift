@@ -140,7 +140,8 @@ struct PipelineFileTests {
             ),
             (
                 "refresh: {when-running: restrat}",
-                "3:25: error: 'when-running' has to be one of queue, restart, not 'restrat'; did you mean 'restart'?"
+                "3:25: error: 'when-running' has to be one of queue, restart, ignore, not 'restrat'; did you mean "
+                    + "'restart'?"
             ),
             (
                 "refresh: {metered: no}",

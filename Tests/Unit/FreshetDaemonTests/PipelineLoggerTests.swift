@@ -194,12 +194,14 @@ struct PipelineLoggerTests {
         let cause = RunCause("network", first: at(0))
         logger.log(.received(cause), generation: nil)
         logger.log(.skipped([cause], freshUntil: at(60)), generation: nil)
+        logger.log(.ignored([cause], run: 3), generation: nil)
+        logger.log(.joined(cause, run: 3), generation: nil)
         logger.log(.waitingBegan(Wait(.network)), generation: nil)
         logger.log(.waitingEnded(.network), generation: nil)
         logger.log(.retryPlanned(at: at(1), failures: 1, after: failure), generation: nil)
         logger.log(.stateChanged(.loaded), generation: nil)
         let lines = log.take()
-        #expect(lines.count == 5)
+        #expect(lines.count == 6)
         #expect(lines.allSatisfy { $0.level == .debug && $0.metadata["pipeline"] == "news" })
     }
 

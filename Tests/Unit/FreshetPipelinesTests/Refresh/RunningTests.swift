@@ -6,6 +6,7 @@ import Testing
 @Suite("While a run is in progress")
 struct RunningTests {
     let queue = RefreshPolicy(quiet: .zero, freshFor: .zero)
+    let ignore = RefreshPolicy(quiet: .zero, whenRunning: .ignore, freshFor: .zero)
     let restart = RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero)
 
     @Test("queue: a signal waits for the run's end")
@@ -37,6 +38,61 @@ struct RunningTests {
         #expect(dialogue.at(3, .receives("query", at: 3)) == [])
         #expect(dialogue.at(4, .succeeds(3)) == [.starts(4, ["query"])])
         #expect(dialogue.at(5, .receives("query", at: 5)) == [.cancels(4)])
+    }
+
+    @Test("ignore: signals during a run are counted and start no run, and the next signal runs")
+    func ignored() throws {
+        let dialogue = Dialogue(ignore)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(1, .receives("file", "network", at: 1)) == [])
+        #expect(dialogue.at(2, .receives("dbus", at: 2)) == [])
+        let causes = ["file", "network"].map { RunCause($0, first: Dialogue.instant(1)) }
+        #expect(dialogue.events.contains(.ignored(causes, run: 1)))
+        #expect(dialogue.at(3, .succeeds(1)) == [])
+        #expect(dialogue.pass(until: 1000) == [])
+        #expect(try #require(dialogue.summaries.last).ignored == 3)
+        #expect(dialogue.at(1001, .receives("file", at: 1001)) == [.starts(2, ["file"])])
+        _ = dialogue.at(1002, .succeeds(2))
+        #expect(try #require(dialogue.summaries.last).ignored == 0)
+    }
+
+    @Test("ignore: a run that fails is retried for its own causes")
+    func ignoredAndFailed() {
+        let dialogue = Dialogue(ignore)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        _ = dialogue.at(1, .receives("dbus", at: 1))
+        _ = dialogue.at(2, .fails(1, .transient))
+        #expect(dialogue.pass(until: 10).map(\.output) == [.starts(2, ["file"])])
+    }
+
+    @Test("ignore: a signal of the other pipeline during a run that found no copy there is not lost")
+    func ignoredAndAbsent() {
+        let dialogue = Dialogue(ignore)
+        _ = dialogue.at(0, .receives("start", at: 0))
+        _ = dialogue.at(1, .fails(1, .absent))
+        #expect(dialogue.pass(until: 10) == [], "nothing has fired")
+        _ = dialogue.at(11, .receives("pipeline", at: 11))
+        _ = dialogue.at(12, .receives("pipeline", at: 12))
+        _ = dialogue.at(13, .fails(2, .absent))
+        #expect(dialogue.pass(until: 20).map(\.output) == [.starts(3, ["pipeline"])])
+    }
+
+    @Test("ignore: a request of the operator joins the run, unless it has to be unconditional or the run is cancelled")
+    func joined() {
+        let dialogue = Dialogue(ignore)
+        _ = dialogue.at(0, .receives("file", at: 0))
+        #expect(dialogue.at(1, .refresh(request: 1, force: false), .refresh(request: 2, force: true)) == [])
+        #expect(dialogue.at(2, .succeeds(1)) == [.answers(1, .changed), .answers(2, .changed)])
+        _ = dialogue.at(3, .receives("file", at: 3))
+        #expect(dialogue.at(4, .refresh(request: 3, force: false, unconditional: true)) == [])
+        #expect(dialogue.at(5, .succeeds(2)) == [.starts(3, ["operator"])])
+        #expect(dialogue.at(6, .refresh(request: 4, force: false, unconditional: true)) == [])
+        #expect(dialogue.at(7, .succeeds(3)) == [.answers(3, .changed), .answers(4, .changed)])
+        _ = dialogue.at(8, .receives("file", at: 8))
+        #expect(dialogue.at(9, .network(Dialogue.online("b", epoch: 2, since: 9))) == [.cancels(4)])
+        #expect(dialogue.at(9, .refresh(request: 5, force: false)) == [])
+        #expect(dialogue.at(10, .ended(run: 4, .cancelled)) == [.starts(5, ["file", "operator"])])
+        #expect(dialogue.at(11, .succeeds(5)) == [.answers(5, .changed)])
     }
 
     @Test("a run that succeeded although it was being cancelled counts")
