@@ -251,7 +251,7 @@ struct Diagnosis: Hashable {
                 Conclusion(
                     text: "The pipeline waits for its next attempt: a run failed, or the origin sent Retry-After.",
                     command: "freshetctl refresh \(name) --wait"))
-        case .quiet, .permit, .memory, .sleep, .network, .filesystem, .metered, .unknown:
+        case .quiet, .permit, .memory, .sleep, .network, .filesystem, .metered, .power, .unknown:
             add(.neither, "queue", text)
         }
     }

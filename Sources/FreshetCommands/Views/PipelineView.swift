@@ -158,6 +158,7 @@ struct PipelineView {
         case .sleep: "the machine to wake up"
         case .filesystem: "the file system"
         case .metered: "an unmetered connection"
+        case .power: "mains power"
         case .unknown: "something unknown"
         }
     }

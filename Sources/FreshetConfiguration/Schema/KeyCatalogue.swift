@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, pages, next, each, credential, refresh, dbus, retry
+        case pipeline, source, pages, next, each, credential, refresh, dbus, retry, power
         case needsNetwork = "needs-network"
         case syncToken = "sync-token"
         case check, sha256, minisign, cache, daemon
@@ -31,7 +31,7 @@ package enum KeyCatalogue {
             case .daemonFallback: "fleet.fallback"
             case .rollOut: "fleet.roll-out"
             case .credential: "source.credential"
-            case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
+            case .dbus, .retry, .needsNetwork, .power: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
             case .pages: "source.pages"
             case .next: "source.pages.next"
@@ -134,11 +134,12 @@ package enum KeyCatalogue {
         .refresh: [
             "on", "files", "dbus", "after", "every", "at", "random-delay", "quiet", "at-most", "min-interval",
             "when-running",
-            "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network", "metered",
+            "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network", "metered", "power",
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
         .needsNetwork: ["probe", "status"],
+        .power: ["on-battery"],
         .check: [
             "jq", "min-bytes", "max-bytes", "type", "format", "items", "min-items", "shrink", "valid-until", "made-at",
             "made-within", "sha256", "minisign", "exec", "timeout",

@@ -28,6 +28,9 @@ struct RefreshReader {
         policy.budget = reader.value("budget", in: section, .budget)
         policy.needsNetwork = NetworkNeedReader(reader: reader).networkNeed(in: section) ?? policy.needsNetwork
         policy.whenMetered = reader.value("metered", in: section, .choice()) ?? policy.whenMetered
+        if let power = reader.section(.power, "power", in: section) {
+            policy.onBattery = reader.value("on-battery", in: power, .choice()) ?? policy.onBattery
+        }
         policy.files = files(in: section)
         PredecessorReader(reader: reader).after(in: section)
         readBurst(in: section, into: &policy)

@@ -32,6 +32,8 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
     case filesystem
     /// The connection is metered, and the pipeline waits until it is not.
     case metered
+    /// The machine runs on battery, and the pipeline waits for mains power.
+    case power
     /// A value that only a newer daemon knows.
     case unknown
 }

@@ -78,6 +78,7 @@ extension WaitingReason {
             switch reason {
             case .network: .network
             case .metered: .metered
+            case .power: .power
             case .quiet, .interval, .splay: .quiet
             case .backoff, .retryAfter: .backoff
             case .budget: .budget

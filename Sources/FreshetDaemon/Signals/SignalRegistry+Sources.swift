@@ -26,6 +26,7 @@ extension SignalRegistry {
         add(SleepSource(parts.sleep, parts.engine, recorder, context, status)) { $0.refresh.on.contains(.resume) }
         add(SessionSource(parts.sessions, recorder)) { $0.refresh.on.contains(.foreground) }
         add(MeteredSource.references(parts.systemBus, parts.engine, recorder))
+        add(PowerSource.references(parts.systemBus, parts.engine, recorder))
         add(networks.elsewhere)
         add(networks.references)
         add(BusSources(BusSignals(parts.systemBus), context, recorder).references)

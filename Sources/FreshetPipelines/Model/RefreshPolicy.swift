@@ -33,6 +33,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var needsNetwork: NetworkNeed
     /// What runs do while the connection is metered.
     package var whenMetered: WhenMetered
+    /// What runs do while the machine runs on battery.
+    package var onBattery = WhenOnBattery.allow
     /// Absolute paths whose changes are requests, without duplicates.
     package var files: [String]
     /// The names of other pipelines whose new generations are requests, without duplicates.
@@ -104,6 +106,14 @@ package enum WhenMetered: String, CaseIterable, Hashable, Sendable {
     /// They wait.
     case wait
     /// They start as on any connection.
+    case allow
+}
+
+/// What runs do that no person requested, while the machine is known to run on battery.
+package enum WhenOnBattery: String, CaseIterable, Hashable, Sendable {
+    /// They wait.
+    case wait
+    /// They start as on mains power.
     case allow
 }
 

@@ -16,6 +16,9 @@ package enum RefreshEvent: Hashable, Sendable {
     /// Why runs wait that must not use a metered connection, such as `metered (guessed)`; nil: the connection is not
     /// metered, or nobody knows.
     case metered(String?)
+    /// Why runs wait that must not run on battery, such as `on battery`; nil: the machine has mains power, or nobody
+    /// knows.
+    case power(String?)
     /// The operator requests a run. The identifier, if any, is answered once.
     ///
     /// - Parameter unconditional: the run sends no validators.

@@ -26,7 +26,7 @@ extension RefreshMachine {
             if let wait = conditions.wait(settings, overdueSince: overdueSince, at: now) { return .waiting(wait) }
             if conditions.isOffline(settings) { reason = .noRoute }
         }
-        if let wait = conditions.meteredWait(settings.policy, urgency) { return .waiting(wait) }
+        if let wait = conditions.costWait(settings.policy, urgency) { return .waiting(wait) }
         if urgency == .none {
             if let wait = queue.retryWait(at: now) { return .waiting(wait) }
             if let next = runs.lastStart?.advanced(by: settings.policy.minInterval), now < next {

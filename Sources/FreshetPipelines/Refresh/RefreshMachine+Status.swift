@@ -9,7 +9,7 @@ extension RefreshMachine {
             switch wait.reason {
             // A proof was requested just now, and usually comes in a moment.
             case .network where conditions.proof?.isAwaited == true: break
-            case .network, .metered, .permit, .memory, .splay, .sleep, .fileSystem: return .waiting(wait)
+            case .network, .metered, .power, .permit, .memory, .splay, .sleep, .fileSystem: return .waiting(wait)
             case .quiet, .interval, .backoff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }

@@ -86,6 +86,7 @@ package struct RefreshMachine: Sendable {
         case .network(let state, let cause): network(state, cause, now)
         case .directNetworks(let revision): conditions.network.directNetworks(revision)
         case .metered(let obstacle): conditions.metered = obstacle
+        case .power(let obstacle): conditions.power = obstacle
         case .refresh(let request, let force, let unconditional):
             let detail = unconditional ? RunOrder.unconditional : nil
             refresh(
@@ -214,12 +215,12 @@ package struct RefreshMachine: Sendable {
         if queue.admit(request, isOffline: conditions.isOffline(settings), now) { restartCheck() }
     }
 
-    /// Replaces the check in progress if that is configured; not while the pipeline is held or waits for an unmetered
-    /// connection, since no other run would start. A run for a further page ends only when a check may start, which
-    /// ``proceed(_:)`` decides.
+    /// Replaces the check in progress if that is configured; not while the pipeline is held, or waits for an unmetered
+    /// connection or mains power, since no other run would start. A run for a further page ends only when a check may
+    /// start, which ``proceed(_:)`` decides.
     private mutating func restartCheck() {
         guard settings.policy.whenRunning == .restart, !conditions.isHeld, phase.run?.isLoadMore == false,
-            conditions.meteredWait(settings.policy, queue.ready.urgency) == nil
+            conditions.costWait(settings.policy, queue.ready.urgency) == nil
         else { return }
         interrupt(.restart)
     }

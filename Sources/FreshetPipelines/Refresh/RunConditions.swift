@@ -1,7 +1,7 @@
 import FreshetModel
 
 /// The conditions of a run besides its signals: hold, sleep, network and proof of the network, metered
-/// connection, `Retry-After`, budget.
+/// connection, battery, `Retry-After`, budget.
 struct RunConditions: Sendable {
     typealias Instant = BootInstant
 
@@ -16,6 +16,8 @@ struct RunConditions: Sendable {
     var goesToSleep = false
     /// See ``RefreshEvent/metered(_:)``.
     @Boxed var metered: String?
+    /// See ``RefreshEvent/power(_:)``.
+    @Boxed var power: String?
 
     /// - Parameter memory: the state from before a restart.
     init(_ settings: RefreshSettings, network: NetworkState, memory: StoredRefreshState, now: Instant) {
@@ -40,10 +42,13 @@ struct RunConditions: Sendable {
         return nil
     }
 
-    /// The wait of a run for an unmetered connection; nil: it may start. A run that a person requested may.
-    func meteredWait(_ policy: RefreshPolicy, _ urgency: PendingRequest.RunOverrides) -> Wait? {
-        guard policy.whenMetered == .wait, urgency == .none else { return nil }
-        return metered.map { Wait(.metered, detail: $0) }
+    /// The wait of a run for an unmetered connection or mains power; nil: it may start. A run that a person requested
+    /// may.
+    func costWait(_ policy: RefreshPolicy, _ urgency: PendingRequest.RunOverrides) -> Wait? {
+        guard urgency == .none else { return nil }
+        if policy.whenMetered == .wait, let metered { return Wait(.metered, detail: metered) }
+        if policy.onBattery == .wait, let power { return Wait(.power, detail: power) }
+        return nil
     }
 
     /// Whether the network that a run needs is not usable.

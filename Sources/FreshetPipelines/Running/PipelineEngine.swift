@@ -18,6 +18,8 @@ package final class PipelineEngine: Sendable {
         var goesToSleep = false
         /// See ``PipelineEngine/meteredChanged(_:)``.
         var metered: String?
+        /// See ``PipelineEngine/powerChanged(_:)``.
+        var power: String?
         var isOver = false
 
         /// The runners in the order in which they were added, so that tests are reproducible.
@@ -122,15 +124,16 @@ package final class PipelineEngine: Sendable {
             world: world, subscription: registration.subscription, mailbox: registration.mailbox, probes: probes,
             seed: seed,
             report: report)
-        let (isOver, goesToSleep, metered) = state.withLock { state in
+        let (isOver, goesToSleep, metered, power) = state.withLock { state in
             if !state.isOver { state.runners[registration.key] = runner }
-            return (state.isOver, state.goesToSleep, state.metered)
+            return (state.isOver, state.goesToSleep, state.metered, state.power)
         }
         if isOver {
             runner.close()
         } else {
             if goesToSleep { registration.mailbox.post(.goesToSleep(true)) }
             if let metered { registration.mailbox.post(.metered(metered)) }
+            if let power { registration.mailbox.post(.power(power)) }
             // The step takes signals that fired meanwhile, and sets the first timer.
             registration.mailbox.post(.timer)
         }

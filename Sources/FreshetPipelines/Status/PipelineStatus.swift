@@ -19,6 +19,8 @@ package struct Wait: Hashable, Sendable {
         case network
         /// The connection is metered, or may be.
         case metered
+        /// The machine runs on battery, or may.
+        case power
         /// The quiet period of a burst of signals.
         case quiet
         /// `min-interval` after the last run.

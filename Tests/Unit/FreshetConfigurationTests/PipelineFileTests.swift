@@ -181,7 +181,7 @@ struct PipelineFileTests {
                     + "dbus, after, "
                     + "every, at, random-delay, quiet, at-most, min-interval, when-running, fresh-for, honour-origin, "
                     + "deadline, retry, budget, "
-                    + "needs-network, metered"
+                    + "needs-network, metered, power"
             ),
             (
                 "description:",

@@ -70,7 +70,7 @@ struct ControlStatusTests {
         let words: [(Wait.Reason, WaitingReason)] = [
             (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backoff, .backoff),
             (.retryAfter, .backoff), (.permit, .permit), (.memory, .memory), (.sleep, .sleep),
-            (.metered, .metered),
+            (.metered, .metered), (.power, .power),
         ]
         for (reason, word) in words {
             var status = status(.loaded)

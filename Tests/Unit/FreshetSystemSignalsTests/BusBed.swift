@@ -225,7 +225,8 @@ actor BusPeer {
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "Get") > 0 { return peer.answer(call) }
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "GetAll") > 0 {
                 let path = sd_bus_message_get_path(call).map { String(cString: $0) }
-                return path == NetworkManagerMessage.path ? peer.answerNetworkManager(call) : peer.answerSession(call)
+                return [NetworkManagerMessage.path, UPowerMessage.path].contains(path)
+                    ? peer.answerNetworkManager(call) : peer.answerSession(call)
             }
             return sd_bus_message_is_method_call(call, LogindMessage.manager, "ListSessions") > 0
                 ? peer.answerSessions(call) : 0

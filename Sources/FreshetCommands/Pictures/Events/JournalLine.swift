@@ -110,6 +110,7 @@ struct JournalLine: Hashable, Sendable {
             switch text.prefix(while: { $0 != "," && $0 != ":" }) {
             case "network": .network
             case "metered": .metered
+            case "power": .power
             case "quiet", "interval", "splay": .quiet
             case "backoff", "retry-after": .backoff
             case "budget": .budget

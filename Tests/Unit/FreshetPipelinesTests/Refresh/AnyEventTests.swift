@@ -175,7 +175,7 @@ struct AnyEventTests {
                     ? .refused(&dice)
                     : .proof(.proven(epoch: epoch, until: now.advanced(by: Self.span([1000, 30_000], &dice))))
             case 32: .stalled(run: lastRun, chance(2))
-            case 34: .metered(chance(2) ? nil : "metered")
+            case 34: chance(2) ? .metered(chance(2) ? nil : "metered") : .power(chance(2) ? nil : "on battery")
             case 33: .ended(run: lastRun + 9, result())
             case 35:
                 if let request = request() {

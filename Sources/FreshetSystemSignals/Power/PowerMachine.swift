@@ -1,0 +1,81 @@
+/// Tracks from UPower's messages whether this machine runs on battery.
+///
+/// | UPower | action |
+/// | --- | --- |
+/// | becomes available, or is another process | its properties are read |
+/// | says that it is on battery, or not | that is the fact |
+/// | says that this has changed, without the value | its properties are read again |
+///
+/// There is at most one request at a time, and replies carry the number of their request: a reply of a lost UPower is
+/// void.
+struct PowerMachine: Sendable {
+    /// Whether UPower is available, and its unique bus name.
+    enum Service: Hashable, Sendable {
+        case pending
+        case received(sender: String)
+        case missing(reason: String)
+    }
+
+    private(set) var fact = PowerFact.pending
+    /// The number of the current request.
+    private(set) var request: UInt64 = 0
+    private var service = Service.pending
+    private var isReading = false
+    /// A change without a value came while the properties were being read: the reply may be older.
+    private var isOutdated = false
+
+    /// UPower became available or unavailable, or is another process. Returns whether its properties are to be read.
+    mutating func serviceBecame(_ new: Service) -> Bool {
+        guard new != service else { return false }
+        service = new
+        (isReading, isOutdated) = (false, false)
+        switch new {
+        case .pending: fact = .pending
+        case .missing(let reason): fact = .unavailable(reason: reason)
+        case .received:
+            fact = .pending
+            return read()
+        }
+        return false
+    }
+
+    private mutating func read() -> Bool {
+        (isReading, isOutdated) = (true, false)
+        request += 1
+        return true
+    }
+
+    /// UPower's properties. Returns whether they are to be read again.
+    mutating func answered(_ new: PowerFact, request number: UInt64) -> Bool {
+        guard isReading, number == request else { return false }
+        isReading = false
+        if isOutdated { return read() }
+        fact = new
+        return false
+    }
+
+    /// UPower's properties could not be read. Its next message causes another attempt.
+    mutating func failed(reason: String, request number: UInt64) {
+        guard isReading, number == request else { return }
+        isReading = false
+        fact = .unavailable(reason: reason)
+    }
+
+    /// UPower's properties have changed. Returns whether they are to be read.
+    mutating func changed(_ change: UPowerMessage.Change) -> Bool {
+        guard case .received = service else { return false }
+        // A change with a value is older than a reply that is still to come.
+        if isReading {
+            isOutdated = isOutdated || change == .vague
+            return false
+        }
+        if case .unavailable = fact { return read() }
+        switch change {
+        case .fact(let new):
+            fact = new
+            return false
+        case .vague: return read()
+        case .other: return false
+        }
+    }
+}
