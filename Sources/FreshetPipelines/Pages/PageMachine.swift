@@ -127,6 +127,32 @@ struct PageMachine: Sendable {
         _ = recordURL(request)
     }
 
+    /// The place at which the load of a set can go on: the current page, and what is known of the pages before it.
+    struct Position: Hashable, Sendable {
+        fileprivate var request: Request
+        fileprivate var items: Int
+        fileprivate var seen: [UInt64]
+        fileprivate var isAtHome: Bool
+
+        /// The number of the current page.
+        var page: Int { request.page }
+    }
+
+    var position: Position { Position(request: request, items: items, seen: seen, isAtHome: isAtHome) }
+
+    /// Goes on at a page of an earlier load of the same set.
+    ///
+    /// - Returns: the request for the page.
+    mutating func goOn(at position: Position) -> Request {
+        failures = 0
+        items = position.items
+        seen = position.seen
+        known = Dictionary(zip(seen, 1...)) { first, _ in first }
+        isAtHome = position.isAtHome
+        request = position.request
+        return request
+    }
+
     private mutating func resume(_ bookmark: PageBookmark) {
         items = bookmark.items
         isAtHome = bookmark.isAtHome

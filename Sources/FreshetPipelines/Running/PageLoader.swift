@@ -34,6 +34,10 @@ struct PageLoader: Sendable {
     /// The pages to continue: by one page if there is a next one, with the changes if there is a token. Nil: begins
     /// with an empty set.
     var earlier: StoredPages?
+    /// The pages of loads that were interrupted; nil: the set begins with its first page in any case.
+    var interrupted: InterruptedSets?
+    /// The key of this set in `interrupted`.
+    var key = ""
 
     /// The state of a set, shared by the loads of its pages, which run one at a time.
     private final class LoadState: Sendable {
@@ -43,12 +47,76 @@ struct PageLoader: Sendable {
             var truncated = false
             var bookmark: PageBookmark?
             var token: String?
+            /// The items so far, as a JSON array without its end.
+            var items: [UInt8] = []
+            /// The number of pages that this load has, with those of the interrupted one.
+            var count = 0
+            var first: InterruptedSets.FirstPage?
+            /// When the load of the first page began, in this run or in an earlier one.
+            var begun: BootInstant
+            /// Whether all requested pages are loaded.
+            var isComplete = false
+            /// The pages of an interrupted load, until the first page has shown whether they are used.
+            var interrupted: InterruptedSets.InterruptedSet?
         }
         private let state: Lock<State>
 
-        init(_ machine: PageMachine, after earlier: StoredPages?) {
-            state = Lock(State(machine: machine, earlier: earlier))
+        init(
+            _ machine: PageMachine, after earlier: StoredPages?, _ interrupted: InterruptedSets.InterruptedSet?,
+            at now: BootInstant
+        ) {
+            state = Lock(State(machine: machine, earlier: earlier, begun: now, interrupted: interrupted))
         }
+
+        /// Begins with the first page, and with the earlier items.
+        func begin(at now: BootInstant) {
+            state.withLock { state in
+                state.begun = now
+                state.items = state.earlier.map { $0.items.dropLast(PageLoader.end.count) } ?? Array("[".utf8)
+                state.count = 0
+                (state.first, state.isComplete) = (nil, false)
+            }
+        }
+
+        var items: [UInt8] { state.withLock { $0.items } }
+        var count: Int { state.withLock { $0.count } }
+
+        /// The validators of the first page of the interrupted load; nil: there is none.
+        var firstValidators: Validators? {
+            state.withLock { $0.interrupted.map(\.first.validators) }.flatMap { $0.isEmpty ? nil : $0 }
+        }
+
+        /// Goes on with the interrupted load, if its first page is still the same.
+        ///
+        /// - Parameter first: the first page; nil: its origin says that it is the same.
+        /// - Returns: the request for the page that had failed; nil: there is no such load, or the first page is another
+        ///   one.
+        func goOn(after first: InterruptedSets.FirstPage?) -> PageMachine.Request? {
+            state.withLock { state in
+                guard let before = state.interrupted else { return nil }
+                state.interrupted = nil
+                if let first, (first.items, first.facts) != (before.first.items, before.first.facts) { return nil }
+                state.items = before.items
+                state.count = before.count
+                state.begun = before.begun
+                state.first = first ?? before.first
+                return state.machine.goOn(at: before.position)
+            }
+        }
+
+        /// The pages to keep after the load has failed; nil: none.
+        func interruptedSet(at now: BootInstant) -> InterruptedSets.InterruptedSet? {
+            state.withLock { state in
+                if let unused = state.interrupted { return unused }
+                guard let first = state.first, !state.isComplete, state.earlier == nil, state.machine.position.page > 1
+                else { return nil }
+                return InterruptedSets.InterruptedSet(
+                    first: first, position: state.machine.position, items: state.items, count: state.count,
+                    begun: state.begun, confirmed: now)
+            }
+        }
+
+        func complete() { state.withLock { $0.isComplete = true } }
 
         var first: PageMachine.Request { state.withLock { $0.machine.first } }
         var earlier: StoredPages? { state.withLock { $0.earlier } }
@@ -63,22 +131,35 @@ struct PageLoader: Sendable {
             state.withLock { state in
                 state.machine.restart()
                 state.earlier = nil
+                state.interrupted = nil
                 state.truncated = false
             }
         }
 
         /// The request for the page after this one; nil: this page is the last.
-        func loaded(_ facts: PageMachine.Facts) throws(RunFailure) -> PageMachine.Request? {
+        ///
+        /// - Parameter items: the page's items as the inner part of a JSON array.
+        func loaded(
+            _ facts: PageMachine.Facts, _ items: ArraySlice<UInt8>, _ validators: Validators
+        ) throws(RunFailure) -> PageMachine.Request? {
             try state.withLock { state throws(RunFailure) in
-                switch try state.machine.loaded(facts) {
+                let isFirst = state.machine.position.page == 1
+                let step = try state.machine.loaded(facts)
+                if isFirst {
+                    state.first = InterruptedSets.FirstPage(items: Array(items), facts: facts, validators: validators)
+                }
+                if state.items.count > 1, !items.isEmpty { state.items.append(UInt8(ascii: ",")) }
+                state.items += items
+                state.count += 1
+                switch step {
                 case .load(let next): return next
                 case .rest(let bookmark):
                     state.bookmark = bookmark
-                    return nil
                 case .end(let truncated):
                     state.truncated = truncated
-                    return nil
                 }
+                state.isComplete = true
+                return nil
             }
         }
 
@@ -88,7 +169,7 @@ struct PageLoader: Sendable {
     }
 
     /// The text after the items.
-    private static let end = Array("]\n".utf8)
+    fileprivate static let end = Array("]\n".utf8)
 
     /// The set has to be loaded again from the first page.
     private struct Restart: Error {}
@@ -101,7 +182,9 @@ struct PageLoader: Sendable {
         ) {
             fetcher.resolve($0, against: $1)
         }
-        let loadState = LoadState(machine, after: earlier)
+        let isWhole = earlier == nil
+        let loadState = LoadState(
+            machine, after: earlier, isWhole ? interrupted?.take(key, at: world.clock.now) : nil, at: world.clock.now)
         let loaded = progress.trackPages()
         while true {
             do {
@@ -110,6 +193,9 @@ struct PageLoader: Sendable {
                 // This happens once: the machine does not request a second restart.
                 loadState.restart()
             } catch let error as FetchError {
+                if isWhole, error.leavesPages, let set = loadState.interruptedSet(at: world.clock.now) {
+                    interrupted?.keep(set, as: key, at: world.clock.now)
+                }
                 throw error
             } catch {
                 throw .failed(RunFailure(.local, "the pages could not be loaded: \(error)"))
@@ -121,8 +207,7 @@ struct PageLoader: Sendable {
     private func pass(_ loadState: LoadState, _ loaded: @Sendable (Int) -> Void) async throws -> PageSet {
         let first = loadState.first
         let earlier = loadState.earlier
-        var items = earlier.map { $0.items.dropLast(Self.end.count) } ?? Array("[".utf8)[...]
-        var count = 0
+        loadState.begin(at: world.clock.now)
         // The machine ends the sequence at the requested page, and detects a loop sooner than `paginated`.
         let sequence = paginated(by: nil, initially: .max) {
             try await page(first, loadState)
@@ -131,13 +216,9 @@ struct PageLoader: Sendable {
         }
         for try await page in sequence {
             // A page without values is after the last one.
-            guard let array = page.first else { break }
-            count += 1
+            guard let (count, size) = page.first else { break }
             loaded(count)
-            let inner = array.dropFirst().dropLast()
-            if items.count > 1, !inner.isEmpty { items.append(UInt8(ascii: ",")) }
-            items += inner
-            guard UInt64(items.count + Self.end.count) <= check.maxBytes else {
+            guard UInt64(size + Self.end.count) <= check.maxBytes else {
                 throw FetchError.failed(
                     RunFailure(
                         .content,
@@ -146,9 +227,9 @@ struct PageLoader: Sendable {
             }
         }
         if Task.isCancelled { throw FetchError.cancelled }
-        items += Self.end
         return PageSet(
-            items: Array(items), pages: (earlier?.next == nil ? 0 : earlier?.count ?? 0) + count,
+            items: loadState.items + Self.end,
+            pages: (earlier?.next == nil ? 0 : earlier?.count ?? 0) + loadState.count,
             truncated: loadState.isTruncated, next: loadState.bookmark, token: usable(loadState.token))
     }
 
@@ -169,10 +250,11 @@ struct PageLoader: Sendable {
 
     // MARK: One page
 
+    /// The number of pages so far, and the size of their items.
+    private typealias Loaded = Page<(count: Int, size: Int), PageMachine.Request>
+
     /// Loads a page, with retries.
-    private func page(
-        _ request: PageMachine.Request, _ loadState: LoadState
-    ) async throws -> Page<[UInt8], PageMachine.Request> {
+    private func page(_ request: PageMachine.Request, _ loadState: LoadState) async throws -> Loaded {
         while true {
             do throws(FetchError) {
                 return try await read(request, loadState)
@@ -183,7 +265,9 @@ struct PageLoader: Sendable {
                     await world.pause(for: wait)
                     if Task.isCancelled { throw FetchError.cancelled }
                 case .restart: throw Restart()
-                case .end: return Page([], next: nil)
+                case .end:
+                    loadState.complete()
+                    return Page([], next: nil)
                 case .fail: throw error
                 }
             }
@@ -192,8 +276,11 @@ struct PageLoader: Sendable {
 
     private func read(
         _ request: PageMachine.Request, _ loadState: LoadState
-    ) async throws(FetchError) -> Page<[UInt8], PageMachine.Request> {
-        let content = try await fetch(request)
+    ) async throws(FetchError) -> Loaded {
+        let isFirst = request.page == 1
+        guard let content = try await fetch(request, isFirst ? loadState.firstValidators : nil) else {
+            return try page(after: loadState.goOn(after: nil), loadState)
+        }
         let program = PageProgram(pages)
         let outputs: [[UInt8]]
         do throws(FetchError) {
@@ -209,24 +296,41 @@ struct PageLoader: Sendable {
             let facts = PageMachine.Facts(
                 items: parsed.count, links: content.links, location: content.location, next: parsed.next,
                 more: parsed.more, total: parsed.total)
-            let next = try loadState.loaded(facts)
+            let items = parsed.items.dropFirst().dropLast()
+            if isFirst {
+                let first = InterruptedSets.FirstPage(
+                    items: Array(items), facts: facts, validators: content.validators)
+                if let next = loadState.goOn(after: first) { return loaded(loadState, next) }
+            }
+            let next = try loadState.loaded(facts, items, content.validators)
             loadState.found(parsed.token)
-            return Page([parsed.items], next: next)
+            return loaded(loadState, next)
         } catch {
             throw .failed(error)
         }
     }
 
-    private func fetch(_ request: PageMachine.Request) async throws(FetchError)
-        -> FetchedContent
-    {
+    private func loaded(_ loadState: LoadState, _ next: PageMachine.Request?) -> Loaded {
+        Page([(loadState.count, loadState.items.count)], next: next)
+    }
+
+    private func page(after next: PageMachine.Request?, _ loadState: LoadState) throws(FetchError) -> Loaded {
+        guard let next else { throw .failed(.unexpectedNotModified) }
+        return loaded(loadState, next)
+    }
+
+    /// - Parameter validators: those of the first page of an interrupted load.
+    /// - Returns: nil if the page has not changed.
+    private func fetch(
+        _ request: PageMachine.Request, _ validators: Validators?
+    ) async throws(FetchError) -> FetchedContent? {
         if Task.isCancelled { throw .cancelled }
         try progress.allowRequest()
         let result: FetchResult
         do throws(FetchError) {
             result = try await world.fetcher.fetch(
                 FetchRequest(
-                    source: .http(request.source), maxBytes: check.maxBytes, epoch: epoch,
+                    source: .http(request.source), validators: validators, maxBytes: check.maxBytes, epoch: epoch,
                     progress: progress.track(), asked: { [progress] in progress.countRequest() },
                     bodyStore: reader?.bodyStore))
         } catch {
@@ -234,7 +338,8 @@ struct PageLoader: Sendable {
             throw request.page > 1 ? error.naming(page: request.page) : error
         }
         guard case .content(let content) = result else {
-            throw .failed(.unexpectedNotModified)
+            guard validators != nil else { throw .failed(.unexpectedNotModified) }
+            return nil
         }
         if let rejection = check.rejection(ofType: content.mediaType) {
             await content.body.discard()
@@ -255,7 +360,7 @@ extension FetchError {
 
 extension EngineClock {
     /// Returns when this time has passed, or when the task is cancelled.
-    func pause(for duration: Duration) async {
+    package func pause(for duration: Duration) async {
         let isOver = CurrentValue(false)
         let timer = makeTimer { isOver.value = true }
         timer.arm(at: now + duration)

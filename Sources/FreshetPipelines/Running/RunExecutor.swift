@@ -28,6 +28,8 @@ struct RunExecutor: Sendable {
     var causes: [RunCause] = []
     /// The current generation when the run began; nil: there was none.
     var copyBefore: CurrentGeneration?
+    /// The pages of earlier runs that were interrupted.
+    var interruptedSets: InterruptedSets?
 
     struct Publication: Sendable {
         /// Whether new content may be published: not while the operator keeps the current copy.
@@ -127,9 +129,11 @@ struct RunExecutor: Sendable {
     }
 
     private var stages: StageEvaluator {
-        StageEvaluator(
+        var stages = StageEvaluator(
             definition, world, parameters, epoch: epoch, progress: progress, seed: seed, place: more?.place,
             publish: publisher, isUnconditional: isUnconditional)
+        stages.interrupted = interruptedSets
+        return stages
     }
 
     private var publisher: StageEvaluator.Publisher? {

@@ -14,6 +14,8 @@ struct RunHistory: Sendable {
     @Boxed private var branchTable: BranchStatusTable?
     /// The sets of pages that may be continued after the last run.
     private(set) var pages: [PagesState]
+    /// The pages of sets whose load was interrupted; nil before the first run of a pipeline with pages.
+    private(set) var interruptedSets: InterruptedSets?
 
     init(pages: [PagesState]) { self.pages = pages }
 
@@ -21,7 +23,13 @@ struct RunHistory: Sendable {
     var branches: BranchReport? { branchTable?.report }
 
     /// A run begins.
-    mutating func began(_ progress: RunProgress, _ permits: RunPermits, _ interruption: CurrentValue<Bool>) {
+    mutating func began(
+        _ progress: RunProgress, _ permits: RunPermits, _ interruption: CurrentValue<Bool>,
+        of definition: PipelineDefinition
+    ) {
+        if interruptedSets == nil, definition.stage.all.contains(where: { $0.pages != nil }) {
+            interruptedSets = InterruptedSets()
+        }
         self.progress = progress
         self.permits = permits
         self.interruption = interruption

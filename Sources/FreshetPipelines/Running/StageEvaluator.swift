@@ -23,6 +23,8 @@ struct StageEvaluator: Sendable {
     let publish: Publisher?
     /// Whether all requests are unconditional and all sets of pages begin with the first page.
     let isUnconditional: Bool
+    /// The pages of loads that were interrupted; nil: all sets begin with the first page.
+    var interrupted: InterruptedSets?
 
     /// Publishes a value. Returns whether readers see it.
     typealias Publisher = @Sendable ([UInt8]) async -> Bool
@@ -192,7 +194,7 @@ struct StageEvaluator: Sendable {
             if let pages = stage.pages, case .http(let source) = source {
                 let set = try await loadPages(
                     pages, of: source, with: scope.variables, after: synchronized(before, binding),
-                    seed: scope.seed(from: seed))
+                    seed: scope.seed(from: seed), key: "\(scope.path) \(binding)")
                 return try await value(of: set, of: pages, stage, asking: .http(source), binding, in: scope)
             }
             let known = isUnconditional ? nil : before.flatMap { $0.binding == binding ? $0 : nil }
@@ -307,8 +309,9 @@ struct StageEvaluator: Sendable {
             } else {
                 try await loadPages(
                     pages, of: source,
-                    after: pages.sync == nil ? nil : synchronized(await parts.part(at: scope.path), binding), seed: seed
-                )
+                    after: pages.sync == nil ? nil : synchronized(await parts.part(at: scope.path), binding),
+                    seed: seed,
+                    key: "\(scope.path) \(binding)")
             }
         if let kept = try kept(set, of: pages) {
             // The items themselves are the value.
@@ -396,14 +399,16 @@ struct StageEvaluator: Sendable {
     }
 
     /// Loads the pages of a paginated stage.
+    ///
+    /// - Parameter key: identifies a set whose interrupted load may go on; nil: it does not go on.
     private func loadPages(
         _ pages: PagesDefinition, of source: HTTPSource, with variables: [JQVariable] = [],
-        after earlier: StoredPages? = nil, seed: UInt64
+        after earlier: StoredPages? = nil, seed: UInt64, key: String? = nil
     ) async throws(FetchError) -> PageSet {
         let set = try await PageLoader(
             pages: pages, source: source, variables: variables, world: world, reader: reader, check: definition.check,
             retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress,
-            earlier: earlier
+            earlier: earlier, interrupted: key == nil ? nil : interrupted, key: key ?? ""
         ).load()
         if set.truncated { progress.recordTruncation() }
         return set

@@ -102,7 +102,8 @@ struct PageLoaderTests {
 
         init(
             _ answers: [String: [ScriptedPages.Answer]], _ pages: PagesDefinition = PagesDefinition(next: .link),
-            check: CheckRules = CheckRules(), retry: RetryPolicy = RetryPolicy(), after earlier: StoredPages? = nil
+            check: CheckRules = CheckRules(), retry: RetryPolicy = RetryPolicy(), after earlier: StoredPages? = nil,
+            interrupted: InterruptedSets? = nil
         ) throws {
             clock = ScriptedClock(executor: executor)
             origin = ScriptedPages(answers, clock: clock)
@@ -112,7 +113,7 @@ struct PageLoaderTests {
             let loader = PageLoader(
                 pages: pages, source: HTTPSource(url: "https://a.example/1", host: "a.example"), world: world,
                 check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress,
-                earlier: earlier)
+                earlier: earlier, interrupted: interrupted, key: "set")
             task.withLock {
                 $0 = Task(executorPreference: executor) { [self] in
                     let result: Result<PageSet, FetchError>
@@ -142,6 +143,96 @@ struct PageLoaderTests {
             task.withLock { $0 }?.cancel()
             try executor.runUntilIdle()
         }
+    }
+
+    /// The answers of three pages, of which the third one is given.
+    private static func three(_ third: ScriptedPages.Answer, first: String = "[1]") -> [String: [ScriptedPages.Answer]]
+    {
+        [
+            "/1": [.page(items: first, count: 1, links: ["/2"])], "/2": [.page(items: "[2]", count: 1, links: ["/3"])],
+            "/3": [third],
+        ]
+    }
+
+    private static let last = ScriptedPages.Answer.page(items: "[3]", count: 1)
+
+    @Test("after a page has failed, the next load asks for the first page and goes on at that page")
+    func goesOnAtFailedPage() throws {
+        let interrupted = InterruptedSets()
+        let failed = try Loading(Self.three(.fails(RunFailure(.transient, "503"))), interrupted: interrupted)
+        try failed.advance(300)
+        #expect(failed.origin.asked == ["/1", "/2", "/3", "/3", "/3", "/3"] && failed.failure != nil)
+        let again = try Loading(Self.three(.fails(RunFailure(.transient, "503"))), interrupted: interrupted)
+        try again.advance(300)
+        #expect(again.origin.asked == ["/1", "/3", "/3", "/3", "/3"])
+        let next = try Loading(Self.three(Self.last), interrupted: interrupted)
+        #expect(next.origin.asked == ["/1", "/3"] && next.text == "[1,2,3]\n" && next.pageSet?.pages == 3)
+        #expect(next.loaded.pages == 3)
+        let later = try Loading(Self.three(Self.last), interrupted: interrupted)
+        #expect(later.origin.asked == ["/1", "/2", "/3"], "a complete set leaves nothing")
+    }
+
+    @Test("a cancelled load goes on; if the first page has changed, all pages are loaded")
+    func otherFirstPage() throws {
+        let interrupted = InterruptedSets()
+        try Loading(Self.three(.hangs), interrupted: interrupted).cancel()
+        let next = try Loading(Self.three(Self.last, first: "[0]"), interrupted: interrupted)
+        #expect(next.origin.asked == ["/1", "/2", "/3"] && next.text == "[0,2,3]\n")
+    }
+
+    @Test("a failure of the first page keeps the pages for the next load")
+    func firstPageFails() throws {
+        let interrupted = InterruptedSets()
+        try Loading(Self.three(.hangs), interrupted: interrupted).cancel()
+        let failed = try Loading(["/1": [.fails(RunFailure(.connection, "refused"))]], interrupted: interrupted)
+        #expect(failed.failure != nil)
+        let next = try Loading(Self.three(Self.last), interrupted: interrupted)
+        #expect(next.origin.asked == ["/1", "/3"] && next.text == "[1,2,3]\n")
+    }
+
+    @Test("a page that is refused or not valid leaves no pages")
+    func refused() throws {
+        for kind in [RunFailure.Kind.refused, .content] {
+            let interrupted = InterruptedSets()
+            let failed = try Loading(Self.three(.fails(RunFailure(kind, "no"))), interrupted: interrupted)
+            #expect(failed.failure != nil)
+            let next = try Loading(Self.three(Self.last), interrupted: interrupted)
+            #expect(next.origin.asked == ["/1", "/2", "/3"])
+        }
+    }
+
+    @Test("interrupted sets are kept for an hour, no page for longer than a day, and are bounded in number and size")
+    func bounded() {
+        let interrupted = InterruptedSets()
+        let now = BootInstant.now
+        let machine = PageMachine(
+            PagesDefinition(next: .link), of: HTTPSource(url: "https://a.example/1", host: "a.example"),
+            retry: RetryPolicy(), jitter: Jitter(seed: 1), resolve: ScriptedURLs.resolve)
+        func keep(_ key: String, bytes: Int = 1, begun: Int? = nil, at seconds: Int) {
+            let at = now.advanced(by: .seconds(seconds))
+            let first = InterruptedSets.FirstPage(
+                items: [], facts: PageMachine.Facts(items: 0), validators: Validators())
+            interrupted.keep(
+                InterruptedSets.InterruptedSet(
+                    first: first, position: machine.position, items: Array(repeating: 0, count: bytes), count: 1,
+                    begun: begun.map { now.advanced(by: .seconds($0)) } ?? at, confirmed: at), as: key, at: at)
+        }
+        keep("old", at: 0)
+        #expect(interrupted.take("old", at: now.advanced(by: .seconds(3600))) == nil)
+        keep("confirmed again", begun: 0, at: 86_300)
+        #expect(interrupted.take("confirmed again", at: now.advanced(by: .seconds(86_399))) != nil)
+        keep("confirmed again", begun: 0, at: 86_300)
+        #expect(interrupted.take("confirmed again", at: now.advanced(by: .seconds(86_400))) == nil)
+        for number in 0...InterruptedSets.mostSets { keep("\(number)", at: number) }
+        #expect(interrupted.take("0", at: now) == nil)
+        #expect(interrupted.take("1", at: now) != nil)
+        keep("long", bytes: InterruptedSets.mostBytes, at: 100)
+        #expect(interrupted.take("2", at: now) == nil && interrupted.take("long", at: now) != nil)
+        keep("too long", bytes: InterruptedSets.mostBytes + 1, at: 101)
+        #expect(interrupted.take("too long", at: now) == nil)
+        keep("any", at: 102)
+        interrupted.removeAll()
+        #expect(interrupted.take("any", at: now) == nil)
     }
 
     @Test("Pages become one array, an empty page in the middle too; each request counts, and progress covers all pages")
