@@ -112,8 +112,10 @@ package enum KeyCatalogue {
         ],
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
-            "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
-            "client-certificate", "client-key", "certificate-authority", "redirects", "allow-unframed", "unpack",
+            "url", "file", "exec", "pipeline", "headers", "credential", "method",
+            "body", "content-type", "unix-socket",
+            "client-certificate", "client-key", "certificate-authority", "redirects", "allow-unframed", "proxy",
+            "unpack",
             "format",
             "pages", "transform", "each",
         ],
@@ -128,7 +130,8 @@ package enum KeyCatalogue {
             "headers",
             "credential",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
-            "certificate-authority", "redirects", "allow-unframed", "unpack", "format", "pages", "transform", "each",
+            "certificate-authority", "redirects", "allow-unframed", "proxy", "unpack", "format", "pages", "transform",
+            "each",
         ],
         .credential: ["name", "as", "header"],
         .refresh: [

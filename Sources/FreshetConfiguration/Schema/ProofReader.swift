@@ -39,8 +39,11 @@ struct ProofReader {
 
     private func checksum(in section: Section) -> ChecksumRule? {
         guard let entry = section["sha256"] else { return nil }
+        if case .scalar(let scalar) = entry.value.content, !scalar.text.contains(":") {
+            return reader.value("sha256", in: section, .sha256).map(ChecksumRule.digest)
+        }
         guard case .mapping = entry.value.content else {
-            return proofSource("sha256", in: section).map { ChecksumRule(list: $0) }
+            return proofSource("sha256", in: section).map { ChecksumRule.list($0) }
         }
         guard let own = reader.section(.sha256, "sha256", in: section) else { return nil }
         if own["url"] == nil {
@@ -49,7 +52,7 @@ struct ProofReader {
                 remedy: "add the URL of the list of checksums: url: https://…/SHA256SUMS")
         }
         let name = reader.value("name", in: own, .listedName)
-        return proofSource("url", in: own).map { ChecksumRule(list: $0, name: name) }
+        return proofSource("url", in: own).map { ChecksumRule.list($0, name: name) }
     }
 
     // MARK: Signatures
@@ -110,6 +113,18 @@ struct ProofReader {
 }
 
 extension ValueKind where Value == String {
+    /// A SHA-256 checksum, in lower case.
+    fileprivate static let sha256 = ValueKind(name: "a SHA-256 checksum, or the URL of a list of checksums") {
+        scalar throws(ValueError) in
+        let digits = scalar.text.lowercased()
+        guard digits.utf8.count == 64, digits.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
+            throw ValueError(
+                "has to be a SHA-256 checksum of 64 hexadecimal digits, or the URL of a list of checksums",
+                remedy: "write the digits that 'sha256sum FILE' prints, or begin the URL with https://")
+        }
+        return digits
+    }
+
     /// A file in a list of checksums: a name, or a path.
     fileprivate static let listedName = ValueKind(name: "the name of a file in the list") {
         scalar throws(ValueError) in

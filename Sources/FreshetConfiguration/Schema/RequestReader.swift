@@ -10,6 +10,7 @@ struct RequestReader {
         ("body", "needs", "it"), ("content-type", "needs", "it"), ("unix-socket", "needs", "it"),
         ("client-certificate", "needs", "it"), ("client-key", "needs", "it"),
         ("certificate-authority", "needs", "it"), ("redirects", "needs", "it"), ("allow-unframed", "needs", "it"),
+        ("proxy", "needs", "it"),
     ]
     /// The longest body of a request, in bytes.
     static let maximumBodyLength = 64 << 10
@@ -25,6 +26,12 @@ struct RequestReader {
             certificateAuthority: certificateAuthority(in: section, url.url))
         source.redirects = reader.value("redirects", in: section, .choice()) ?? .any
         source.allowsUnframed = reader.value("allow-unframed", in: section, .boolean) ?? false
+        source.proxy = reader.value("proxy", in: section, .proxy) ?? .environment
+        if case .url = source.proxy, section["unix-socket"] != nil, let entry = section["proxy"] {
+            reader.addError(
+                entry.location, section.path("proxy"), "'proxy' and 'unix-socket' exclude each other",
+                remedy: "keep one: a request through a socket uses no proxy", related: section["unix-socket"]?.location)
+        }
         return source
     }
 
@@ -80,6 +87,25 @@ struct RequestReader {
 private enum MethodName: String, CaseIterable, Sendable {
     case get = "GET"
     case post = "POST"
+}
+
+extension ValueKind where Value == HTTPSource.Proxy {
+    /// The URL is not quoted: its user information may be a secret.
+    fileprivate static let proxy = ValueKind(name: "the URL of an HTTP proxy such as http://proxy.example.com:3128") {
+        scalar throws(ValueError) in
+        if scalar.text == "none" { return .none }
+        let remedy = "write http://HOST:PORT, or none; a proxy with a password belongs into /etc/default/freshetd"
+        do throws(ValueError) {
+            _ = try URLText.host(of: scalar.text)
+        } catch {
+            throw ValueError(error.message, remedy: remedy)
+        }
+        let parts = scalar.text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.first?.lowercased() == "http:", parts.count < 4 || parts[3].isEmpty,
+            !scalar.text.contains(where: { "?{}".contains($0) })
+        else { throw ValueError("has to be the URL of an HTTP proxy, without a path", remedy: remedy) }
+        return .url(scalar.text)
+    }
 }
 
 extension ValueKind where Value == String {

@@ -34,7 +34,12 @@ struct HTTPRequest {
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        if let proxy = options.proxy { easy.set(CURLOPT_PROXY, proxy) }
+        switch source.proxy {
+        case .environment: if let proxy = options.proxy { easy.set(CURLOPT_PROXY, proxy) }
+        // An empty text also switches the proxies of the environment off (CURLOPT_PROXY(3)).
+        case .none: easy.set(CURLOPT_PROXY, "")
+        case .url(let url): easy.set(CURLOPT_PROXY, url)
+        }
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.wholeMilliseconds)
         easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
         easy.set(CURLOPT_LOW_SPEED_TIME, max(1, options.stallLimit.wholeMilliseconds / 1_000))
@@ -67,7 +72,9 @@ struct HTTPRequest {
         // Secrets over plain http are only sent to this machine, and without a proxy, which could read them.
         let isPrivate = own && (source.isPrivate || location.user != nil)
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
-        easy.set(CURLOPT_NOPROXY, staysHere || source.unixSocket != nil ? "*" : nil)
+        // Without a value, libcurl uses the exceptions of the environment, which are not for a configured proxy.
+        let exceptions: String? = if case .url = source.proxy { "" } else { nil }
+        easy.set(CURLOPT_NOPROXY, staysHere || source.unixSocket != nil ? "*" : exceptions)
         var lines = own ? fields : []
         if hop.sendsBody, case .post(let text, let contentType) = source.method {
             easy.setBody(text)

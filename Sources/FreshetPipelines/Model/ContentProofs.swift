@@ -1,17 +1,16 @@
-/// A checksum list that is published beside the content: it must contain the content's checksum.
-package struct ChecksumRule: Hashable, Sendable {
-    /// The request for the list. Its URL may have placeholders for parameters; its header fields come from the source.
-    package var list: HTTPSource
-    /// The content's file name in the list; nil: the file name of the source's URL.
-    package var name: String?
+/// The checksum that the content must have.
+package enum ChecksumRule: Hashable, Sendable {
+    /// A list that is published beside the content. Its URL may have placeholders for parameters; its header fields
+    /// come from the source. `name` is the content's file name in the list; nil: the file name of the source's URL.
+    case list(HTTPSource, name: String? = nil)
+    /// This checksum: 64 hexadecimal digits in lower case.
+    case digest(String)
 
     /// The longest list, in bytes: enough for some ten thousand files.
     package static let listLimit: UInt64 = 1 << 20
 
-    package init(list: HTTPSource, name: String? = nil) {
-        self.list = list
-        self.name = name
-    }
+    /// The request for the list; nil: none is needed.
+    var list: HTTPSource? { if case .list(let list, _) = self { list } else { nil } }
 }
 
 /// A signature that is published beside the content, and the key that must have made it.
@@ -59,7 +58,7 @@ package struct InspectionRule: Hashable, Sendable {
 }
 
 extension CheckRules {
-    /// Whether a check needs a further request, for a file beside the content.
+    /// Whether a checksum or a signature proves the content.
     package var hasProofs: Bool { sha256 != nil || minisign != nil }
 
     /// The configured requests for files beside the content, without the source's header fields.
@@ -68,7 +67,11 @@ extension CheckRules {
     /// The configured rules as lines of a binding.
     var proofLines: [String] {
         var lines: [String] = []
-        if let rule = sha256 { lines.append("sha256:\(rule.list.url) \(rule.name ?? "")") }
+        switch sha256 {
+        case .list(let list, let name)?: lines.append("sha256:\(list.url) \(name ?? "")")
+        case .digest(let digest)?: lines.append("sha256:\(digest)")
+        case nil: break
+        }
         if let rule = minisign {
             let key =
                 switch rule.key {
@@ -109,6 +112,7 @@ extension HTTPSource {
         -> HTTPSource
     {
         var source = HTTPSource(url: url, host: host)
+        source.proxy = proxy
         guard let home = resolve(self.url, self.url)?.origin, home == resolve(url, url)?.origin else { return source }
         source.headers = headers
         source.unixSocket = unixSocket

@@ -21,6 +21,19 @@ package struct HTTPSource: Hashable, Sendable {
     /// Whether a body is accepted whose end is marked only by the end of its connection (RFC 9112, 6.3). A truncated
     /// body then looks complete.
     package var allowsUnframed = false
+    /// The proxy of the request and of its redirects.
+    package var proxy = Proxy.environment
+
+    /// How requests reach their hosts. A request with a secret over plain http, and one through a Unix socket, use no
+    /// proxy in any case.
+    package enum Proxy: Hashable, Sendable {
+        /// As the environment of the service says: `http_proxy`, `https_proxy`, `no_proxy` (libcurl-env(3)).
+        case environment
+        /// Directly.
+        case none
+        /// Through the HTTP proxy at this URL, for all hosts.
+        case url(String)
+    }
 
     /// The redirects that are followed, within the rules that hold for all requests.
     package enum Redirects: String, CaseIterable, Hashable, Sendable {

@@ -50,15 +50,24 @@ struct ContentVerification: Sendable {
     // MARK: Checksums
 
     private func rejection(of body: FetchedBody, by rule: ChecksumRule) async throws(FetchError) -> RunFailure? {
-        let list = ChecksumList(try await fetch(try request(rule.list), ChecksumRule.listLimit))
         let expected: String
-        do throws(ChecksumList.ValidationError) {
-            expected = try list.digest(of: rule.name ?? source.fileName)
-        } catch {
-            return rejected("sha256", error.sentence)
+        switch rule {
+        case .digest(let digest): expected = digest
+        case .list(let request, let name):
+            let list = ChecksumList(try await fetch(try self.request(request), ChecksumRule.listLimit))
+            do throws(ChecksumList.ValidationError) {
+                expected = try list.digest(of: name ?? source.fileName)
+            } catch {
+                return rejected("sha256", error.sentence)
+            }
         }
         let found = try await verifier.sha256(of: body)
         guard found != expected else { return nil }
+        guard case .list = rule else {
+            return rejected(
+                "sha256", "the content has the checksum \(found), not \(expected); if it is right, configure it",
+                .lasting)
+        }
         return rejected("sha256", "the content has the checksum \(found), but the list says \(expected); \(Self.race)")
     }
 

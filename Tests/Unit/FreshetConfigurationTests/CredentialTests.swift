@@ -32,6 +32,29 @@ struct CredentialTests {
         #expect(headers("{url: https://a.example/, credential: {name: t, header: X-Api-Key}}") == [own])
     }
 
+    @Test("a proxy is the word none, or the URL of an HTTP proxy without a password")
+    func proxies() {
+        func proxy(_ value: String) -> HTTPSource.Proxy? {
+            let configuration = load(pipeline: pipeline(source: "{url: https://a.example/, proxy: \(value)}"))
+            guard case .http(let source)? = configuration.pipelines.first?.source else { return nil }
+            return source.proxy
+        }
+        #expect(proxy("none") == HTTPSource.Proxy.none)
+        #expect(proxy("'http://p.example:3128'") == .url("http://p.example:3128"))
+        #expect(proxy("'http://[::1]:3128/'") == .url("http://[::1]:3128/"))
+        for wrong in [
+            "direct", "'https://p.example'", "'socks5://p.example'", "'http://u:pa55word@p.example'",
+            "'http://p.example/x'", "'http://p.example?x'", "'http://{p}'",
+        ] {
+            let configuration = load(pipeline: pipeline(source: "{url: https://a.example/, proxy: \(wrong)}"))
+            let found = texts(configuration.diagnostics)
+            #expect(found.count == 1 && !found[0].contains("pa55word"), "\(wrong): \(found)")
+        }
+        let socket = "{url: 'http://a/', unix-socket: /s, proxy: 'http://p.example'}"
+        let found = texts(load(pipeline: pipeline(source: socket)).diagnostics)
+        #expect(found.count == 1 && found[0].contains("'proxy' and 'unix-socket' exclude each other"), "\(found)")
+    }
+
     @Test("a drop-in changes or removes the credential")
     func dropIn() {
         let texts = ["pipelines/jwks.yaml": pipeline(source: "{url: https://a.example/, credential: one}")]

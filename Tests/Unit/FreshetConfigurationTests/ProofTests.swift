@@ -27,11 +27,20 @@ struct ProofTests {
     @Test("a list of checksums is a URL, or a URL with the file's name in the list")
     func sums() throws {
         let list = HTTPSource(url: "https://b.example/SUMS", host: "b.example")
-        #expect(try rules("{sha256: https://b.example/SUMS}").sha256 == ChecksumRule(list: list))
+        #expect(try rules("{sha256: https://b.example/SUMS}").sha256 == ChecksumRule.list(list))
         #expect(
             try rules("{sha256: {url: https://b.example/SUMS, name: ./pool/x.gz}}").sha256
-                == ChecksumRule(list: list, name: "pool/x.gz"))
+                == ChecksumRule.list(list, name: "pool/x.gz"))
         #expect(try rules("{}").sha256 == nil)
+    }
+
+    @Test("a checksum itself is 64 hexadecimal digits, in any case")
+    func digest() throws {
+        let digits = String(repeating: "0aB", count: 21) + "f"
+        #expect(try rules("{sha256: \(digits)}").sha256 == .digest(digits.lowercased()))
+        for wrong in [String(digits.dropLast()), digits + "0", String(digits.dropLast()) + "g", "SUMS"] {
+            #expect(error("{sha256: '\(wrong)'}")?.contains("64 hexadecimal digits") == true, "\(wrong)")
+        }
     }
 
     @Test("a signature has a key or a key file, and a derived or configured URL")
@@ -73,7 +82,8 @@ struct ProofTests {
         arguments: [
             (
                 "{sha256: SHA256SUMS}",
-                "3:17: error: 'sha256' has to be an absolute URL; begin it with https:// or http://"
+                "3:17: error: 'sha256' has to be a SHA-256 checksum of 64 hexadecimal digits, or the URL of a list of "
+                    + "checksums; write the digits that 'sha256sum FILE' prints, or begin the URL with https://"
             ),
             (
                 "{sha256: {name: x}}",

@@ -64,7 +64,7 @@ struct ContentVerificationTests {
 
     @Test("Content with its checksum in the list becomes the copy; an unchanged answer needs one request")
     func sum() throws {
-        let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
+        let stage = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
         try run(stage, .content("one", tag: "v1"), Self.sums("one"), .version("one", tag: "v1"))
         #expect(stage.store.text == "one" && stage.outcomes == [.changed])
         try stage.advance(3600)
@@ -79,7 +79,7 @@ struct ContentVerificationTests {
 
     @Test("Content with another checksum is rejected: kept, reported, and retried soon; the origin repairs it")
     func otherSum() throws {
-        let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
+        let stage = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
         try run(stage, .content("one"), Self.sums("one"))
         stage.origin.answers(.content("two"), Self.sums("one"), .content("two"), Self.sums("two"))
         try stage.advance(60)
@@ -96,12 +96,26 @@ struct ContentVerificationTests {
         #expect(stage.outcomes == [.changed, .failed, .changed])
     }
 
+    @Test("A configured checksum needs no request; other content is rejected until the configuration changes")
+    func pinned() throws {
+        let stage = try stage { $0.sha256 = .digest(ScriptedVerifier.sum(of: "one")) }
+        try run(stage, .content("one"))
+        #expect(stage.store.text == "one" && questions(stage).map(\.url) == [Self.url])
+        stage.origin.answers(.content("two"))
+        try stage.advance(3600)
+        #expect(stage.store.text == "one" && stage.outcomes == [.changed, .failed])
+        #expect(
+            stage.status.rejected?.reason
+                == "check.sha256: the content has the checksum \(ScriptedVerifier.sum(of: "two")), not "
+                + "\(ScriptedVerifier.sum(of: "one")); if it is right, configure it")
+    }
+
     @Test("Its name in the list may be configured; content without an entry in the list is rejected")
     func names() throws {
-        let named = try stage { $0.sha256 = ChecksumRule(list: Self.list, name: "pool/x.gz") }
+        let named = try stage { $0.sha256 = ChecksumRule.list(Self.list, name: "pool/x.gz") }
         try run(named, .content("one"), Self.sums("one", as: "pool/x.gz"))
         #expect(named.store.text == "one")
-        let absent = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
+        let absent = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
         try run(absent, .content("one"), Self.sums("one", as: "other"))
         #expect(
             absent.status.rejected?.reason
@@ -110,7 +124,7 @@ struct ContentVerificationTests {
 
     @Test("A list that cannot be fetched is a failure of its origin, and does not reject the content")
     func noList() throws {
-        let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
+        let stage = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
         try run(stage, .long("one"), .fails(RunFailure(.transient, "503", retryAfter: .seconds(60))))
         #expect(stage.outcomes == [.failed] && stage.status.rejected == nil)
         let failure = try #require(stage.status.failing).failure
@@ -122,7 +136,7 @@ struct ContentVerificationTests {
     @Test("Another origin gets no header fields and credentials")
     func otherOrigin() throws {
         let stage = try stage {
-            $0.sha256 = ChecksumRule(list: HTTPSource(url: "https://sums.example/data.sha256", host: "sums.example"))
+            $0.sha256 = ChecksumRule.list(HTTPSource(url: "https://sums.example/data.sha256", host: "sums.example"))
         }
         try run(stage, .content("one"), .content(ScriptedVerifier.sum(of: "one")))
         #expect(stage.store.text == "one")
@@ -133,7 +147,7 @@ struct ContentVerificationTests {
         "The checksum is that of the answer, before a program changes it; rejected content is kept like the copy"
     )
     func beforeTransform() throws {
-        let stage = try stage({ $0.sha256 = ChecksumRule(list: Self.list) }, transform: "upper")
+        let stage = try stage({ $0.sha256 = ChecksumRule.list(Self.list) }, transform: "upper")
         try run(stage, .content("one"), Self.sums("one"))
         #expect(stage.store.text == "ONE")
         stage.origin.answers(.content("two"), Self.sums("TWO"))
@@ -144,7 +158,7 @@ struct ContentVerificationTests {
 
     @Test("A rejected answer that no program can read has the reason of the rejection")
     func unreadable() throws {
-        let stage = try stage({ $0.sha256 = ChecksumRule(list: Self.list) }, transform: "none")
+        let stage = try stage({ $0.sha256 = ChecksumRule.list(Self.list) }, transform: "none")
         try run(stage, .content("one"), Self.sums("two"))
         #expect(stage.status.failing?.failure.message.hasPrefix("check.sha256: ") == true)
         #expect(stage.status.rejected == nil)
@@ -152,7 +166,7 @@ struct ContentVerificationTests {
 
     @Test("A long answer has the checksum that was computed on its way to the disk")
     func long() throws {
-        let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
+        let stage = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
         try run(stage, .long("one"), Self.sums("one"))
         #expect(stage.store.text == "one")
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
@@ -161,7 +175,7 @@ struct ContentVerificationTests {
     @Test("The list is a counted request of the run; an exhausted budget does not waste the content")
     func budget() throws {
         let stage = try stage(
-            { $0.sha256 = ChecksumRule(list: Self.list) }, budget: RequestBudget(1, per: .hour))
+            { $0.sha256 = ChecksumRule.list(Self.list) }, budget: RequestBudget(1, per: .hour))
         try run(stage, .content("one"), Self.sums("one"))
         #expect(stage.store.text == "one" && stage.status.failing == nil)
         #expect(stage.origin.asked.count == 2 && stage.status.budget?.used == 2)
@@ -169,7 +183,7 @@ struct ContentVerificationTests {
 
     @Test("A run that is ended while it fetches the list leaves nothing")
     func ended() throws {
-        let stage = try stage { $0.sha256 = ChecksumRule(list: Self.list) }
+        let stage = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
         try run(stage, .long("one"), .hangs())
         stage.service?.cancel()
         try stage.executor.runUntilIdle()
@@ -181,7 +195,7 @@ struct ContentVerificationTests {
     func parameters() throws {
         let list = HTTPSource(url: "https://example.com/{version}/SUMS", host: "example.com")
         let stage = try stage(
-            { $0.sha256 = ChecksumRule(list: list) },
+            { $0.sha256 = ChecksumRule.list(list) },
             parameters: [ParameterDefinition("version", default: "1", rule: .any)])
         try run(stage, .content("one", tag: "v1"), Self.sums("one"))
         try stage.set(["version": "2"])
@@ -286,7 +300,7 @@ struct ContentVerificationTests {
     func both() throws {
         let key = try #require(Self.key)
         let stage = try stage {
-            $0.sha256 = ChecksumRule(list: Self.list)
+            $0.sha256 = ChecksumRule.list(Self.list)
             $0.minisign = SignatureRule(.key(key))
         }
         try run(stage, .content("one"), Self.sums("one"), signature(of: "two", by: key))
@@ -335,7 +349,7 @@ struct ContentVerificationTests {
     @Test("Without a helper for a check, no content passes it")
     func nobody() throws {
         for check: (inout CheckRules) -> Void in [
-            { $0.sha256 = ChecksumRule(list: Self.list) }, { $0.exec = InspectionRule(["/check"]) },
+            { $0.sha256 = ChecksumRule.list(Self.list) }, { $0.exec = InspectionRule(["/check"]) },
         ] {
             var rules = CheckRules()
             check(&rules)

@@ -53,7 +53,7 @@ struct UnpackTests {
     @Test("a checksum is that of the answer as received; a wrong one is reported rather than what else is wrong")
     func checksum() throws {
         var rules = CheckRules()
-        rules.sha256 = ChecksumRule(list: HTTPSource(url: "https://example.com/SUMS", host: "example.com"))
+        rules.sha256 = ChecksumRule.list(HTTPSource(url: "https://example.com/SUMS", host: "example.com"))
         let stage = try stage(rules, helpers: CheckHelpers(verifier: ScriptedVerifier()))
         try run(
             stage, .content("packed:one", tag: "v1"), .content("\(ScriptedVerifier.sum(of: "packed:one"))  data\n"),
