@@ -63,7 +63,7 @@ let package = Package(
             name: "FreshetEmitters",
             dependencies: [
                 "FreshetModel", "FreshetPipelines", "FreshetHelper", "FreshetJQ", "FreshetUnpack", "FreshetEventLoop",
-                "CCurl", "CCrypto", "CZlib",
+                "FreshetVarlink", "CCurl", "CCrypto", "CZlib",
             ]),
         .target(name: "FreshetCache", dependencies: ["FreshetModel", "FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetModel", "FreshetPipelines", "CYAML"]),

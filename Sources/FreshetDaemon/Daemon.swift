@@ -148,7 +148,7 @@ final class Daemon {
             reloadSignal: standard.reload)
         signals.addSources(
             context, recorder, parts, networks, commits, fileEvents, standard, status, host, overview)
-        let pipelines = PipelineAdministrator(context, host, overview)
+        let pipelines = PipelineAdministrator(context, host, overview, parts.secrets)
         let daemon = DaemonAdministrator(
             context, parts, overview, networks, reloader, slowJobs, threshold, started: started)
         return Collaborators(

@@ -16,6 +16,7 @@ struct DaemonParts: Sendable {
     /// The index is new, so the last successful runs of hooks are unknown.
     let isIndexNew: Bool
     let http: HTTPClient
+    let secrets: SecretReader
     let network: NetworkMonitor
     let fleet: FleetService
     let engine: PipelineEngine
@@ -37,7 +38,10 @@ struct DaemonParts: Sendable {
         let (loop, pools, directories) = (context.loop, context.pools, context.directories)
         let opening = try await CacheOpening(context, configuration, removed, commits)
         (cache, store, isIndexNew) = (opening.cache, opening.store, opening.isIndexNew)
-        let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
+        secrets = SecretReader(
+            Credentials(environment: context.options.environment), paths: pools.paths, context.redactor)
+        let http = HTTPClient(
+            loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"), secretReader: secrets)
         self.http = http
         let fleet = FleetService(context, store, recorder) { status.mayHaveChanged() }
         self.fleet = fleet

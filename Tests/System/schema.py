@@ -153,6 +153,12 @@ GOOD = [
     "source: {url: https://a.example/b, credential: token}",
     "source: {url: https://a.example/b, credential: {name: token, as: basic}}",
     "source: {url: https://a.example/b, credential: {name: token, header: X-Key}}",
+    "source: {url: https://a.example/b, credential-file: /run/secrets/token}",
+    "source: {url: https://a.example/b, credential: {file: /run/secrets/token, as: basic}}",
+    "source: {url: https://a.example/b, credential: "
+    "{oauth2: {token-url: https://id.example/token, client-id: freshet, secret: client, scope: read write}}}",
+    "source: {url: https://a.example/b, credential: "
+    "{oauth2: {token-url: 'http://localhost:8080/token', client-id: a b, secret-file: /run/secrets/client}}}",
     "source: {url: https://a.example/b, headers: {Accept: '*/*', X-Key: {credential: key}, X-Number: 5}}",
     "source: {url: https://a.example/b, method: POST, body: a, content-type: text/plain; charset=utf-8}",
     "source: {url: https://a.example/b, method: POST}",
@@ -192,6 +198,16 @@ BAD = [
     "check: {type: json}", "check: {type: []}", "check: {max-bytes: 5 MB}", "check: {max-bytes: 1.5}",
     "check: {shrink: 50}", "check: {shrink: 100%}", "check: {min-items: 0}", "check: {format: yaml}",
     "check: {format: pem, jq: .}", "check: {format: gzip, min-items: 2}", "check: {made-within: 2d}",
+    "source: {url: https://a.example/b, credential: token, credential-file: /a}",
+    "source: {url: https://a.example/b, credential-file: a}", "source: {file: /b, credential-file: /a}",
+    "source: {url: https://a.example/b, credential: {name: token, file: /a}}",
+    "source: {url: https://a.example/b, credential: {as: basic}}",
+    "source: {url: https://a.example/b, credential: {oauth2: {token-url: https://id.example/t, secret: s}}}",
+    "source: {url: https://a.example/b, credential: {oauth2: {token-url: https://id.example/t, client-id: a}}}",
+    "source: {url: https://a.example/b, credential: "
+    "{as: bearer, oauth2: {token-url: https://id.example/t, client-id: a, secret: s}}}",
+    "source: {url: https://a.example/b, credential: "
+    "{oauth2: {token-url: https://id.example/t, client-id: a, secret: s, secret-file: /s}}}",
     "check: {sha256: e3b0c44298fc1c14}", "source: {url: https://a.example/b, proxy: direct}",
     "source: {url: https://a.example/b, proxy: 'https://p.example'}", "source: {file: /b, proxy: none}",
     "source: {url: https://a.example/b, proxy: 'http://user:pass@p.example'}",

@@ -14,13 +14,17 @@ struct FailureRemedy: Hashable {
             self.init(
                 text: "The origin has nothing at this URL: \(facts.wiring.source)", command: "freshetctl edit \(name)")
         case 401?, 403?:
+            guard !message.contains("with an access token from ") else {
+                self.init(
+                    text: "The token server has accepted the client, and the origin refuses the token.",
+                    command: "freshetctl edit \(name)")
+                return
+            }
             guard message.contains("the credential") else {
                 self.init(text: "The request has no credential.", command: "freshetctl edit \(name)")
                 return
             }
-            self.init(
-                text: "The service read its credentials \(times.past(facts.daemon.since)).",
-                command: "systemctl restart freshetd")
+            self.init(ofCredentials: facts, times)
         case 429?:
             let until = (pipeline.waitingUntil ?? pipeline.nextRun?.at).map {
                 "The next attempt is \(times.absolute($0)) (\(times.relative($0)))."
@@ -31,6 +35,29 @@ struct FailureRemedy: Hashable {
         default:
             self.init(ofConnection: message)
         }
+    }
+
+    /// Names the secrets that the origin refuses: their names, the files that they were read from, and the age of
+    /// these.
+    private init(ofCredentials facts: Diagnosis.Facts, _ times: Times) {
+        let files = facts.wiring.credentials ?? []
+        guard !files.isEmpty else {
+            self.init(
+                text: "The service read its credentials \(times.past(facts.daemon.since)).",
+                command: "systemctl restart freshetd")
+            return
+        }
+        let texts = files.map { file in
+            let written = file.written.map { "written \(times.past($0))" } ?? "which does not exist"
+            let place = file.path.map { "\($0), \(written)" } ?? "the service has no credentials"
+            return file.name.map { "credential '\($0)': \(place)" } ?? "credential file \(place)"
+        }
+        // systemd passes a new file only at a start; all other files are read again.
+        let isFromManager = files.contains { $0.path?.hasPrefix("/run/credentials/") ?? true }
+        self.init(
+            text: "The request has the \(texts.joined(separator: "; the ")).",
+            command: isFromManager
+                ? "systemctl restart freshetd" : "freshetctl refresh \(facts.pipeline.name) --wait")
     }
 
     private init(text: String?, command: String) {

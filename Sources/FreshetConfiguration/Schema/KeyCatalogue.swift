@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, pages, next, each, credential, refresh, dbus, retry, power
+        case pipeline, source, pages, next, each, credential, oauth2, refresh, dbus, retry, power
         case needsNetwork = "needs-network"
         case syncToken = "sync-token"
         case check, sha256, minisign, cache, daemon
@@ -31,6 +31,7 @@ package enum KeyCatalogue {
             case .daemonFallback: "fleet.fallback"
             case .rollOut: "fleet.roll-out"
             case .credential: "source.credential"
+            case .oauth2: "source.credential.oauth2"
             case .dbus, .retry, .needsNetwork, .power: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
             case .pages: "source.pages"
@@ -112,7 +113,7 @@ package enum KeyCatalogue {
         ],
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
-            "url", "file", "exec", "pipeline", "headers", "credential", "method",
+            "url", "file", "exec", "pipeline", "headers", "credential", "credential-file", "method",
             "body", "content-type", "unix-socket",
             "client-certificate", "client-key", "certificate-authority", "redirects", "allow-unframed", "proxy",
             "unpack",
@@ -128,12 +129,13 @@ package enum KeyCatalogue {
         .each: [
             "as", "key", "concurrency", "on-error", "publish", "same-origin", "url", "file", "exec", "pipeline",
             "headers",
-            "credential",
+            "credential", "credential-file",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
             "certificate-authority", "redirects", "allow-unframed", "proxy", "unpack", "format", "pages", "transform",
             "each",
         ],
-        .credential: ["name", "as", "header"],
+        .credential: ["name", "file", "as", "header", "oauth2"],
+        .oauth2: ["token-url", "client-id", "secret", "secret-file", "scope"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "at", "random-delay", "quiet", "at-most", "min-interval",
             "when-running",

@@ -7,11 +7,13 @@ extension RequestReader {
     /// The header fields, including that of `credential`.
     func headers(in section: Section) -> [HTTPHeader] {
         var headers = plainHeaders(in: section)
-        if let own = credentialHeader(in: section), let entry = section["credential"] {
+        if let own = CredentialReader(reader: reader).header(in: section),
+            let entry = section["credential"] ?? section["credential-file"]
+        {
             if headers.contains(where: { $0.name.lowercased() == own.name.lowercased() }) {
                 reader.addError(
-                    entry.location, section.path("credential"),
-                    "'credential' sets the header '\(own.name)', which is also in 'headers'",
+                    entry.location, section.path(entry.key),
+                    "'\(entry.key)' sets the header '\(own.name)', which is also in 'headers'",
                     remedy: "keep one of them", related: section["headers"]?.location)
             }
             headers.append(own)
@@ -71,48 +73,6 @@ extension RequestReader {
         }
         return reader.value(of: entry.value, key: "credential", keyPath: "\(keyPath).credential", .credentialName)
     }
-
-    /// `source.credential`: a name, or keys that choose how the secret is sent. Nil if the key is absent or invalid.
-    func credentialHeader(in source: Section) -> HTTPHeader? {
-        guard let entry = source["credential"] else { return nil }
-        guard case .mapping = entry.value.content else {
-            return reader.value("credential", in: source, .credentialName).map { .bearer($0) }
-        }
-        guard let section = reader.section(.credential, "credential", in: source) else { return nil }
-        let name = reader.value("name", in: section, .credentialName)
-        if section["name"] == nil {
-            reader.missing(
-                section.location, section.path("name"), "'credential' has no 'name'",
-                remedy: "add the name of a credential of the service (LoadCredential=)")
-        }
-        let scheme: CredentialScheme? = reader.value("as", in: section, .choice())
-        let header = reader.value("header", in: section, .headerName)
-        if let scheme, scheme != .header, let entry = section["header"] {
-            reader.addError(
-                entry.location, section.path("header"), "'header' needs 'as: header': \(scheme.sentence)",
-                remedy: "keep one of them", related: section["as"]?.location)
-        }
-        if scheme == .header, section["header"] == nil {
-            reader.missing(
-                section.location, section.path("header"), "'credential' has no 'header'",
-                remedy: "add the name of the header for the secret: header: X-Api-Key")
-        }
-        guard let name else { return nil }
-        // If the value of `as` is invalid, the pipeline does not run, so it does not matter which scheme is chosen
-        // here.
-        switch scheme ?? (section["header"] == nil ? .bearer : .header) {
-        case .bearer: return .bearer(name)
-        case .basic: return .basic(name)
-        case .header: return header.map { HTTPHeader($0, credential: name, as: .ownField) }
-        }
-    }
-}
-
-private enum CredentialScheme: String, CaseIterable, Sendable {
-    case bearer, basic, header
-
-    /// The end of an error message.
-    var sentence: String { "a \(self) credential is sent in the header Authorization" }
 }
 
 extension ValueKind where Value == String {
@@ -138,7 +98,7 @@ extension ValueKind where Value == String {
         return scalar.text
     }
 
-    fileprivate static let headerName = ValueKind(name: "the name of a header such as X-Api-Key") {
+    static let headerName = ValueKind(name: "the name of a header such as X-Api-Key") {
         scalar throws(ValueError) in
         try HTTPText.checkHeaderName(scalar.text)
         return scalar.text

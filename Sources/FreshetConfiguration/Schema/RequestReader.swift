@@ -6,7 +6,8 @@ struct RequestReader {
 
     /// The keys that need a `url`, with the verb and the pronoun of the error message.
     static let requestKeys: [(key: String, verb: String, them: String)] = [
-        ("headers", "need", "them"), ("credential", "needs", "it"), ("method", "needs", "it"),
+        ("headers", "need", "them"), ("credential", "needs", "it"), ("credential-file", "needs", "it"),
+        ("method", "needs", "it"),
         ("body", "needs", "it"), ("content-type", "needs", "it"), ("unix-socket", "needs", "it"),
         ("client-certificate", "needs", "it"), ("client-key", "needs", "it"),
         ("certificate-authority", "needs", "it"), ("redirects", "needs", "it"), ("allow-unframed", "needs", "it"),

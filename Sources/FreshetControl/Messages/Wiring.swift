@@ -27,6 +27,8 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
     package var needsNetwork: Bool
     /// True if its configuration has errors: then all other members are empty or unknown.
     package var invalid: Bool?
+    /// The secrets that its requests carry; nil: none.
+    package var credentials: [CredentialFile]?
 
     package init(
         name: String, description: String? = nil, source: String, inputs: [String] = [], signals: [String] = [],
@@ -34,8 +36,9 @@ package struct PipelineDescription: Codable, Hashable, Sendable {
         quietUSec: Int64? = nil,
         atMostUSec: Int64? = nil, freshForUSec: Int64? = nil, minIntervalUSec: Int64? = nil,
         deadlineUSec: Int64? = nil, maxAgeUSec: Int64? = nil, whenRunning: String? = nil, needsNetwork: Bool = false,
-        invalid: Bool? = nil
+        invalid: Bool? = nil, credentials: [CredentialFile]? = nil
     ) {
+        self.credentials = credentials
         self.name = name
         self.description = description
         self.source = source

@@ -55,6 +55,10 @@ struct HostEnvironment: Sendable {
     ) {
         for definition in configuration.pipelines {
             for needed in definition.credentials {
+                if needed.isPath {
+                    readFile(of: needed, of: definition)
+                    continue
+                }
                 do throws(CredentialError) {
                     if needed.content == .file {
                         credentialFiles[needed.name] = try credentials.file(named: needed.name)
@@ -97,7 +101,7 @@ struct HostEnvironment: Sendable {
     ) {
         let credentials = Self.credentials(environment, isRoot: isRoot, service)
         for definition in configuration.pipelines {
-            for needed in definition.credentials {
+            for needed in definition.credentials where !needed.isPath {
                 guard credentials.directory != nil else {
                     uncheckedCredentials.insert(needed.name)
                     continue
@@ -147,6 +151,29 @@ struct HostEnvironment: Sendable {
         }
     }
 
+    /// Reads the secret in a file, so that it is redacted from the start. The file is read again for each request, and
+    /// may be written later, so that an obstacle is a warning.
+    private mutating func readFile(of needed: NeededCredential, of definition: PipelineDefinition) {
+        let obstacle: String
+        do throws(RunFailure) {
+            let content = try SecretFileReader.read(needed.name, isGuarded: true)
+            do throws(CredentialError) {
+                let secret = try Credentials.secret(in: content, needed.name)
+                secrets[needed.name] = secret
+                if needed.content == .userAndPassword { pairs.insert(needed.name) }
+                return
+            } catch {
+                obstacle = error.description
+            }
+        } catch {
+            obstacle = error.message
+        }
+        warnings.append(
+            HostEnvironmentError(
+                pipeline: definition.name, keys: needed.keys, message: obstacle,
+                remedy: "each request reads the file again"))
+    }
+
     /// Adds an error if the form of a secret does not fit its use in the pipeline.
     private mutating func check(_ secret: String, is needed: NeededCredential, of definition: PipelineDefinition) {
         guard needed.content == .userAndPassword else { return }
@@ -161,13 +188,7 @@ struct HostEnvironment: Sendable {
     func hidden(with configuration: Configuration) -> Set<String> {
         var hidden = Set(configuration.pipelines.flatMap(\.plainSecrets))
         for (name, secret) in secrets {
-            hidden.insert(secret)
-            if pairs.contains(name) {
-                // The encoded form in the request, and the password alone.
-                for part in [BasicCredentials.encoded(secret), BasicCredentials.password(secret)].compactMap({ $0 }) {
-                    hidden.insert(part)
-                }
-            }
+            hidden.formUnion(pairs.contains(name) ? SecretReader.forms(of: secret) : [secret])
             // In a value such as `Basic abc`, the last word is the secret.
             if let last = secret.split(separator: " ").dropFirst().last { hidden.insert(String(last)) }
         }

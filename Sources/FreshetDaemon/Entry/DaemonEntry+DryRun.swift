@@ -69,7 +69,11 @@ private struct DryRunSession: Sendable {
         redactor.setSecrets(
             hostEnvironment.hidden(with: configuration).union(
                 definition.parameters.filter(\.isSecret).compactMap { parameters[$0.name] }))
-        let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
+        let http = HTTPClient(
+            loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"),
+            secretReader: SecretReader(
+                Credentials(environment: options.environment), paths: PathPool(clock: LoopEngineClock(loop: loop)),
+                redactor))
         await http.use(hostEnvironment.secrets, files: hostEnvironment.credentialFiles)
         let current: String
         do {

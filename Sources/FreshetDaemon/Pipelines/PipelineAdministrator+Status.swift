@@ -44,8 +44,16 @@ extension PipelineAdministrator {
         names.compactMap { summary(of: $0, for: peer) }
     }
 
-    func descriptions(of names: ArraySlice<String>) -> [PipelineDescription] {
-        names.compactMap { description(of: $0) }
+    func descriptions(of names: ArraySlice<String>) async -> [PipelineDescription] {
+        var descriptions = names.compactMap { description(of: $0) }
+        for index in descriptions.indices {
+            let needed = host.running(descriptions[index].name)?.definition.credentials ?? []
+            guard !needed.isEmpty else { continue }
+            var files: [CredentialFile] = []
+            for name in Set(needed.map(\.name)).sorted() { files.append(await secrets.place(of: name)) }
+            descriptions[index].credentials = files
+        }
+        return descriptions
     }
 
     func counters(of names: ArraySlice<String>) -> [PipelineCounters] { names.compactMap { counters(of: $0) } }

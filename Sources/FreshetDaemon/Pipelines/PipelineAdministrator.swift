@@ -12,8 +12,12 @@ final class PipelineAdministrator: PipelineControl {
     let context: DaemonContext
     let host: PipelineHost
     let overview: PipelineOverview
+    let secrets: SecretReader
 
-    init(_ context: DaemonContext, _ host: PipelineHost, _ overview: PipelineOverview) {
+    init(
+        _ context: DaemonContext, _ host: PipelineHost, _ overview: PipelineOverview, _ secrets: SecretReader
+    ) {
+        self.secrets = secrets
         self.context = context
         self.host = host
         self.overview = overview

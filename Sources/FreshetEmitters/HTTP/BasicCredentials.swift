@@ -1,4 +1,5 @@
 import CCrypto
+import FreshetPipelines
 
 /// User and password for the Basic scheme (RFC 7617, 2).
 package enum BasicCredentials {
@@ -7,8 +8,18 @@ package enum BasicCredentials {
     /// - Parameter secret: `user:password` in ASCII; the password begins after the first colon.
     /// - Returns: nil if the secret has no colon.
     package static func encoded(_ secret: String) -> String? {
-        let bytes = Array(secret.utf8)
-        guard bytes.contains(UInt8(ascii: ":")), let count = Int32(exactly: bytes.count) else { return nil }
+        secret.utf8.contains(UInt8(ascii: ":")) ? base64(secret) : nil
+    }
+
+    /// A client of OAuth 2.0: its identifier and its secret, each form-encoded first (RFC 6749, 2.3.1).
+    package static func encoded(client identifier: String, _ secret: String) -> String {
+        base64("\(OAuth2Client.formEncoded(identifier)):\(OAuth2Client.formEncoded(secret))") ?? ""
+    }
+
+    /// Nil if the text has more than 2 GiB.
+    private static func base64(_ text: String) -> String? {
+        let bytes = Array(text.utf8)
+        guard let count = Int32(exactly: bytes.count) else { return nil }
         // Four characters for each group of up to three bytes, and a NUL (EVP_EncodeBlock(3)).
         return String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4 + 1) { text in
             Int(EVP_EncodeBlock(text.baseAddress, bytes, count))

@@ -25,6 +25,8 @@ struct HTTPAnswer: Hashable, Sendable {
     enum Identity: Hashable {
         /// The header fields of the configuration, if there are any, with the credentials of these names.
         case own(credentials: [String])
+        /// An access token that this host has issued.
+        case token(from: String)
         /// No identity, because a redirect has led to another origin.
         case withheld
     }
@@ -61,12 +63,14 @@ struct HTTPAnswer: Hashable, Sendable {
             let remedy =
                 switch identity {
                 case .own(credentials: []): "check the source's headers, or give it a credential"
-                case .own(let names) where names.count == 1:
-                    "the credential '\(names[0])' was read when the service started; after a rotation, systemctl restart "
-                        + "freshetd"
                 case .own(let names):
-                    "the credentials \(names.map { "'\($0)'" }.joined(separator: ", ")) were read when the service "
-                        + "started; after a rotation, systemctl restart freshetd"
+                    "with \(names.map(CredentialName.text).joined(separator: " and ")), as it is now; "
+                        + (names.allSatisfy(CredentialName.isPath)
+                            ? "write a valid secret into the file"
+                            : "after a rotation, systemctl restart freshetd: systemd passes a new file only then")
+                case .token(let server):
+                    "with an access token from \(server); check its scope, and whether the origin accepts tokens of "
+                        + "this server"
                 case .withheld: "the source redirects there, and its headers are sent to its own origin only"
                 }
             return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause, status: status))
@@ -149,5 +153,17 @@ enum RetryAfter {
         }
         guard let date = HTTPDate.seconds(field) else { return nil }
         return min(max(.seconds(date - now), .zero), longest)
+    }
+}
+
+extension HTTPAnswer.Identity {
+    /// What a request of this source carries to its own origin.
+    init(of source: HTTPSource) {
+        let servers = source.headers.compactMap { header -> String? in
+            guard case .credential(_, .oauth2(let client)) = header.value else { return nil }
+            return client.host
+        }
+        self =
+            servers.first.map { .token(from: $0) } ?? .own(credentials: source.headers.compactMap(\.credential))
     }
 }

@@ -56,8 +56,12 @@ package actor HTTPClient {
     private let loop: EventLoop
     let options: Options
     private let cancellations: CancellationBox
+    /// Reads secrets again; nil: the secrets stay as ``use(_:files:)`` has set them.
+    let secretReader: (any SecretReading)?
     /// The secrets of credentials, by name, for header fields.
-    private var credentials: [String: String] = [:]
+    var credentials: [String: String] = [:]
+    /// The access tokens by their keys (``OAuth2Client/key(withSecret:)``).
+    var tokens: [String: TokenBroker] = [:]
     /// The files of credentials, by name, for client certificates.
     private var credentialFiles: [String: String] = [:]
     private var epoch: UInt64 = 0
@@ -72,9 +76,10 @@ package actor HTTPClient {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    package init(_ loop: EventLoop, options: Options = Options()) {
+    package init(_ loop: EventLoop, options: Options = Options(), secretReader: (any SecretReading)? = nil) {
         initializeCurl()
         self.loop = loop
+        self.secretReader = secretReader
         self.options = options
         cancellations = CancellationBox()
         cancellations.connect(loop) { [weak self] identifiers in
@@ -117,17 +122,45 @@ package actor HTTPClient {
     ///
     /// A request whose epoch is newer than the client's epoch begins that epoch; a request of an older epoch uses the
     /// present connections. Cancelling the task ends the request: its connection is closed when this throws.
+    ///
+    /// If the origin refuses the request's secret (401 or 403), the secret is read again. If it has changed, the
+    /// request is made once more.
     package func fetch(
         _ source: HTTPSource, for request: FetchRequest
     ) async throws(FetchError) -> FetchResult {
+        try await fetch(source, for: request, as: request.isBeside ? .beside : .source)
+    }
+
+    /// - Parameter role: the role of the request.
+    func fetch(
+        _ source: HTTPSource, for request: FetchRequest, as role: RequestRole
+    ) async throws(FetchError) -> FetchResult {
+        guard source.headers.contains(where: { $0.credential != nil }) else {
+            return try await fetchOnce(source, for: request, as: role, [:])
+        }
+        let secrets = try await secrets(of: source, for: request)
+        do throws(FetchError) {
+            return try await fetchOnce(source, for: request, as: role, secrets)
+        } catch {
+            guard case .failed(let failure) = error, let status = failure.status, status == 401 || status == 403,
+                let renewed = await renewed(secrets, after: status, of: source, for: request)
+            else { throw error }
+            return try await fetchOnce(source, for: request, as: role, renewed)
+        }
+    }
+
+    /// - Parameter secrets: the values of secret header fields, by their keys.
+    private func fetchOnce(
+        _ source: HTTPSource, for request: FetchRequest, as role: RequestRole, _ secrets: [String: String]
+    ) async throws(FetchError) -> FetchResult {
         guard !Task.isCancelled else { throw .cancelled }
         guard let location = Location(source.url) else {
-            throw .failed(RunFailure(.local, "the source's URL at \(source.host) is not an http or https URL"))
+            throw .failed(RunFailure(.local, "\(role.url) at \(source.host) is not an http or https URL"))
         }
         let fields: [String]
         let proof: ClientIdentity?
         do throws(RunFailure) {
-            fields = try source.fields(with: credentials)
+            fields = try source.fields(with: secrets)
             proof = try source.clientCertificate.map { certificate throws(RunFailure) in
                 try ClientIdentity(certificate, in: credentialFiles, for: source)
             }
@@ -139,7 +172,7 @@ package actor HTTPClient {
         let exchange = HTTPExchange(
             easy,
             HTTPRequest(
-                source: source, location: location, options: options, fields: fields, proof: proof,
+                role: role, source: source, location: location, options: options, fields: fields, proof: proof,
                 requestsCoding: request.coding == .requested,
                 validators: validators.flatMap { $0.isEmpty ? nil : $0 }),
             for: request)

@@ -67,7 +67,7 @@ final class HTTPExchange {
         let source = request.source
         machine = TransferStateMachine(
             request.location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil,
-            redirects: source.redirects)
+            redirects: source.redirects, role: request.role)
         configure()
     }
 
@@ -352,7 +352,8 @@ final class HTTPExchange {
     /// - Parameter now: wall-clock time in seconds since 1970.
     func outcome(_ code: CURLcode, now: Int64) -> Result<FetchResult, FetchError> {
         guard hasAnswer(code) else {
-            return .failure(.failed(stop?.failure(at: host, limit: fetch.maxBytes) ?? failure(code)))
+            return .failure(
+                .failed(stop?.failure(at: host, limit: fetch.maxBytes, role: request.role) ?? failure(code)))
         }
         if request.purpose == .status {
             let status = easy.number(CURLINFO_RESPONSE_CODE)
@@ -407,8 +408,7 @@ final class HTTPExchange {
             entityTag: head.token("etag"), lastModified: head.token("last-modified"), date: head["date"],
             received: now.map { received($0) }, retryAfter: head["retry-after"],
             wasConditional: wasConditional, wasForRest: partial != nil,
-            identity: hop?.carriesCredentials == false
-                ? .withheld : .own(credentials: request.source.headers.compactMap(\.credential)))
+            identity: hop?.carriesCredentials == false ? .withheld : HTTPAnswer.Identity(of: request.source))
     }
 
     /// The content of a body that was received in several parts.
@@ -462,7 +462,8 @@ final class HTTPExchange {
             resumptions: resumptions,
             wasConnected: isConnected,
             wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
-            verification: easy.number(CURLINFO_SSL_VERIFYRESULT), limits: request.options
+            verification: easy.number(CURLINFO_SSL_VERIFYRESULT),
+            limits: request.options, role: request.role
         ).failure
     }
 }

@@ -1,7 +1,16 @@
 import FreshetPipelines
 
+extension HTTPHeader.CredentialForm {
+    /// The key of the secret that is sent: the credential's name, or that of the access token.
+    func key(of name: String) -> String {
+        if case .oauth2(let client) = self { client.key(withSecret: name) } else { name }
+    }
+}
+
 extension HTTPSource {
     /// The header fields in libcurl's format, with the secrets of the credentials that they name.
+    ///
+    /// - Parameter credentials: the secrets by their names, and access tokens by their keys.
     func fields(with credentials: [String: String]) throws(RunFailure) -> [String] {
         var fields: [String] = []
         for header in headers {
@@ -10,20 +19,22 @@ extension HTTPSource {
             case .text(let text):
                 value = text
             case .credential(let name, let form):
-                guard let secret = credentials[name] else {
-                    throw RunFailure(.local, "the service was started without the credential '\(name)'")
+                guard let secret = credentials[form.key(of: name)] else {
+                    throw RunFailure(.local, "the service was started without \(CredentialName.text(name))")
                 }
                 // The configuration does not allow this either; the check here covers sources from elsewhere too.
                 guard mayCarryCredentials else {
                     throw RunFailure(
-                        .local, "the credential '\(name)' is not sent unencrypted to \(self.host); use an https URL")
+                        .local, "\(CredentialName.text(name)) is not sent unencrypted to \(self.host); use an https URL"
+                    )
                 }
                 switch form {
                 case .field, .ownField: value = secret
-                case .bearer: value = "Bearer \(secret)"
+                case .bearer, .oauth2: value = "Bearer \(secret)"
+                case .client(let identifier): value = "Basic \(BasicCredentials.encoded(client: identifier, secret))"
                 case .basic:
                     guard let encoded = BasicCredentials.encoded(secret) else {
-                        throw RunFailure(.local, "the credential '\(name)' is not of the form user:password")
+                        throw RunFailure(.local, "\(CredentialName.text(name)) is not of the form user:password")
                     }
                     value = "Basic \(encoded)"
                 }

@@ -13,6 +13,7 @@ struct HTTPRequest {
     }
 
     var purpose = Purpose.data
+    var role = RequestRole.source
     let source: HTTPSource
     /// The configured URL.
     let location: Location

@@ -33,6 +33,7 @@ struct TransferFailure {
     /// OpenSSL's result for the certificate (`X509_V_ERR_…`), if its verification failed.
     var verification = 0
     var limits: HTTPClient.Options
+    var role = RequestRole.source
 
     /// X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED (openssl/x509_vfy.h): of any certificate of the
     /// chain.
@@ -88,7 +89,7 @@ struct TransferFailure {
         case CURLE_PEER_FAILED_VERIFICATION where Self.nameFindings.contains(verification):
             RunFailure(
                 .transient,
-                "the certificate of \(host) is for another name\(reason); check the host in the source's URL, then the "
+                "the certificate of \(host) is for another name\(reason); check the host in \(role.url), then the "
                     + "certificate there")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH:
@@ -127,7 +128,7 @@ struct TransferFailure {
         case CURLE_UNSUPPORTED_PROTOCOL where wasConnected:  // HTTP/0.9: the response is not HTTP
             RunFailure(.transient, "\(host) does not speak HTTP there\(reason)")
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
-            RunFailure(.local, "the URL at \(host) cannot be used; check the source's URL")
+            RunFailure(.local, "the URL at \(host) cannot be used; check \(role.url)")
         case CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION:
             RunFailure(.local, "libcurl cannot make the request to \(host)\(reason)")
         default:

@@ -91,17 +91,20 @@ struct TransferStateMachine {
     private let first: Hop
     private let staysAtOrigin: Bool
     private let redirects: HTTPSource.Redirects
+    private let role: RequestRole
 
     /// - Parameters:
     ///   - sendsBody: whether the first request is a POST.
     ///   - staysAtOrigin: whether redirects to other origins fail, because the origin is reached through a socket.
     ///   - redirects: which redirects are followed.
+    ///   - role: the role of the request.
     init(
         _ location: Location, sendsBody: Bool = false, staysAtOrigin: Bool = false,
-        redirects: HTTPSource.Redirects = .any
+        redirects: HTTPSource.Redirects = .any, role: RequestRole = .source
     ) {
         self.staysAtOrigin = staysAtOrigin
         self.redirects = redirects
+        self.role = role
         first = Hop(location: location, carriesCredentials: true, sendsBody: sendsBody)
     }
 
@@ -191,7 +194,7 @@ struct TransferStateMachine {
         let host = hop.location.origin.hostForPeople
         guard redirects < Self.maxRedirects else {
             throw RunFailure(
-                .refused, "more than \(Self.maxRedirects) redirects, the last from \(host); check the source's URL")
+                .refused, "more than \(Self.maxRedirects) redirects, the last from \(host); check \(role.url)")
         }
         guard let next = hop.location.resolving(reference) else {
             throw RunFailure(
@@ -206,8 +209,8 @@ struct TransferStateMachine {
         guard isAllowed else {
             throw RunFailure(
                 .refused,
-                "\(host) redirects to \(next.origin.hostForPeople); not followed (source.redirects: \(self.redirects.rawValue))"
-            )
+                "\(host) redirects to \(next.origin.hostForPeople); "
+                    + role.noteOnRedirect(self.redirects.rawValue))
         }
         // Content that is configured to be fetched authenticated and encrypted must not be fetched unencrypted.
         guard hop.location.origin.scheme != "https" || next.origin.scheme == "https" else {
@@ -227,7 +230,7 @@ struct TransferStateMachine {
             throw RunFailure(
                 .refused,
                 "\(host) redirects a POST to \(next.origin.hostForPeople), but the body is only sent to the "
-                    + "configured origin; not followed; check the source's URL")
+                    + "configured origin; not followed; check \(role.url)")
         }
         return Hop(location: next, carriesCredentials: isOwn, sendsBody: sendsBody, isRedirected: true)
     }

@@ -29,7 +29,8 @@ enum TransferStop: Error {
     /// - Parameters:
     ///   - host: the host of the hop.
     ///   - limit: the most bytes of the body.
-    func failure(at host: String, limit: UInt64) -> RunFailure? {
+    ///   - role: the role of the request.
+    func failure(at host: String, limit: UInt64, role: RequestRole) -> RunFailure? {
         switch self {
         case .wrongRest(let failure), .refused(let failure): failure
         case .violation(let violation): RunFailure(.transient, "\(host) sent \(violation)")
@@ -47,8 +48,9 @@ enum TransferStop: Error {
                     + "proxy's URL and password")
         case .endless: RunFailure(.transient, "\(host) sent data that has no end and is not a body")
         case .connectionNotIdle: RunFailure(.transient, "\(host) sent data before the request")
-        case .tooLarge(let announced?): SizeLimit.exceeded(by: host, announcing: announced, limit: limit)
-        case .tooLarge(nil): SizeLimit.exceeded(by: host, limit: limit)
+        case .tooLarge(let announced?):
+            SizeLimit.exceeded(by: host, announcing: announced, limit: limit, role: role)
+        case .tooLarge(nil): SizeLimit.exceeded(by: host, limit: limit, role: role)
         case .uninteresting: nil
         }
     }

@@ -109,7 +109,8 @@ extension HTTPHeader.CredentialForm {
         switch self {
         case .field, .ownField: ""
         case .bearer: "Bearer"
-        case .basic: "Basic"
+        case .basic, .client: "Basic"
+        case .oauth2(let client): "\(client.tokenURL) \(client.identifier) \(client.scope ?? "")"
         }
     }
 }

@@ -101,7 +101,7 @@ package struct HTTPHeader: Hashable, Sendable {
     /// The source of the field's value.
     package enum Value: Hashable, Sendable {
         case text(String)
-        /// The service credential of this name.
+        /// The service credential of this name, or the secret in the file at this absolute path.
         case credential(String, as: CredentialForm)
     }
 
@@ -115,6 +115,10 @@ package struct HTTPHeader: Hashable, Sendable {
         case bearer
         /// `user:password` for the Basic scheme (RFC 7617).
         case basic
+        /// The secret of a client that gets an access token with it; the token is sent as a bearer token.
+        case oauth2(OAuth2Client)
+        /// The secret of the client with this identifier, in the Basic scheme (RFC 6749, 2.3.1).
+        case client(String)
     }
 
     package var name: String
@@ -140,7 +144,7 @@ package struct HTTPHeader: Hashable, Sendable {
         HTTPHeader("Authorization", credential: credential, as: .basic)
     }
 
-    /// The name of the credential in the field's value; nil: the value is text.
+    /// The name of the credential in the field's value, or the path of its file; nil: the value is text.
     package var credential: String? {
         guard case .credential(let name, _) = value else { return nil }
         return name

@@ -9,7 +9,17 @@ package enum SecretName {
     }
 }
 
-/// A service credential that a source needs.
+/// Distinguishes the names of service credentials from the paths of files: a name contains no slash.
+package enum CredentialName {
+    package static func isPath(_ name: String) -> Bool { name.hasPrefix("/") }
+
+    /// Such as `the credential 'api-token'` or `the credential file /run/secrets/token`.
+    package static func text(_ name: String) -> String {
+        isPath(name) ? "the credential file \(name)" : "the credential '\(name)'"
+    }
+}
+
+/// A service credential, or a file with a secret, that a source needs.
 package struct NeededCredential: Hashable, Sendable {
     /// The expected content of the credential's file.
     package enum Content: Hashable, Sendable {
@@ -21,7 +31,10 @@ package struct NeededCredential: Hashable, Sendable {
         case file
     }
 
+    /// The name of a service credential, or the absolute path of a file.
     package var name: String
+    /// Whether ``name`` is the path of a file, which is read again for each request.
+    package var isPath: Bool { CredentialName.isPath(name) }
     /// The path of keys to its name in the pipeline's file.
     package var keys: [String]
     package var content: Content
@@ -67,9 +80,14 @@ extension HTTPSource {
     fileprivate func credentials(below keys: [String]) -> [NeededCredential] {
         var credentials = headers.compactMap { header -> NeededCredential? in
             guard case .credential(let name, let form) = header.value else { return nil }
+            let own: [String] =
+                switch form {
+                case .field: ["headers", header.name, "credential"]
+                case .oauth2: ["credential", "oauth2"]
+                case .ownField, .bearer, .basic, .client: ["credential"]
+                }
             return NeededCredential(
-                name: name, keys: keys + (form == .field ? ["headers", header.name, "credential"] : ["credential"]),
-                content: form == .basic ? .userAndPassword : .line)
+                name: name, keys: keys + own, content: form == .basic ? .userAndPassword : .line)
         }
         if let proof = clientCertificate {
             credentials.append(

@@ -39,8 +39,9 @@ package final class AsyncSemaphore: Sendable {
         return try await body()
     }
 
-    /// Waits for a permit; false if the task was cancelled first.
-    private func enter() async -> Bool {
+    /// Waits for a permit; false if the task was cancelled first. ``pass(_:)`` is simpler, but an actor cannot give it
+    /// a body that uses the actor's state.
+    package func enter() async -> Bool {
         let ticket = state.withLock { state in
             state.lastTicket += 1
             return state.lastTicket
@@ -69,7 +70,8 @@ package final class AsyncSemaphore: Sendable {
         state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume(returning: false)
     }
 
-    private func leave() {
+    /// Returns the permit of ``enter()``.
+    package func leave() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if let waiter = state.next() { return waiter }
             state.free += 1

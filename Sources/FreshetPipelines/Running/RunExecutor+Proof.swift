@@ -27,6 +27,7 @@ extension RunExecutor {
             source: .http(source), maxBytes: maxBytes, epoch: epoch, asked: { [progress] in progress.countRequest() })
         // A truncated list or signature proves nothing.
         request.isProven = true
+        request.isBeside = true
         let result = try await world.fetcher.fetch(request)
         guard case .content(let content) = result else { throw .failed(.unexpectedNotModified) }
         return try content.bytes

@@ -20,6 +20,8 @@ package struct FetchRequest: Sendable {
     package var rejection: (@Sendable (_ mediaType: String?) -> RunFailure?)?
     /// Whether a digest or a signature of the content is checked, so that a body that was cut is rejected in any case.
     package var isProven = false
+    /// Whether the request is for a file beside the content, such as a signature, with a limit that is not configured.
+    package var isBeside = false
     /// The use of content codings.
     package var coding = ContentCoding.requested
     /// The store for a long body; nil: the body must be in memory.

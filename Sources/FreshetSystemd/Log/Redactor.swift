@@ -14,11 +14,29 @@ public final class Redactor: Sendable {
     /// The replacement of a secret.
     public static let mask = "***"
 
+    /// The most keys of secrets that are set one by one.
+    static let mostKeys = 4_096
+
     private struct Secrets {
         /// By their first eight bytes, in lower case, because host names are in lower case.
         var byBeginning: [UInt64: [[UInt8]]] = [:]
         var texts: Set<String> = []
         var previous: Set<String> = []
+        /// The secrets that were read or issued later, with those before them, by their keys.
+        var renewed: [String: (now: Set<String>, before: Set<String>)] = [:]
+
+        mutating func rebuild() {
+            var all: Set<[UInt8]> = []
+            for text in renewed.values.reduce(texts.union(previous), { $0.union($1.now).union($1.before) }) {
+                all.insert(Redactor.lowered(text.utf8))
+                all.insert(Redactor.lowered(Redactor.percentEncoded(text)))
+            }
+            byBeginning = [:]
+            for secret in all where secret.count >= Redactor.shortest {
+                let beginning = secret.prefix(Redactor.shortest).reduce(0) { $0 << 8 | UInt64($1) }
+                byBeginning[beginning, default: []].append(secret)
+            }
+        }
     }
     private let secrets = Mutex(Secrets())
 
@@ -29,16 +47,20 @@ public final class Redactor: Sendable {
         secrets.withLock { secrets in
             secrets.previous = secrets.texts
             secrets.texts = texts
-            var all: Set<[UInt8]> = []
-            for text in secrets.texts.union(secrets.previous) {
-                all.insert(Self.lowered(text.utf8))
-                all.insert(Self.lowered(Self.percentEncoded(text)))
-            }
-            secrets.byBeginning = [:]
-            for secret in all where secret.count >= Self.shortest {
-                let beginning = secret.prefix(Self.shortest).reduce(0) { $0 << 8 | UInt64($1) }
-                secrets.byBeginning[beginning, default: []].append(secret)
-            }
+            secrets.rebuild()
+        }
+    }
+
+    /// Sets the secrets of one key, such as of a file that is read again, besides those of ``setSecrets(_:)``. The
+    /// secrets of the key's previous call are still removed.
+    public func setSecrets(_ texts: Set<String>, of key: String) {
+        secrets.withLock { secrets in
+            let before = secrets.renewed[key]?.now ?? []
+            guard before != texts else { return }
+            // More keys than any configuration has; the secrets of configured credentials are set again at a reload.
+            if secrets.renewed.count >= Self.mostKeys { secrets.renewed = [:] }
+            secrets.renewed[key] = (texts, before)
+            secrets.rebuild()
         }
     }
 

@@ -39,7 +39,16 @@ public struct Credentials: Hashable, Sendable {
             throw CredentialError(errno == ENOENT ? .missing : .unreadable(errno: errno), name)
         }
         defer { close(descriptor) }
-        var bytes = try Self.read(descriptor, name)
+        return try Self.secret(in: try Self.read(descriptor, name), name)
+    }
+
+    /// The secret in the content of a file: one line of printable ASCII, without the line break at its end.
+    ///
+    /// - Parameters:
+    ///   - content: the bytes of the file.
+    ///   - name: the credential's name or the file's path, for the error.
+    public static func secret(in content: [UInt8], _ name: String) throws(CredentialError) -> String {
+        var bytes = content
         while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
         guard !bytes.isEmpty else { throw CredentialError(.empty, name) }
         guard bytes.count <= Self.sizeLimit else { throw CredentialError(.tooLong, name) }
@@ -63,6 +72,11 @@ public struct Credentials: Hashable, Sendable {
         defer { close(descriptor) }
         guard try !Self.read(descriptor, name).isEmpty else { throw CredentialError(.empty, name) }
         return path
+    }
+
+    /// The path of a credential's file; nil: a credential cannot have this name, or the service has no credentials.
+    public func path(of name: String) -> String? {
+        Self.isName(name) ? directory.map { "\($0)/\(name)" } : nil
     }
 
     /// Whether a credential can have this name: letters, digits, `-`, `_` and `.`, without a dot at the start, so that
@@ -122,6 +136,10 @@ public struct CredentialError: Error, Hashable, Sendable, CustomStringConvertibl
         self.name = name
     }
 
+    /// A file has a path, and a credential of the service has a name, which has no slash.
+    private var isFile: Bool { name.hasPrefix("/") }
+    private var subject: String { isFile ? "the credential file \(name)" : "the credential '\(name)'" }
+
     /// The error, without a full stop.
     public var message: String {
         switch reason {
@@ -129,16 +147,18 @@ public struct CredentialError: Error, Hashable, Sendable, CustomStringConvertibl
         case .missing: "the service was started without the credential '\(name)'"
         case .unreadable(let number):
             "the credential '\(name)' cannot be read: \(strerror(number).map { String(cString: $0) } ?? "error \(number)")"
-        case .empty: "the credential '\(name)' is empty"
-        case .tooLong: "the credential '\(name)' has more than \(Credentials.sizeLimit) bytes"
+        case .empty: "\(subject) is empty"
+        case .tooLong: "\(subject) has more than \(Credentials.sizeLimit) bytes"
         case .notOneLine:
-            "the credential '\(name)' is not one line of printable ASCII, or begins or ends with a space"
+            "\(subject) is not one line of printable ASCII, or begins or ends with a space"
         }
     }
 
     /// How to repair it.
     public var remedy: String {
         switch reason {
+        case .empty where isFile, .tooLong where isFile, .notOneLine where isFile:
+            "write the secret into the file, as one line"
         case .notNamed: "use at most \(Credentials.nameLimit) letters, digits, '-', '_' and '.'"
         case .missing:
             "put it into /etc/credstore/\(name), add LoadCredential=\(name):/etc/credstore/\(name) below [Service] by "

@@ -88,7 +88,9 @@ extension Array where Element == [UInt8] {
 enum FuzzTargets {
     static let all: [FuzzTarget] = [
         .varlinkJSON, .varlinkMessages, .httpHead, .httpDates, .linkField, .yaml, .urlTemplate, .textTemplate, .netlink,
-        .minisign, .checksumList, .jqReply, .unpackReport, .indexRows, .natsParser, .fleetRecord, .fleetClaim,
+        .minisign, .checksumList, .jqReply, .unpackReport, .indexRows, .natsParser, .fleetRecord,
+        .fleetClaim,
+        .tokenAnswer,
     ]
 
     static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

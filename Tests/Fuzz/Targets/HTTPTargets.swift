@@ -168,3 +168,31 @@ extension FuzzTarget {
         input.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     }
 }
+
+extension FuzzTarget {
+    /// The answer of a token endpoint.
+    static let tokenAnswer = FuzzTarget(
+        "token-answer",
+        shapes: [
+            CostShape("members", before: "{\"a\":{\"a\":1", unit: ",\"b\":[]", after: "}}"),
+            CostShape("arrays", before: "{\"a\":[0", unit: ",[1,{}]", after: "]}"),
+            CostShape("an unfinished nesting", before: "{\"a\":", unit: "["),
+            CostShape("escapes", before: "{\"access_token\":\"", unit: "\\u0061", after: "\"}"),
+            CostShape("combining characters", before: "{\"n", unit: "\u{301}\u{323}", after: "\":1}"),
+            CostShape("white space", before: "{", unit: " ", after: "}"),
+            CostShape("digits", before: "{\"expires_in\":", unit: "9", after: "}"),
+        ],
+        read: { input in keep(try? TokenAnswer(input)) },
+        check: { input throws(FuzzViolation) in
+            let answer: TokenAnswer
+            do throws(TokenAnswer.ValidationError) {
+                answer = try TokenAnswer(input)
+            } catch {
+                return try hold("an error quotes nothing", error.sentence.hasPrefix("its "))
+            }
+            try hold("a token fits a header field", answer.token.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+            try hold("a token has a length", (1...TokenAnswer.tokenLimit).contains(answer.token.utf8.count))
+            let life = answer.life ?? .zero
+            try hold("a life is bounded", life >= .zero && life <= .seconds(TokenAnswer.longestLife))
+        })
+}

@@ -228,6 +228,58 @@ import Testing
         #expect(stuck.command == command)
     }
 
+    @Test(
+        "a refusal names the credentials, their files and the age of these",
+        arguments: [
+            (
+                CredentialFile(
+                    name: "api-token", path: "/run/credentials/freshetd.service/api-token",
+                    written: Self.now - 3_600_000_000),
+                "The request has the credential 'api-token': /run/credentials/freshetd.service/api-token, written 1h ago.",
+                "systemctl restart freshetd"
+            ),
+            (
+                CredentialFile(path: "/etc/secrets/token", written: Self.now - 60_000_000),
+                "The request has the credential file /etc/secrets/token, written 1min ago.",
+                "freshetctl refresh jwks --wait"
+            ),
+            (
+                CredentialFile(path: "/etc/secrets/token"),
+                "The request has the credential file /etc/secrets/token, which does not exist.",
+                "freshetctl refresh jwks --wait"
+            ),
+            (
+                CredentialFile(name: "api-token"),
+                "The request has the credential 'api-token': the service has no credentials.",
+                "systemctl restart freshetd"
+            ),
+        ])
+    func credentials(file: CredentialFile, text: String, command: String) throws {
+        let diagnosis = Self.diagnosis {
+            $0.wiring.credentials = [file]
+            $0.pipeline.failure = FailureStatus(
+                message: "the origin answered 401 Unauthorized (a): with the credential 'x', as it is now",
+                since: Self.now - 60_000_000, attempts: 2)
+        }
+        let stuck = try #require(diagnosis.stuck)
+        #expect(stuck.text.hasSuffix(text), "\(stuck.text)")
+        #expect(stuck.command == command)
+    }
+
+    @Test("an access token that the origin refuses is no matter of the client's secret")
+    func token() {
+        let diagnosis = Self.diagnosis {
+            $0.wiring.credentials = [CredentialFile(path: "/etc/secrets/client", written: Self.now)]
+            $0.pipeline.failure = FailureStatus(
+                message:
+                    "the origin answered 401 Unauthorized (a): with an access token from id.example; check its scope",
+                since: Self.now - 60_000_000, attempts: 2)
+        }
+        #expect(
+            diagnosis.stuck?.text.hasSuffix("has accepted the client, and the origin refuses the token.") == true)
+        #expect(diagnosis.stuck?.command == "freshetctl edit jwks")
+    }
+
     @Test("a captive portal's page is named")
     func portal() {
         let diagnosis = Self.diagnosis {

@@ -32,6 +32,43 @@ struct CredentialTests {
         #expect(headers("{url: https://a.example/, credential: {name: t, header: X-Api-Key}}") == [own])
     }
 
+    @Test("a secret may be in a file, in each scheme")
+    func files() {
+        #expect(headers("{url: https://a.example/, credential-file: /run/token}") == [.bearer("/run/token")])
+        #expect(headers("{url: https://a.example/, credential: {file: /run/token}}") == [.bearer("/run/token")])
+        #expect(headers("{url: https://a.example/, credential: {file: /t, as: basic}}") == [.basic("/t")])
+    }
+
+    @Test("a client of OAuth 2.0 has a token URL, an identifier, a secret and perhaps a scope")
+    func oauth2() {
+        let client = OAuth2Client(tokenURL: "https://id.example/t", host: "id.example", identifier: "f", scope: "a b")
+        let text = "{token-url: https://id.example/t, client-id: f, secret: s, scope: a b}"
+        #expect(
+            headers("{url: https://a.example/, credential: {oauth2: \(text)}}")
+                == [HTTPHeader("Authorization", credential: "s", as: .oauth2(client))])
+        let local = "{token-url: 'http://127.0.0.1:8/t', client-id: f, secret-file: /s}"
+        #expect(headers("{url: https://a.example/, credential: {oauth2: \(local)}}")?.first?.credential == "/s")
+    }
+
+    @Test(
+        "a secret in two places, in none, or sent unencrypted is an error",
+        arguments: [
+            ("credential: a, credential-file: /b", "'credential' and 'credential-file' exclude each other"),
+            ("credential-file: b", "absolute path"), ("credential: {name: a, file: /b}", "'name' and 'file' exclude"),
+            ("credential: {as: basic}", "'credential' has no 'name'"),
+            ("credential: {oauth2: {client-id: f, secret: s}}", "'oauth2' has no 'token-url'"),
+            ("credential: {oauth2: {token-url: https://i/t, secret: s}}", "'oauth2' has no 'client-id'"),
+            ("credential: {oauth2: {token-url: https://i/t, client-id: f}}", "'oauth2' has no 'secret'"),
+            ("credential: {oauth2: {token-url: http://i/t, client-id: f, secret: s}}", "unencrypted"),
+            ("credential: {oauth2: {token-url: https://i/t, client-id: f, secret: s, secret-file: /s}}", "exclude"),
+            ("credential: {as: bearer, oauth2: {token-url: https://i/t, client-id: f, secret: s}}", "exclude"),
+            ("credential: {oauth2: {token-url: https://i/t, client-id: é, secret: s}}", "printable ASCII"),
+        ])
+    func wrongPlaces(keys: String, words: String) {
+        let found = texts(load(pipeline: pipeline(source: "{url: https://a.example/x, \(keys)}")).diagnostics)
+        #expect(found.count == 1 && found.first?.contains(words) == true, "\(found)")
+    }
+
     @Test("a proxy is the word none, or the URL of an HTTP proxy without a password")
     func proxies() {
         func proxy(_ value: String) -> HTTPSource.Proxy? {
@@ -106,7 +143,8 @@ struct CredentialTests {
             ),
             (
                 "{url: https://a.example/, credential: {as: basic}}",
-                "1:47: error: 'credential' has no 'name'; add the name of a credential of the service (LoadCredential=)"
+                "1:47: error: 'credential' has no 'name'; add the name of a credential of the service "
+                    + "(LoadCredential=), or the path of a file as 'file'"
             ),
             (
                 "{url: https://a.example/, credential: {name: t, as: digest}}",

@@ -16,7 +16,10 @@ struct UnknownKeyTests {
             ("refersh: {every: 1min}", "3:1: error: unknown key 'refersh'; did you mean 'refresh'?"),
             ("every: 1min", "3:1: error: 'every' belongs below 'refresh'; move it there"),
             ("mode: '0644'", "3:1: error: 'mode' belongs below 'cache'; move it there"),
-            ("file: /x", "3:1: error: 'file' belongs below 'source' or below 'cache'; move it there"),
+            (
+                "file: /x",
+                "3:1: error: 'file' belongs below 'source' or below 'source.credential' or below 'cache'; move it there"
+            ),
             ("check: {description: x}", "3:9: error: 'description' belongs at the top of the file; move it there"),
             ("evrey: 1min", "3:1: error: unknown key 'evrey'; did you mean 'every' below 'refresh'?"),
             ("splay: 1min", "3:1: error: 'splay' belongs in freshet.yaml; move it there"),

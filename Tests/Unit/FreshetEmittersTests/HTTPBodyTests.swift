@@ -22,20 +22,21 @@ struct HTTPBodyTests {
     private func fetch(
         _ url: String, to bodyStore: ScriptedBodyStore, maxBytes: UInt64 = 1 << 30,
         progress: @escaping @Sendable (UInt64) -> Void = { _ in },
-        rejection: (@Sendable (String?) -> RunFailure?)? = nil
+        rejection: (@Sendable (String?) -> RunFailure?)? = nil, isBeside: Bool = false
     ) async throws(FetchError) -> FetchResult {
         let source = HTTPSource(url: url, host: "127.0.0.1")
-        return try await client.fetch(
-            source,
-            for: FetchRequest(
-                source: .http(source), maxBytes: maxBytes, progress: progress, rejection: rejection,
-                bodyStore: bodyStore))
+        var request = FetchRequest(
+            source: .http(source), maxBytes: maxBytes, progress: progress, rejection: rejection, bodyStore: bodyStore)
+        request.isBeside = isBeside
+        return try await client.fetch(source, for: request)
     }
 
-    private func failure(_ url: String, to bodyStore: ScriptedBodyStore, maxBytes: UInt64 = 1 << 30) async throws
-        -> RunFailure
-    {
-        try await failureOf { () async throws(FetchError) in try await fetch(url, to: bodyStore, maxBytes: maxBytes) }
+    private func failure(
+        _ url: String, to bodyStore: ScriptedBodyStore, maxBytes: UInt64 = 1 << 30, isBeside: Bool = false
+    ) async throws -> RunFailure {
+        try await failureOf { () async throws(FetchError) in
+            try await fetch(url, to: bodyStore, maxBytes: maxBytes, isBeside: isBeside)
+        }
     }
 
     /// An origin that does not announce the length of the body.
@@ -183,6 +184,10 @@ struct HTTPBodyTests {
                 == "127.0.0.1 has more than the 2,999,999 bytes that are allowed; raise check.max-bytes if that is right"
         )
         #expect(bodyStore.bodies.map(\.isDiscarded) == [true])
+        // The limit of a list or a signature is not that of the content.
+        let beside = try await self.failure(
+            origin.url(), to: bodyStore, maxBytes: UInt64(body.count) - 1, isBeside: true)
+        #expect(beside.message.hasSuffix("bytes that are allowed; check whether its URL is right"))
     }
 
     @Test(

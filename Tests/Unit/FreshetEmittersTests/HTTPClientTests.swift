@@ -409,8 +409,8 @@ struct HTTPClientTests {
         #expect(failure.kind == .refused)
         #expect(
             failure.message.hasSuffix(
-                "the credential 'token' was read when the service started; after a rotation, systemctl restart "
-                    + "freshetd"))
+                "with the credential 'token', as it is now; after a rotation, systemctl restart freshetd: systemd passes "
+                    + "a new file only then"))
         let plain = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
         #expect(plain.message.hasSuffix("check the source's headers, or give it a credential"))
     }
