@@ -18,6 +18,7 @@ struct PipelineView {
         let description = pipeline.description.map { " - \($0)" } ?? ""
         block.add(title: pipeline.name + description, mark: "●", style)
         add("Source", pipeline.source)
+        if let mirror = pipeline.mirror { add("Mirror", mirror) }
         add("State", state, style)
         if let generation = pipeline.generation {
             add(

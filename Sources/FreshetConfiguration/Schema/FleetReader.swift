@@ -163,6 +163,7 @@ struct FleetReader {
         switch source {
         case .http(let source):
             if source.hasSecrets { return "the request has a secret, so the content may be confidential" }
+            if source.mirrors != nil { return "the source has mirrors, which cannot be shared in this version" }
             if source.unixSocket != nil { return "the source is a Unix socket of this machine" }
             return nil
         case .command: return "the source is a command of this machine"

@@ -113,7 +113,7 @@ package enum KeyCatalogue {
         ],
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
-            "url", "file", "exec", "pipeline", "headers", "credential", "credential-file", "method",
+            "url", "urls", "order", "file", "exec", "pipeline", "headers", "credential", "credential-file", "method",
             "body", "content-type", "unix-socket",
             "client-certificate", "client-key", "certificate-authority", "redirects", "allow-unframed", "proxy",
             "unpack",

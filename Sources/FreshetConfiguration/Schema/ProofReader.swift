@@ -84,7 +84,9 @@ struct ProofReader {
 
     /// Checks that the source's URL ends in a file name, from which the URL of the signature is derived.
     private func checkFileName(of stage: StageDefinition?, _ location: Location) {
-        guard let stage, case .http(let source) = stage.source, source.fileName == nil else { return }
+        guard let stage, case .http(let source) = stage.source,
+            source.alternatives.contains(where: { $0.fileName == nil })
+        else { return }
         reader.addError(
             location, "check.minisign",
             "the URL of the source does not end in a file name, to which '\(SignatureRule.suffix)' would be added",

@@ -36,7 +36,7 @@ struct StageReader {
     }
 
     private func source(_ section: Section, among names: [String]) -> SourceDefinition? {
-        let kinds = ["url", "file", "exec", "pipeline"].compactMap { section[$0] }
+        let kinds = ["url", "urls", "file", "exec", "pipeline"].compactMap { section[$0] }
         guard let kind = kinds.first else {
             reader.missing(
                 section.location, section.keyPath,
@@ -50,7 +50,8 @@ struct StageReader {
                 remedy: "keep one; a drop-in removes the other with '\(kind.key): null'", related: kind.location)
         }
         let headers = RequestReader(reader: reader).headers(in: section)
-        if kind.key != "url" {
+        MirrorsReader(reader: reader).checkOrder(in: section)
+        if kind.key != "url", kind.key != "urls" {
             for (key, verb, them) in RequestReader.requestKeys {
                 guard let entry = section[key] else { continue }
                 reader.addError(
@@ -88,6 +89,8 @@ struct StageReader {
                 ExposedSecretChecker(reader: reader).warn(about: source, in: section)
                 return .http(source)
             }
+        case "urls":
+            return MirrorsReader(reader: reader).source(in: section, headers).map { .http($0) }
         case "file":
             return reader.value("file", in: section, .absolutePath).map { .file($0) }
         case "pipeline":

@@ -353,6 +353,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var withdrawn: WithdrawnCopy?
     /// When the operator held the pipeline, also while a run still ends; nil: the pipeline is not held.
     package var heldSince: Int64?
+    /// The mirror that is asked now, or was asked last; nil: there are no mirrors, or none was asked yet.
+    package var mirror: String?
     /// Nil: the pipeline is not shared.
     package var fleet: FleetPart?
 
@@ -368,8 +370,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
         parameters: [ParameterStatus]? = nil, hooks: [PendingHook]? = nil, withdrawn: WithdrawnCopy? = nil,
-        heldSince: Int64? = nil
+        heldSince: Int64? = nil, mirror: String? = nil
     ) {
+        self.mirror = mirror
         self.heldSince = heldSince
         self.withdrawn = withdrawn
         self.hooks = hooks

@@ -40,7 +40,8 @@ extension FreshetControl.PipelineStatus {
             branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
             needsNetwork: definition.needsNetwork,
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
-            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince?.microseconds)
+            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince?.microseconds,
+            mirror: status.mirror.map(Redaction.url))
     }
 }
 
@@ -193,7 +194,10 @@ extension SourceDefinition {
     /// The source as people see it: without user information, query and headers.
     var text: String {
         switch self {
-        case .http(let source): Redaction.url(source.url)
+        case .http(let source):
+            Redaction.url(source.url)
+                + (source.mirrors.map { $0.list.count == 2 ? " and 1 mirror" : " and \($0.list.count - 1) mirrors" }
+                    ?? "")
         case .command(let arguments): Redaction.text(arguments.joined(separator: " "))
         case .file(let path): path
         case .copy(let pipeline, _): "pipeline \(pipeline)"

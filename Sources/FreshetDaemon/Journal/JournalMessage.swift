@@ -252,7 +252,7 @@ enum JournalField: String, CaseIterable {
     case replaced
     case hook, output, check, comment
     case bytes, content
-    case job, milliseconds
+    case job, milliseconds, mirror
 }
 
 extension Logger {

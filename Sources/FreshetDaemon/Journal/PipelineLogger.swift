@@ -150,6 +150,7 @@ struct PipelineLogger: Sendable {
                 .outcome: .string(summary.outcome.rawValue), .duration: .string(summary.duration.rounded),
             ]
             if let generation = summary.generation { fields[.generation] = .stringConvertible(generation) }
+            if let mirror = summary.mirror { fields[.mirror] = .string(mirror) }
             if let failure = summary.failure {
                 fields[.error] = .string(readers.isPublic(name) ? failure.message : failure.publicMessage)
             }

@@ -145,9 +145,9 @@ final class PipelineHost {
             await context.giveWay(before: index, "start of pipelines")
             // The configuration may have got a stricter mode or another group while the daemon did not run.
             if let state = remembered[definition.name], state.generation != nil,
-                state.binding
-                    != definition.validatorBinding(
-                        with: ParameterSettings(remembered: state.parameters, for: definition).values(for: definition))
+                !definition.makes(
+                    state.binding ?? "",
+                    with: ParameterSettings(remembered: state.parameters, for: definition).values(for: definition))
             {
                 await store.setAccess(definition)
             }

@@ -76,7 +76,7 @@ extension NetworkTarget {
         var candidates: [String?] = []
         if case .address(let text) = definition.refresh.needsNetwork { candidates.append(text) }
         candidates += definition.sources.map { source in
-            if case .http(let source) = source, !source.isLocal, source.urlPlaceholder == nil {
+            if case .http(let source) = source, !source.isLocal, source.urlPlaceholder == nil, source.mirrors == nil {
                 source.host
             } else {
                 nil

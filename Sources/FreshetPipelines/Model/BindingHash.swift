@@ -48,6 +48,7 @@ extension BindingHash {
         switch source {
         case .http(let source):
             add("url:\(source.url)")
+            for mirror in source.mirrors?.list ?? [] { add("mirror:\(mirror.url)") }
             for header in source.headers {
                 add(header.name.lowercased())
                 switch header.value {

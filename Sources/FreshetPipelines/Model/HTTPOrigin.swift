@@ -75,6 +75,11 @@ package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension SourceDefinition {
+    /// The origin of the first request of a run; nil: it is not over HTTP, or not known before the run.
+    package var firstOrigin: HTTPOrigin? {
+        if case .http(let source) = self, source.mirrors != nil { nil } else { origin }
+    }
+
     /// The origin of the source's requests; nil: it makes none over HTTP, or has several sources.
     package var origin: HTTPOrigin? {
         switch self {

@@ -21,6 +21,9 @@ package struct HTTPSource: Hashable, Sendable {
     /// Whether a body is accepted whose end is marked only by the end of its connection (RFC 9112, 6.3). A truncated
     /// body then looks complete.
     package var allowsUnframed = false
+    /// Further URLs of the same content, this one included; nil: there is only this one.
+    package var mirrors: Mirrors?
+
     /// The proxy of the request and of its redirects.
     package var proxy = Proxy.environment
 

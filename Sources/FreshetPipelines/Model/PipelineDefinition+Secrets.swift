@@ -52,7 +52,7 @@ extension PipelineDefinition {
     package var credentials: [NeededCredential] { stage.credentials(at: ["source"]) }
 
     private var httpSources: [HTTPSource] {
-        sources.compactMap { if case .http(let source) = $0 { source } else { nil } }
+        sources.flatMap { if case .http(let source) = $0 { source.alternatives } else { [HTTPSource]() } }
     }
 
     /// The secrets that the configuration contains in plain text: values of header fields and URL parameters with names

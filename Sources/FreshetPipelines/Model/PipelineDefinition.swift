@@ -126,7 +126,8 @@ package enum SourceDefinition: Hashable, Sendable {
     package var needsNetworkByDefault: Bool {
         switch self {
         // The host of a URL from data is not known in advance; the source of that data decides.
-        case .http(let source): !source.isLocal && source.urlPlaceholder == nil
+        // A mirror on this machine works without a network.
+        case .http(let source): !source.alternatives.contains(where: \.isLocal) && source.urlPlaceholder == nil
         case .command, .file, .copy: false
         case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }

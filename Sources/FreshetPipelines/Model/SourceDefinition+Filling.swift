@@ -15,6 +15,12 @@ extension SourceDefinition {
         switch self {
         case .http(var source):
             source.url = try Self.url(source.url, value)
+            if var mirrors = source.mirrors {
+                for index in mirrors.list.indices {
+                    mirrors.list[index].url = try Self.url(mirrors.list[index].url, value)
+                }
+                source.mirrors = mirrors
+            }
             for index in source.headers.indices {
                 guard case .text(let text) = source.headers[index].value else { continue }
                 let name = source.headers[index].name

@@ -4,7 +4,9 @@ extension SourceDefinition {
     package var placeholders: [URLTemplate.Placeholder] {
         switch self {
         case .http(let source):
-            var placeholders = source.urlPlaceholder.map { [$0] } ?? (try? URLTemplate(source.url))?.placeholders ?? []
+            var placeholders =
+                source.urlPlaceholder.map { [$0] }
+                ?? source.alternatives.flatMap { (try? URLTemplate($0.url))?.placeholders ?? [] }
             for header in source.headers {
                 guard case .text(let value) = header.value else { continue }
                 placeholders += TextTemplate.placeholders(in: value, as: .header)

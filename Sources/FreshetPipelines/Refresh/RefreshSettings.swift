@@ -9,6 +9,8 @@ package struct RefreshSettings: Hashable, Sendable {
     package var calendar: Shared<CalendarPlan>?
     /// The delay that is added to `every` and to a calendar time: a part of `random-delay`, always the same on this host.
     package var plannedDelay: Duration
+    /// This host's and pipeline's fraction of all random values that are always the same: 0 or more, less than 1.
+    package var share = 0.0
     /// The age since the last confirmation at which a copy expires; nil: it never expires.
     package var maxAge: Duration?
     /// Whether an expired copy is withdrawn from readers.
@@ -46,6 +48,7 @@ package struct RefreshSettings: Hashable, Sendable {
             policy: definition.sharedRefresh, needsNetwork: definition.needsNetwork, splay: splay,
             plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge,
             withdraws: definition.cache.withdraws)
+        self.share = share
         calendar = clock.flatMap { CalendarPlan(definition.refresh.calendar, $0) }.map(Shared.init(wrappedValue:))
     }
 }

@@ -24,9 +24,9 @@ struct PipelineRun: Sendable {
             runner.world.requestLimiter, for: runner.mailbox.key, beginningWith: first?.ticket, at: first?.origin,
             stalls: { [mailbox = runner.mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
         self.permits = permits
-        let (definition, copy, runs) = runner.state.withLock { [interruption] state in
+        let (definition, copy, runs, share) = runner.state.withLock { [interruption] state in
             state.runs.began(progress, permits, interruption, of: state.configuration.definition)
-            return (state.configuration.definition, state.copy, state.runs)
+            return (state.configuration.definition, state.copy, state.runs, state.machine.settings.share)
         }
         var more: RunExecutor.More?
         if case .loadMore(let place) = order.reason {
@@ -40,6 +40,9 @@ struct PipelineRun: Sendable {
             definition: definition, world: runner.world.with(permits), parameters: order.parameters,
             epoch: order.epoch, progress: progress, seed: seed, more: more,
             publication: more == nil ? publication : nil)
+        body.mirrorContext = runs.mirrors.map {
+            RunExecutor.MirrorContext(records: $0, share: share, isForced: order.reason == .forced)
+        }
         // All pages of an unconditional run are new.
         if order.isUnconditional { runs.interruptedSets?.removeAll() }
         body.interruptedSets = runs.interruptedSets

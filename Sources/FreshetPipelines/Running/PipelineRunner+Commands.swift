@@ -165,7 +165,9 @@ extension PipelineRunner {
                 failing: machine.schedule.failing,
                 rejected: state.copy.rejected.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
                 branches: state.runs.branches,
-                more: PagesReport(state.runs.pages), heldSince: state.heldSince)
+                more: PagesReport(state.runs.pages), heldSince: state.heldSince,
+                mirror: state.configuration.definition.mirrors == nil
+                    ? nil : state.runs.progress?.mirror ?? state.runs.lastMirror)
         }
     }
 }

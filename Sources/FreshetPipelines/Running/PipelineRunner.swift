@@ -56,7 +56,7 @@ package final class PipelineRunner: Sendable {
         var known = StoredTimes(remembered)
         let configuration = ActiveConfiguration(definition, remembered: remembered.parameters)
         let values = configuration.values
-        if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
+        if let binding = remembered.binding, !definition.makes(binding, with: values) {
             known.isOfOtherConfiguration = true
         }
         let memory = StoredRefreshState(
@@ -177,7 +177,7 @@ package final class PipelineRunner: Sendable {
     ) {
         switch action {
         case .requestPermit(let number):
-            let isGranted = permit.request(number, for: mailbox.key, at: definition.source.origin) { [mailbox] in
+            let isGranted = permit.request(number, for: mailbox.key, at: definition.source.firstOrigin) { [mailbox] in
                 mailbox.post(.permitGranted(number))
             }
             // Without a permit, the machine gets one more event, so that it can report the wait.
@@ -209,15 +209,16 @@ package final class PipelineRunner: Sendable {
                     count: $0.count)
             }
             enqueue(.requests(requests), in: &group)
-        case .report(.runEnded(let summary, let next)):
-            let (copy, committed) = state.withLock { state -> (CurrentGeneration?, CurrentGeneration?) in
-                let copy = state.copy.current
-                let committed = state.runs.ended(summary, copy)
+        case .report(.runEnded(var summary, let next)):
+            let report = state.withLock { state in
+                summary.mirror = state.runs.progress?.mirror
+                var report = PipelineReport(.runEnded(summary, next: next), copy: state.copy.current)
+                report.committed = state.runs.ended(summary, report.copy)
                 state.forgetRemembered()
-                return (copy, committed)
+                return report
             }
             enqueue(.run(record(of: summary)), in: &group)
-            send(PipelineReport(.runEnded(summary, next: next), copy: copy, committed: committed))
+            send(report)
         case .report(let event):
             report(detailed(event))
         }

@@ -14,7 +14,9 @@ extension RunExecutor {
             }, fetch: fetchBeside
         ).outcome(on: body)
         if let comment = outcome.comment { progress.recordSigned(comment) }
-        return outcome.rejection
+        var rejection = outcome.rejection
+        rejection?.isMismatch = true
+        return rejection
     }
 
     /// Fetches a small file that is not part of the content. The request is unconditional, since the file matters only
@@ -28,9 +30,16 @@ extension RunExecutor {
         // A truncated list or signature proves nothing.
         request.isProven = true
         request.isBeside = true
-        let result = try await world.fetcher.fetch(request)
-        guard case .content(let content) = result else { throw .failed(.unexpectedNotModified) }
-        return try content.bytes
+        do throws(FetchError) {
+            let result = try await world.fetcher.fetch(request)
+            guard case .content(let content) = result else { throw .failed(.unexpectedNotModified) }
+            return try content.bytes
+        } catch {
+            // Another mirror may have a file that can be used, such as one that is not too long.
+            guard case .failed(var failure) = error, failure.kind == .content else { throw error }
+            failure.isMismatch = true
+            throw .failed(failure)
+        }
     }
 }
 

@@ -2,7 +2,7 @@ import FreshetModel
 
 /// Executes one run: it fetches the sources, transforms, checks and commits.
 struct RunExecutor: Sendable {
-    let definition: PipelineDefinition
+    var definition: PipelineDefinition
     var world: EngineDependencies
     /// The values of the pipeline's parameters, the same from the run's start to its end.
     let parameters: ParameterValues
@@ -30,6 +30,10 @@ struct RunExecutor: Sendable {
     var copyBefore: CurrentGeneration?
     /// The pages of earlier runs that were interrupted.
     var interruptedSets: InterruptedSets?
+    /// Nil: there are no mirrors.
+    var mirrorContext: MirrorContext?
+    /// The mirror that is asked now; nil: there are none.
+    var mirror: MirrorAttempt?
 
     struct Publication: Sendable {
         /// Whether new content may be published: not while the operator keeps the current copy.
@@ -156,8 +160,14 @@ struct RunExecutor: Sendable {
         return try await conclude(try await transformed(try await stages.items(of: pages, source)), of: stages)
     }
 
-    /// A run whose snapshot is one answer. An unchanged answer makes no snapshot.
+    /// A run whose snapshot is one answer, of a mirror if there are several.
     private func runOnOneAnswer() async throws(FetchError) -> Success {
+        guard let mirrors = definition.mirrors else { return try await runOnAnswer() }
+        return try await runOnMirrors(mirrors)
+    }
+
+    /// A run whose snapshot is one answer. An unchanged answer makes no snapshot.
+    func runOnAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding(with: parameters)
         let rejection = isUnconditional ? nil : await currentRejection(of: binding)
@@ -200,6 +210,8 @@ struct RunExecutor: Sendable {
             do throws(FetchError) {
                 // Verified as received, before any program processes it.
                 let proofRejection = try await proofRejection(about: content.body)
+                mirror?.records.answered()
+                if let proofRejection, mirror?.isLast == false { throw .failed(proofRejection) }
                 content = try await unpacked(content, despite: proofRejection)
                 guard isRead else {
                     return try await conclude(
@@ -306,7 +318,19 @@ struct RunExecutor: Sendable {
         request.isProven = rules.hasProofs
         request.coding = definition.stage.unpack.coding
         if !rules.types.isEmpty { request.rejection = { rules.rejection(ofType: $0) } }
-        return try await world.fetcher.fetch(request)
+        if let stopwatch = mirror?.stopwatch {
+            request.asked = { [progress] in
+                progress.countRequest()
+                stopwatch.start()
+            }
+            request.progress = { [track = request.progress] bytes in
+                stopwatch.stop()
+                track(bytes)
+            }
+        }
+        let result = try await world.fetcher.fetch(request)
+        mirror?.stopwatch.stop()
+        return result
     }
 
     /// The store for a long answer. If no program reads its bytes, the answer becomes the snapshot unchanged.

@@ -16,6 +16,10 @@ struct RunHistory: Sendable {
     private(set) var pages: [PagesState]
     /// The pages of sets whose load was interrupted; nil before the first run of a pipeline with pages.
     private(set) var interruptedSets: InterruptedSets?
+    /// What is known about the mirrors; nil before the first run of a pipeline with mirrors.
+    private(set) var mirrors: MirrorRecords?
+    /// The mirror that the last run asked last, for people.
+    private(set) var lastMirror: String?
 
     init(pages: [PagesState]) { self.pages = pages }
 
@@ -27,6 +31,7 @@ struct RunHistory: Sendable {
         _ progress: RunProgress, _ permits: RunPermits, _ interruption: CurrentValue<Bool>,
         of definition: PipelineDefinition
     ) {
+        if mirrors == nil, definition.mirrors != nil { mirrors = MirrorRecords() }
         if interruptedSets == nil, definition.stage.all.contains(where: { $0.pages != nil }) {
             interruptedSets = InterruptedSets()
         }
@@ -40,6 +45,8 @@ struct RunHistory: Sendable {
     /// - Returns: the copy, if the run has committed it and readers find it.
     mutating func ended(_ summary: RunSummary, _ copy: CurrentGeneration?) -> CurrentGeneration? {
         counters.record(summary, progress)
+        if summary.failure?.kind == .deadline { mirrors?.ranLate(at: summary.ended) }
+        lastMirror = summary.mirror ?? lastMirror
         let committed = progress?.committed
         (progress, permits, interruption) = (nil, nil, nil)
         guard let committed, let copy, copy.number == committed, copy.withdrawnSince == nil

@@ -14,6 +14,7 @@ final class RunProgress: Sendable {
         var rejected: Rejected?
         var signedComment: String?
         var concludes = false
+        var mirror: String?
     }
 
     private let state = Lock(State())
@@ -100,6 +101,11 @@ final class RunProgress: Sendable {
     var signedComment: String? { state.withLock { $0.signedComment } }
 
     func recordSigned(_ comment: String) { state.withLock { $0.signedComment = comment } }
+
+    /// The mirror that was asked last, for people; nil: there are no mirrors.
+    var mirror: String? { state.withLock { $0.mirror } }
+
+    func recordMirror(_ name: String) { state.withLock { $0.mirror = name } }
 
     /// Whether the result is being committed: until then it is not known whether the copy has expired.
     var concludes: Bool { state.withLock { $0.concludes } }

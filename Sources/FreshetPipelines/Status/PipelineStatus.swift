@@ -148,6 +148,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var more: PagesReport?
     /// Since when the operator holds the pipeline, also while a run ends; nil: it is not held.
     package var heldSince: WallTime?
+    /// The mirror that was asked last, without its query; nil: there are none, or none was asked yet.
+    package var mirror: String?
 
     /// The current generation, published or withdrawn.
     package var kept: CurrentGeneration? { generation ?? withdrawn }

@@ -55,6 +55,8 @@ package struct RunSummary: Hashable, Sendable {
     package var generation: UInt64?
     /// The number of signals that were ignored during the run.
     package var ignored = 0
+    /// The mirror that was asked last, without its query; nil: there are no mirrors.
+    package var mirror: String?
 
     package var duration: Duration { started.duration(to: ended) }
 }

@@ -50,6 +50,9 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// For a failure to connect: whether the kernel had a route to the host's address.
     package var isRouted = false
 
+    /// Whether the content is not what its digest or signature says, or these cannot be used, so that another mirror may
+    /// have the right one.
+    package var isMismatch = false
     /// Whether a program ran out of its memory, and a larger share is possible.
     package var lacksMemory = false
 
