@@ -52,11 +52,13 @@ package struct ConfigurationLoad: Sendable {
 
         var byName: [String: [Diagnostic]] = [:]
         var cacheFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
+        var hookLimits: [(owner: LocatedHookLimit.Owner, place: LocatedHookLimit)] = []
         var order = PipelineOrder()
         // A pipeline without files and errors is masked, or was removed since its directory was listed.
         for pipeline in pipelines where !pipeline.files.isEmpty || !pipeline.errors.isEmpty {
             configuration.files[pipeline.name] = pipeline.files
             order.add(pipeline.name, after: pipeline.predecessors)
+            hookLimits += pipeline.hookLimits.map { (.pipeline(pipeline.name), $0) }
             if let read = pipeline.definition {
                 var definition = configuration.daemon.applyingDefaults(to: read)
                 // The daemon's defaults have changed what was shared.
@@ -82,6 +84,13 @@ package struct ConfigurationLoad: Sendable {
                 byName[owner.pipeline, default: []].append(loader.withExcerpt(error))
             }
         }
+        for (owner, error) in LocatedHookLimit.conflicts(among: hookLimits) {
+            let error = loader.withExcerpt(error)
+            switch owner {
+            case .pipeline(let name): byName[name, default: []].append(error)
+            case .hook: break
+            }
+        }
         for (name, error) in order.errors(among: configuration.files.keys) {
             byName[name, default: []].append(loader.withExcerpt(error))
         }
@@ -102,6 +111,7 @@ package struct PipelineFiles: Sendable {
     var definition: PipelineDefinition?
     var cacheFile: CacheFileLocation?
     var predecessors: [Predecessor] = []
+    var hookLimits: [LocatedHookLimit] = []
     var errors: [Diagnostic] = []
     /// The files that were read.
     var files: [String] = []

@@ -48,6 +48,7 @@ package struct ConfigurationLoader: Sendable {
         (files.definition, files.cacheFile, files.predecessors) = (
             result?.definition, result?.cacheFile, reader.predecessors
         )
+        files.hookLimits = reader.hookLimits
         return files
     }
 

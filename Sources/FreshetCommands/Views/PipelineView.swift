@@ -101,14 +101,17 @@ struct PipelineView {
     /// in 12s`.
     static func text(of pending: PendingHook, _ times: Times) -> String {
         var text = pending.hook
+        let waiting = pending.waits.map { " waits for \($0)" } ?? " waits to run"
         guard let since = pending.since else {
-            return text + (pending.running ? " is running" : " waits to run") + " for generation \(pending.generation)"
+            text += pending.running ? " is running" : waiting
+            return text + " for generation \(pending.generation)"
+                + (pending.next.map { ", \(times.relative($0))" } ?? "")
         }
         if let error = pending.error { text += ": \(error)" }
         if pending.attempts > 0 { text += ", \(Count.text(pending.attempts, "attempt"))" }
         text += " for generation \(pending.generation), first failed \(times.past(since))"
         if pending.running { return text + ", is running again" }
-        return text + (pending.next.map { ", next \(times.relative($0))" } ?? ", waits to run")
+        return text + (pending.next.map { ", next \(times.relative($0))" } ?? ",\(waiting)")
     }
 
     /// The branches with further pages: the keys for `load-more`, and the number of pages so far.

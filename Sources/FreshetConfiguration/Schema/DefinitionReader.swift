@@ -8,6 +8,8 @@ final class DefinitionReader {
     private(set) var errors: [Diagnostic] = []
     /// The pipelines that `refresh.after` and sources name. Whether they exist is checked after all files are read.
     var predecessors: [Predecessor] = []
+    /// The limits of hooks. Whether all limits of a group are equal is checked after all files are read.
+    var hookLimits: [LocatedHookLimit] = []
     /// The pipeline's valid parameters, and the names of all parameters.
     var parameters: [ParameterDefinition] = []
     var parameterNames: [String] = []

@@ -39,30 +39,64 @@ struct HookReader {
         return hooks
     }
 
-    private func hook(in section: Section) -> HookDefinition? {
-        let timeout = reader.value("timeout", in: section, .duration(HookDefinition.timeouts))
+    func hook(in section: Section) -> HookDefinition? {
+        guard var hook = action(in: section) else { return nil }
+        hook.timeout = reader.value("timeout", in: section, .duration(HookDefinition.timeouts)) ?? hook.timeout
+        hook.splay =
+            reader.value("splay", in: section, .duration(.zero...HookDefinition.longestSplay)) ?? hook.splay
+        hook.limit = limit(in: section)
+        return hook
+    }
+
+    private func limit(in hook: Section) -> HookLimit? {
+        guard let section = reader.section(.hookLimit, "limit", in: hook) else { return nil }
+        if section["group"] == nil {
+            reader.missing(
+                section.location, section.path("group"), "'limit' has no 'group'",
+                remedy: "name the group whose hooks take turns: limit: {group: restarts}")
+        }
+        let number = reader.value("at-once", in: section, .integer(HookLimit.numbers)) ?? 1
+        guard let group = reader.value("group", in: section, .groupOfHooks), let entry = section["group"] else {
+            return nil
+        }
+        let limit = HookLimit(group: group, atOnce: number)
+        reader.hookLimits.append(
+            LocatedHookLimit(
+                limit: limit, location: section["at-once"]?.location ?? entry.location,
+                keyPath: section.path("at-once")))
+        return limit
+    }
+
+    /// What the hook does, without the other settings.
+    private func action(in section: Section) -> HookDefinition? {
         if let entry = section["reload-unit"] {
             if section["exec"] != nil {
                 reader.addError(
                     entry.location, section.path("reload-unit"), "a hook has 'exec' and 'reload-unit'",
                     remedy: "write two elements of 'on-change': they run one after the other")
             }
-            return reader.value("reload-unit", in: section, .unitName).map {
-                HookDefinition(reloading: $0, timeout: timeout ?? HookDefinition.defaultTimeout)
-            }
+            return reader.value("reload-unit", in: section, .unitName).map { HookDefinition(reloading: $0) }
         }
         if section["exec"] == nil {
             reader.missing(
                 section.location, section.path("exec"), "a hook has no 'exec'",
                 remedy: "name the command: exec: [/usr/lib/program, argument]")
         }
-        return CommandReader(reader: reader).command(in: section).map {
-            HookDefinition($0, timeout: timeout ?? HookDefinition.defaultTimeout)
-        }
+        return CommandReader(reader: reader).command(in: section).map { HookDefinition($0) }
     }
 }
 
 extension ValueKind where Value == String {
+    fileprivate static let groupOfHooks = ValueKind(name: "a name such as restarts") { scalar throws(ValueError) in
+        let name = scalar.text
+        guard (1...64).contains(name.utf8.count),
+            name.utf8.allSatisfy({ HTTPText.isLetterOrDigit($0) || "-_".utf8.contains($0) })
+        else {
+            throw ValueError("has to be a name of letters, digits, '-' and '_', at most 64, not \(name.quoted)")
+        }
+        return name
+    }
+
     /// The name of a unit with its type (systemd.unit(5)).
     fileprivate static let unitName = ValueKind(name: "the name of a unit such as nginx.service") {
         scalar throws(ValueError) in

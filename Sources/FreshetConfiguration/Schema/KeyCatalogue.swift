@@ -20,6 +20,7 @@ package enum KeyCatalogue {
         case parameter
         /// One hook.
         case hook = "on-change"
+        case hookLimit = "hook-limit"
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
@@ -30,6 +31,7 @@ package enum KeyCatalogue {
             case .daemonFleet: "fleet"
             case .daemonFallback: "fleet.fallback"
             case .rollOut: "fleet.roll-out"
+            case .hookLimit: "on-change.limit"
             case .credential: "source.credential"
             case .oauth2: "source.credential.oauth2"
             case .dbus, .retry, .needsNetwork, .power: "refresh.\(rawValue)"
@@ -152,7 +154,8 @@ package enum KeyCatalogue {
         .sha256: ["url", "name"],
         .minisign: ["key", "key-file", "url"],
         .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "withdraw", "key"],
-        .hook: ["exec", "reload-unit", "timeout"],
+        .hook: ["exec", "reload-unit", "timeout", "splay", "limit"],
+        .hookLimit: ["group", "at-once"],
         .daemon: [
             "format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache",
             "memory", "fleet",

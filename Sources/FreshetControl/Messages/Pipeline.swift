@@ -268,10 +268,12 @@ package struct PendingHook: Codable, Hashable, Sendable {
     package var error: String?
     /// The next attempt; nil: the hook runs, or waits for a permit.
     package var next: Int64?
+    /// What the hook waits for, besides the time of its next attempt; nil: nothing else.
+    package var waits: String?
 
     package init(
         hook: String, generation: Int64, running: Bool, attempts: Int64 = 0, since: Int64? = nil,
-        error: String? = nil, next: Int64? = nil
+        error: String? = nil, next: Int64? = nil, waits: String? = nil
     ) {
         self.hook = hook
         self.generation = generation
@@ -280,6 +282,7 @@ package struct PendingHook: Codable, Hashable, Sendable {
         self.since = since
         self.error = error
         self.next = next
+        self.waits = waits
     }
 }
 

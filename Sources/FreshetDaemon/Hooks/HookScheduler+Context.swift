@@ -15,6 +15,9 @@ extension HookScheduler {
     ) async throws {
         let files = ProgramInputFiles.hooks(context.directories)
         try await context.pools.programs.run { try files.prepare() }
+        let identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
+        // A single run ends with its hooks, so nothing waits.
+        let isSplayed = !context.options.once
         let transformer = JQTransformer(context.loop, workers: context.pools.helpers)
         self.init(
             Dependencies(
@@ -35,7 +38,8 @@ extension HookScheduler {
                     if fleet.hasClient { tasks.add { await fleet.published(pipeline, generation) } }
                 },
                 statusChanged: { status.mayHaveChanged() }),
-            seed: UInt64.random(in: 0 ... .max))
+            seed: UInt64.random(in: 0 ... .max),
+            share: { isSplayed ? StableDelay.fraction(identity: identity, name: "hooks of \($0)") : 0 })
     }
 }
 

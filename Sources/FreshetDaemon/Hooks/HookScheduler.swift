@@ -52,9 +52,12 @@ final class HookScheduler: Sendable {
     private let state: Mutex<State>
     private let settled = CurrentValue(true)
 
-    init(_ dependencies: Dependencies, seed: UInt64) {
+    /// - Parameter share: the part of a splay that a pipeline's hooks wait on this host, from 0 to 1.
+    init(
+        _ dependencies: Dependencies, seed: UInt64, share: @escaping @Sendable (_ pipeline: String) -> Double
+    ) {
         self.dependencies = dependencies
-        state = Mutex(State(machine: HookMachine(seed: seed)))
+        state = Mutex(State(machine: HookMachine(seed: seed, share: share)))
     }
 
     // MARK: Events

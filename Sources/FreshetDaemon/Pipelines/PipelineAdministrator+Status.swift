@@ -139,6 +139,20 @@ extension FreshetControl.PendingHook {
             hook: pending.hook.text, generation: Int64(clamping: pending.generation), running: pending.isRunning,
             attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince?.microseconds,
             error: pending.memory.error,
-            next: pending.next.map(WallClock.microseconds(at:)))
+            next: pending.next.map(WallClock.microseconds(at:)), waits: pending.wait.flatMap(\.text))
+    }
+}
+
+extension HookMachine.Wait {
+    /// What the hook waits for, as people see it; nil: only for the time of its next attempt.
+    fileprivate var text: String? {
+        switch self {
+        case .backoff: nil
+        case .splay: "its part of the splay"
+        case .quiet: "the end of the burst of changes"
+        case .ownRun: "the end of its run for earlier changes"
+        case .group(let name): "the other hooks of the group \(name)"
+        case .others: "other hooks"
+        }
     }
 }

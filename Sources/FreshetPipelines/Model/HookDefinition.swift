@@ -6,11 +6,17 @@ package struct HookDefinition: Hashable, Sendable {
     package var unit: String?
     /// The longest time that one run may take.
     package var timeout: Duration
+    /// The longest delay of a run after a change; each host and pipeline has its own part of it, always the same.
+    package var splay: Duration = .zero
+    /// The group whose hooks take turns; nil: only the daemon's own limit applies.
+    package var limit: HookLimit?
 
     /// The timeout unless configured.
     package static let defaultTimeout: Duration = .seconds(30)
     /// The allowed timeouts. A task of more than an hour should be a service, not a hook.
     package static let timeouts: ClosedRange<Duration> = .seconds(1) ... .seconds(3_600)
+    /// The longest allowed splay. A change should not wait longer for its readers.
+    package static let longestSplay: Duration = .seconds(3_600)
     /// The most hooks of one pipeline; they run one after the other.
     package static let perPipeline = 16
 

@@ -39,9 +39,26 @@ struct HookRecordTests {
         _ = try assign(fixture, ["a", "b"], notified: content(1))
         #expect(try assign(fixture, ["b"], notified: content(2)) == ["b": StoredHookState(notified: content(1))])
         try fixture.cache.records.record(StoredHookState(notified: content(1), tried: content(1)), of: "a", of: "jwks")
+        try fixture.cache.records.record(StoredHookState(notified: content(3)), of: "b", of: "jwks")
         #expect(try assign(fixture, ["a"], notified: content(3)) == ["a": StoredHookState(notified: content(3))])
         #expect(try assign(fixture, []) == nil)
         #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": StoredHookState(notified: content(4))])
+    }
+
+    @Test("a new hook that replaces a pending one is pending, too; one beside it is not")
+    func replaced() throws {
+        let fixture = try CacheFixture()
+        _ = try assign(fixture, ["typo"], notified: content(1))
+        // The content is now 2, and the hook fails.
+        try fixture.cache.records.record(
+            StoredHookState(notified: content(1), tried: content(2), attempts: 3), of: "typo", of: "jwks")
+        #expect(try assign(fixture, ["typo", "other"], notified: content(2))?["other"]?.isPending(content(2)) == false)
+        #expect(try assign(fixture, ["right", "other"], notified: content(2))?["right"]?.notified == content(1))
+        // It has failed for content 3, and the content is 2 again, of which it was notified before.
+        let undone = StoredHookState(notified: try content(2), tried: try content(3), attempts: 1)
+        try fixture.cache.records.record(undone, of: "right", of: "jwks")
+        #expect(try assign(fixture, ["best", "other"], notified: content(2))?["best"]?.isPending(content(2)) == true)
+        #expect(try assign(fixture, ["best", "other"], notified: content(2))?["other"]?.isPending(content(2)) == false)
     }
 
     @Test("hooks of pipelines that are not listed stay")

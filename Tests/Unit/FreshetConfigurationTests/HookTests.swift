@@ -22,6 +22,35 @@ struct HookTests {
             ])
     }
 
+    @Test("a hook may wait for a splay and take turns; a group without a number is for one hook at a time")
+    func turns() throws {
+        let text = """
+            on-change:
+            - {exec: [/x], splay: 30s, limit: {group: restarts, at-once: 2}}
+            - {reload-unit: a.service, limit: {group: other}}
+            """
+        let hooks = try #require(load(["pipelines/jwks.yaml": pipeline(text)]).pipelines.first).hooks
+        #expect(hooks.map(\.splay) == [.seconds(30), .zero])
+        #expect(hooks.map(\.limit) == [HookLimit(group: "restarts", atOnce: 2), HookLimit(group: "other", atOnce: 1)])
+    }
+
+    @Test("two numbers for one group are an error that names both places, in one pipeline or in two")
+    func conflicting() throws {
+        let first = "on-change: [{exec: [/x], limit: {group: g, at-once: 2}}]"
+        let second = "on-change: [{exec: [/x], limit: {group: g}}, {exec: [/y], limit: {group: h, at-once: 2}}]"
+        let head = "source: {exec: [/x]}\ncache: {file: "
+        let two = load([
+            "pipelines/a.yaml": "\(head)a}\n\(first)\n", "pipelines/b.yaml": "\(head)b}\n\(second)\n",
+        ])
+        #expect(two.pipelines.map(\.name) == ["a"])
+        let error = try #require(two.diagnostics.first)
+        #expect(
+            error.text().contains(
+                "b.yaml:3:34: error: at most 1 hooks of the group 'g' run at the same time here, and at most 2 in "
+                    + "pipeline 'a'; write the same number in both places, or name another group"))
+        #expect(error.related?.file.hasSuffix("a.yaml") == true && error.related?.line == 3)
+    }
+
     @Test("a hook may reload a unit")
     func unit() throws {
         let text = "on-change: [{reload-unit: 'a-b@c\\x2d.service', timeout: 5s}, {exec: [/x]}]"
@@ -65,7 +94,7 @@ struct HookTests {
             ),
             (
                 "on-change: [/x]",
-                "3:13: error: a hook of 'on-change' has to contain keys with values, not text; its keys are exec, reload-unit, timeout"
+                "3:13: error: a hook of 'on-change' has to contain keys with values, not text; its keys are exec, reload-unit, timeout, splay, limit"
             ),
             (
                 "on-change: {reload-unit: nginx}",
@@ -93,7 +122,7 @@ struct HookTests {
             ),
             (
                 "on-change: {exec: [/x], user: root}",
-                "3:25: error: unknown key 'user'; the keys here are exec, reload-unit, timeout"
+                "3:25: error: unknown key 'user'; the keys here are exec, reload-unit, timeout, splay, limit"
             ),
             (
                 "on-change: [{exec: [/x, a]}, {exec: [/x, a], timeout: 5s}]",

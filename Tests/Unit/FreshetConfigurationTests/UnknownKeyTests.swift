@@ -22,7 +22,7 @@ struct UnknownKeyTests {
             ),
             ("check: {description: x}", "3:9: error: 'description' belongs at the top of the file; move it there"),
             ("evrey: 1min", "3:1: error: unknown key 'evrey'; did you mean 'every' below 'refresh'?"),
-            ("splay: 1min", "3:1: error: 'splay' belongs in freshet.yaml; move it there"),
+            ("splay: 1min", "3:1: error: 'splay' belongs below 'on-change' or in freshet.yaml; move it there"),
             ("refresh: {max-age: 1d}", "3:11: error: 'max-age' belongs below 'cache'; move it there"),
             ("max-age: 1d", "3:1: error: 'max-age' belongs below 'cache'; move it there"),
             ("on-change: {exec: [/x], timout: 1s}", "3:25: error: unknown key 'timout'; did you mean 'timeout'?"),
