@@ -183,7 +183,8 @@ install:
 	for file in $(call files-below,systemd/freshetd.service.d); do \
 		$(call install-text,systemd/freshetd.service.d/$$file,$(DOCDIR)/examples/freshetd.service.d/$$file); \
 	done
-	install -d $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.d $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines
+	install -d $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.d $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines \
+		$(DESTDIR)$(SYSCONFDIR)/freshet/hooks
 	$(call install-once,etc/freshet/freshet.yaml,$(SYSCONFDIR)/freshet/freshet.yaml)
 	$(call install-once,etc/default/freshetd,$(SYSCONFDIR)/default/freshetd,0640)
 

@@ -19,6 +19,12 @@ package struct Configuration: Sendable {
     package var files: [String: [String]]
     /// The files of ``daemon``, in the same order.
     package var daemonFiles: [String]
+    /// The hooks of several pipelines without errors, by name.
+    package var hooks: [SharedHookDefinition] = []
+    /// The hooks of several pipelines with errors, with the errors and warnings of each. They do not run.
+    package var invalidHooks: [String: [Diagnostic]] = [:]
+    /// The files of each hook of several pipelines, also of invalid ones.
+    package var hookFiles: [String: [String]] = [:]
 
     package init(
         daemon: DaemonDefinition = DaemonDefinition(), pipelines: [PipelineDefinition] = [],
@@ -38,6 +44,16 @@ package struct Configuration: Sendable {
     package var isValid: Bool { !diagnostics.contains { $0.severity == .error } }
     /// Whether the daemon can run with the valid pipelines.
     package var isDaemonValid: Bool { !daemonDiagnostics.contains { $0.severity == .error } }
+
+    /// The names of the hooks of several pipelines that are new, changed or gone since another configuration; nil if
+    /// there are none.
+    package func changedHooks(from old: Configuration) -> [String]? {
+        let (before, now) = (old.hooks.map { ($0.name, $0) }, hooks.map { ($0.name, $0) })
+        let known = Dictionary(before) { first, _ in first }
+        let current = Dictionary(now) { first, _ in first }
+        let names = Set(known.keys).union(current.keys).filter { known[$0] != current[$0] }.sorted()
+        return names.isEmpty ? nil : names
+    }
 
     /// The changes that a reload has to make to replace another configuration with this one.
     package func difference(from old: Configuration) -> ConfigurationDifference {

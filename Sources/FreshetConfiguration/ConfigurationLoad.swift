@@ -10,6 +10,7 @@ import FreshetPipelines
 package struct ConfigurationLoad: Sendable {
     private let loader: ConfigurationLoader
     private let groups: [FileSearch.Group]
+    private let hooks: [FileSearch.Group]
     private let daemon: FileSearch.Group
     private let errors: [Diagnostic]
 
@@ -20,6 +21,7 @@ package struct ConfigurationLoad: Sendable {
         self.loader = loader
         var search = FileSearch(searchPath: loader.searchPath, fileSystem: loader.fileSystem)
         groups = search.findPipelines()
+        hooks = search.findHooks()
         daemon = search.findDaemon()
         errors = search.errors
     }
@@ -84,11 +86,14 @@ package struct ConfigurationLoad: Sendable {
                 byName[owner.pipeline, default: []].append(loader.withExcerpt(error))
             }
         }
+        var hooks = readHooks(among: Set(configuration.files.keys))
+        for hook in hooks { hookLimits += hook.hookLimits.map { (.hook(hook.name), $0) } }
         for (owner, error) in LocatedHookLimit.conflicts(among: hookLimits) {
             let error = loader.withExcerpt(error)
             switch owner {
             case .pipeline(let name): byName[name, default: []].append(error)
-            case .hook: break
+            case .hook(let name):
+                for index in hooks.indices where hooks[index].name == name { hooks[index].errors.append(error) }
             }
         }
         for (name, error) in order.errors(among: configuration.files.keys) {
@@ -98,10 +103,52 @@ package struct ConfigurationLoad: Sendable {
             .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
         configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
         configuration.connect(cacheFiles.values.compactMap { $0.count == 1 ? $0.first : nil })
-        configuration.diagnostics = (configuration.daemonDiagnostics + byName.values.joined())
+        configuration.add(hooks)
+        configuration.diagnostics =
+            (configuration.daemonDiagnostics + byName.values.joined() + hooks.flatMap(\.errors))
             .sorted(by: Diagnostic.areInReadingOrder)
         return configuration
     }
+
+    /// Reads the files of all hooks of several pipelines. A masked hook is left out.
+    private func readHooks(among pipelines: Set<String>) -> [SharedHookFiles] {
+        hooks.compactMap { group in
+            var hook = loader.hook(group)
+            guard !hook.files.isEmpty || !hook.errors.isEmpty else { return nil }
+            loader.checkNames(in: &hook, among: pipelines)
+            hook.sources = [:]
+            return hook
+        }
+    }
+}
+
+extension Configuration {
+    fileprivate mutating func add(_ all: [SharedHookFiles]) {
+        for hook in all {
+            hookFiles[hook.name] = hook.files
+            if hook.errors.contains(where: { $0.severity == .error }) {
+                invalidHooks[hook.name] = hook.errors.sorted(by: Diagnostic.areInReadingOrder)
+            } else if let definition = hook.definition {
+                hooks.append(definition)
+            }
+        }
+    }
+}
+
+/// What the files of one hook of several pipelines define.
+struct SharedHookFiles: Sendable {
+    var name: String
+    /// Nil if the file is masked, or has errors.
+    var definition: SharedHookDefinition?
+    var pipelines: [LocatedPipelineName] = []
+    var hookLimits: [LocatedHookLimit] = []
+    var errors: [Diagnostic] = []
+    /// The files that were read.
+    var files: [String] = []
+    /// Their texts, until all errors are found.
+    var sources: [String: SourceText] = [:]
+
+    init(name: String) { self.name = name }
 }
 
 /// What the files of one pipeline define.

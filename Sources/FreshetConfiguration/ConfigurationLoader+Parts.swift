@@ -7,8 +7,10 @@ package struct ConfigurationPart: Hashable, Sendable {
         case unreadable(FileError)
     }
 
-    /// The pipeline that the file belongs to; nil for a file of the daemon.
+    /// The pipeline that the file belongs to; nil for a file of the daemon or of a hook of several pipelines.
     package var pipeline: String?
+    /// The hook of several pipelines that the file belongs to.
+    package var hook: String?
     package var file: String
     package var content: Content
     /// Whether the file is merged over another file.
@@ -34,23 +36,26 @@ extension ConfigurationLoader {
     }
 
     /// The files that are in use, in the order in which they are merged: the daemon's first, then those of each
-    /// pipeline.
+    /// pipeline, and those of each hook of several pipelines.
     ///
     /// - Parameter isIncluded: whether the files of a pipeline are returned; its argument is nil for the daemon's
-    ///   files.
+    ///   files and for those of hooks.
     /// - Returns: the files, and an error for each directory that could not be read.
     package func parts(where isIncluded: (String?) -> Bool) -> (parts: [ConfigurationPart], errors: [Diagnostic]) {
         var search = FileSearch(searchPath: searchPath, fileSystem: fileSystem)
         let groups =
             (isIncluded(nil) ? [search.findDaemon()] : []) + search.findPipelines().filter { isIncluded($0.name) }
+            + (isIncluded(nil) ? search.findHooks() : [])
         var parts: [ConfigurationPart] = []
         for group in groups {
-            let pipeline = group.isDaemon ? nil : group.name
+            let pipeline = group.kind == .pipeline ? group.name : nil
+            let hook = group.kind == .hook ? group.name : nil
             for (file, isDropIn) in (group.file.map { [($0, false)] } ?? []) + group.dropIns.map({ ($0, true) }) {
                 guard let content = partContent(of: file) else { continue }
                 parts.append(
-                    ConfigurationPart(pipeline: pipeline, file: file, content: content, isDropIn: isDropIn))
-                // Drop-ins of a masked pipeline are not used.
+                    ConfigurationPart(
+                        pipeline: pipeline, hook: hook, file: file, content: content, isDropIn: isDropIn))
+                // Drop-ins of a masked pipeline or hook are not used.
                 if !group.isDaemon, !isDropIn, content == .masked { break }
             }
         }

@@ -52,6 +52,43 @@ package struct ConfigurationLoader: Sendable {
         return files
     }
 
+    /// Reads the files of a hook of several pipelines.
+    func hook(_ group: FileSearch.Group) -> SharedHookFiles {
+        var files = SharedHookFiles(name: group.name)
+        if let error = PipelineName.error(group.name, of: "hook") {
+            let file = group.file ?? group.name
+            files.files = [file]
+            files.errors = [Diagnostic(file: file, message: error.message, remedy: error.remedy)]
+            return files
+        }
+        let merged = read(group, files: &files.files)
+        let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
+        let result = merged.root.map { SharedHookReader(reader: reader).hook(named: group.name, from: $0) }
+        files.errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
+        files.hookLimits = reader.hookLimits
+        files.definition = result?.definition
+        files.pipelines = result?.pipelines ?? []
+        files.sources = merged.sources
+        return files
+    }
+
+    /// How many unknown names of a hook get a suggestion: each is compared with all pipelines.
+    private static let maximumSuggestions = 16
+
+    /// Adds an error for each named pipeline that does not exist.
+    func checkNames(in hook: inout SharedHookFiles, among pipelines: Set<String>) {
+        let unknown = hook.pipelines.filter { !pipelines.contains($0.name) }
+        guard !unknown.isEmpty else { return }
+        let errors = unknown.enumerated().map { index, name in
+            let near =
+                index < Self.maximumSuggestions ? PipelineOrder.nearest(to: name.name, among: pipelines) : nil
+            return Diagnostic(
+                at: name.location, keyPath: "on-change-of", message: "there is no pipeline \(name.name.quoted)",
+                remedy: near.map { "did you mean '\($0)'?" } ?? "'on-change-of' takes the names of pipelines")
+        }
+        hook.errors += withExcerpts(limited(errors), from: hook.sources)
+    }
+
     /// Reads the files of the daemon.
     func daemon(_ group: FileSearch.Group) -> (definition: DaemonDefinition?, files: [String], errors: [Diagnostic]) {
         var files: [String] = []

@@ -63,7 +63,8 @@ struct PipelineOrder {
             remedy: "leave it out")
     }
 
-    private static func nearest(to name: String, among pipelines: Set<String>) -> String? {
+    /// The name that is meant by a name that no pipeline has; nil: none is similar.
+    static func nearest(to name: String, among pipelines: Set<String>) -> String? {
         let name = name.hasSuffix(".yaml") ? String(name.dropLast(".yaml".count)) : name
         return pipelines.contains(name) ? name : Suggestion.nearest(to: name, among: pipelines.sorted())
     }

@@ -7,16 +7,14 @@ import Glibc
 /// The stored state of hooks.
 extension CacheStore {
     /// Stores which hooks the pipelines have from now on, and returns the stored states of these hooks.
+    ///
+    /// - Parameter kept: the identifiers of hooks whose states stay, because their pipelines are unknown now.
     func assignHooks(
-        _ all: [(pipeline: String, hooks: [HookDefinition], notified: GenerationIdentity?)]
+        _ hooks: [PipelineHooks], keeping kept: Set<String>
     ) async -> [String: [String: StoredHookState]] {
-        let hooks = all.map {
-            PipelineHooks(
-                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), notified: $0.notified)
-        }
-        return await workers.run("index") { [self] in
+        await workers.run("index") { [self] in
             do throws(CacheError) {
-                return try cache.records.assignHooks(hooks)
+                return try cache.records.assignHooks(hooks, keeping: kept)
             } catch {
                 for pipeline in hooks where !pipeline.hooks.isEmpty { report(pipeline.pipeline, error) }
                 return [:]
@@ -25,11 +23,17 @@ extension CacheStore {
     }
 
     func remember(_ memory: StoredHookState, of hook: String, of pipeline: String) async {
+        await remember([(pipeline, memory)], of: hook)
+    }
+
+    /// Stores the states that a hook has for several pipelines, in one transaction.
+    func remember(_ memories: [(pipeline: String, state: StoredHookState)], of hook: String) async {
+        guard let first = memories.first else { return }
         await workers.run("index") { [self] in
             do throws(CacheError) {
-                try cache.records.record(memory, of: hook, of: pipeline)
+                try cache.records.record(memories, of: hook)
             } catch {
-                report(pipeline, error)
+                report(first.pipeline, error)
             }
         }
     }

@@ -100,6 +100,7 @@ final class Daemon {
         collaborators = made
         made.host.hide(hidden)
         await made.host.replaceInvalid(configuration.invalid)
+        made.host.useHooks(of: configuration)
         await begin(made, configuration, inherited)
         await context.tasks.run()
         status.finish()

@@ -41,7 +41,7 @@ Loader.add_constructor("tag:yaml.org,2002:map", mapping)
 
 errors = []
 validators = {}
-for kind in ("pipeline", "pipeline-drop-in", "freshet", "freshet-drop-in"):
+for kind in ("pipeline", "pipeline-drop-in", "hook", "hook-drop-in", "freshet", "freshet-drop-in"):
     schema = json.loads((SOURCES / f"etc/schema/{kind}.schema.json").read_text())
     jsonschema.Draft7Validator.check_schema(schema)
     validators[kind] = jsonschema.Draft7Validator(schema)
@@ -66,6 +66,8 @@ def kind_of(document):
         own = validators["freshet"].schema["properties"]["cache"]["properties"]
         if set(document.get("cache", {})) <= set(own):
             return "freshet"
+    if "on-change-of" in keys:
+        return "hook"
     if keys and keys <= set(validators["pipeline"].schema["properties"]):
         return "pipeline"
     return None
@@ -353,6 +355,27 @@ DROP_IN_BEYOND = [
 ]
 
 
+HOOK = "exec: [/a]"
+HOOK_GOOD = [
+    "on-change-of: a\n" + HOOK, "on-change-of: [a, b]\nreload-unit: nginx.service",
+    "format: 1\ndescription: 7\non-change-of: [a]\nexec: [/a, 1, true]\nquiet: 0\nat-most: 1h\ntimeout: 1h\nsplay: 5min\n"
+    "limit: {group: g, at-once: 4}",
+]
+HOOK_BAD = [
+    "on-change-of: []\n" + HOOK, HOOK, "on-change-of: a", "on-change-of: a\nexec: [a]", "on-change-of: {a: b}\n" + HOOK,
+    "on-change-of: a\nexec: [/a]\nreload-unit: a.service", "on-change-of: a/b\n" + HOOK, "on-change-of: a\nquiet: never\n" + HOOK,
+    "on-change-of: a\nlimit: {group: g, at-once: 5}\n" + HOOK, "on-change-of: a\nsource: {file: /a}\n" + HOOK,
+    "on-change-of: a\nformat: 2\n" + HOOK, "on-change-of: a\nlimit: {}\n" + HOOK,
+]
+# Rejected only by the daemon: the schema does not compare values, or does not know the other files.
+HOOK_BEYOND = [
+    "on-change-of: [a, a]\n" + HOOK, "on-change-of: c\n" + HOOK, "on-change-of: a\nquiet: 5s\nat-most: 1s\n" + HOOK,
+    "on-change-of: a\nquiet: 2h\n" + HOOK,
+]
+HOOK_DROP_IN_GOOD = ["on-change-of: b", "quiet: null", "limit: null", "reload-unit: a.service\nexec: null", "{}"]
+HOOK_DROP_IN_BAD = ["on-change-of: []", "quiet: x", "exc: [/a]", "limit: {at-once: 9}"]
+
+
 def rejected(directory):
     """Returns the files below a directory in which the daemon finds errors."""
     answer = subprocess.run(
@@ -434,7 +457,40 @@ def check_daemon_drop_ins():
         expect((said == []) == good, f"the schema {'refuses' if good else 'takes'} as a drop-in: {text} {said}")
 
 
+def check_hooks():
+    directory = WORK / "hooks-of-cases"
+    for name in ("a", "b"):
+        pipeline = directory / "pipelines" / f"{name}.yaml"
+        pipeline.parent.mkdir(parents=True, exist_ok=True)
+        pipeline.write_text(f"source: {{file: /etc/hosts}}\ncache: {{file: {name}}}\n")
+    hooks = directory / "hooks"
+    hooks.mkdir()
+    cases = {}
+    for group, verdicts in [(HOOK_GOOD, (True, True)), (HOOK_BAD, (False, False)), (HOOK_BEYOND, (False, True))]:
+        for text in group:
+            name = f"h{len(cases):03}.yaml"
+            # The limits of a group have to be equal in all files.
+            text = text.replace("group: g", f"group: g{len(cases)}")
+            cases[name] = ("hook", text, verdicts)
+            (hooks / name).write_text(text + "\n")
+    for group, verdicts in [(HOOK_DROP_IN_GOOD, (True, True)), (HOOK_DROP_IN_BAD, (False, False))]:
+        for text in group:
+            name = f"d{len(cases):03}.yaml"
+            cases[name] = ("hook-drop-in", text, verdicts)
+            (hooks / name).write_text("on-change-of: a\nexec: [/a]\nlimit: {group: other}\n")
+            drop_in = hooks / f"{name}.d" / name
+            drop_in.parent.mkdir()
+            drop_in.write_text(text + "\n")
+    found = rejected(directory)
+    for name, (kind, text, (daemon, schema)) in cases.items():
+        expect((name not in found) == daemon, f"the daemon {'refuses' if daemon else 'takes'} as a {kind}:\n{text}")
+        said = complaints(kind, yaml.load(text, Loader) or {})
+        expect((said == []) == schema, f"the schema {'refuses' if schema else 'takes'} as a {kind}:\n{text}\n{said}")
+    return len(cases)
+
+
 count = check_pipelines()
+hooks = check_hooks()
 drop_ins = check_drop_ins()
 check_daemon()
 check_daemon_drop_ins()
@@ -442,4 +498,4 @@ for error in errors:
     print(error)
 if errors:
     sys.exit(f"FAILED: {len(errors)} errors")
-print(f"# {files} files, {blocks} blocks of the documents, {count} pipelines and {drop_ins} drop-ins line by line")
+print(f"# {files} files, {blocks} blocks of the documents, {count} pipelines, {drop_ins} drop-ins and {hooks} hooks line by line")

@@ -5,8 +5,8 @@ struct Cat: Verb {
         commandName: "cat",
         abstract: "Print the configuration files.",
         discussion: """
-            Prints each file below its name: the daemon's own files and those of all pipelines, or those of the named \
-            pipelines. The drop-ins of a pipeline (NAME.yaml.d) follow its file. Of several files with the same name, \
+            Prints each file below its name: the daemon's own files and those of all pipelines and hooks, or those of \
+            the named pipelines. The drop-ins of a file (NAME.yaml.d) follow it. Of several files with the same name, \
             only one is used: the file in /etc/freshet, else in /run/freshet-config, else in /usr/lib/freshet. The \
             content is that on disk now, not that of the last reload. No daemon is needed: freshetctl executes \
             'freshetd --cat'.

@@ -139,7 +139,10 @@ struct Reload: Verb {
         let parts = [("added", summary.added), ("changed", summary.changed), ("removed", summary.removed)]
             .filter { !$0.1.isEmpty }
             .map { "\($0.0) \($0.1.count > nameLimit ? "\($0.1.count)" : $0.1.joined(separator: ", "))" }
+        let hooks = summary.changedHooks.map { names in
+            names.count > nameLimit ? "\(names.count) hooks changed" : "hooks changed: \(names.joined(separator: ", "))"
+        }
         let unchanged = "\(Count.text(summary.unchanged, "pipeline")) unchanged"
-        return DisplayText.harmless((parts + [unchanged]).joined(separator: "; "))
+        return DisplayText.harmless((parts + [hooks, unchanged].compactMap(\.self)).joined(separator: "; "))
     }
 }

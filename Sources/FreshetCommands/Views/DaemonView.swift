@@ -28,6 +28,9 @@ enum DaemonView {
         }
         if let bytes = daemon.cacheBytes { block.add("Cache", usage(bytes, of: daemon.cacheLimit)) }
         if let bytes = daemon.memoryBytes, bytes > 0 { block.add("Memory", usage(bytes, of: daemon.memoryLimit)) }
+        for hook in daemon.invalidHooks ?? [] {
+            block.add("Hook", "\(hook.name) does not run: \(hook.message)", .bad)
+        }
         if let count = daemon.failingHooks { block.add("Hooks", "\(Count.text(count, "hook")) failing", .bad) }
         return block.lines
     }

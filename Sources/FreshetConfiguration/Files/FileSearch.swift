@@ -14,19 +14,40 @@ struct FileSearch {
         var file: String?
         /// The paths of the drop-ins, in the order in which they are merged.
         var dropIns: [String]
-        var isDaemon = false
+        var kind = Kind.pipeline
+
+        var isDaemon: Bool { kind == .daemon }
     }
+
+    /// The kind of thing that a file defines.
+    enum Kind: Hashable {
+        case pipeline, daemon
+        /// A hook of several pipelines.
+        case hook
+
+        /// The directory of these files, below a directory of the search path.
+        fileprivate var directory: String { self == .hook ? FileSearch.hookDirectory : "pipelines" }
+        fileprivate var noun: String { self == .hook ? "hook" : "pipeline" }
+    }
+
+    /// The directory of hooks of several pipelines.
+    static let hookDirectory = "hooks"
 
     let searchPath: SearchPath
     let fileSystem: any ConfigurationFileSystem
     private(set) var errors: [Diagnostic] = []
 
     /// All pipelines, by name.
-    mutating func findPipelines() -> [Group] {
+    mutating func findPipelines() -> [Group] { find(.pipeline) }
+
+    /// All hooks of several pipelines, by name.
+    mutating func findHooks() -> [Group] { find(.hook) }
+
+    private mutating func find(_ kind: Kind) -> [Group] {
         var files: [String: String] = [:]
         var dropInDirectories: [String: [String]] = [:]
         for top in searchPath.directories {
-            let directory = SearchPath.path(top, "pipelines")
+            let directory = SearchPath.path(top, kind.directory)
             for name in names(in: directory) {
                 let path = SearchPath.path(directory, name)
                 if let pipeline = Self.name(name, without: Self.suffix) {
@@ -43,12 +64,13 @@ struct FileSearch {
                 errors.append(
                     Diagnostic(
                         file: directory, severity: .warning,
-                        message: "this directory has drop-ins for pipeline \(pipeline.quoted), which does not exist",
+                        message:
+                            "this directory has drop-ins for \(kind.noun) \(pipeline.quoted), which does not exist",
                         remedy: "remove the directory, or add \(pipeline).yaml next to it"))
             }
         }
         return files.sorted { $0.key < $1.key }.map { name, file in
-            Group(name: name, file: file, dropIns: dropIns(in: dropInDirectories[name] ?? []))
+            Group(name: name, file: file, dropIns: dropIns(in: dropInDirectories[name] ?? []), kind: kind)
         }
     }
 
@@ -71,7 +93,7 @@ struct FileSearch {
             }
         }
         let directories = searchPath.directories.map { SearchPath.path($0, "freshet.d") }
-        return Group(name: "freshet", file: file, dropIns: dropIns(in: directories), isDaemon: true)
+        return Group(name: "freshet", file: file, dropIns: dropIns(in: directories), kind: .daemon)
     }
 
     /// The drop-ins of directories, sorted by file name. If several directories have a drop-in of one name, the first
@@ -129,13 +151,13 @@ struct FileSearch {
     }
 }
 
-/// The rules for the name of a pipeline.
+/// The rules for the name of a pipeline, and of a hook of several pipelines.
 enum PipelineName {
     /// In bytes: a name is part of paths, unit names and log fields.
     static let maximumLength = 64
 
     /// The error of a name; nil if the name is valid.
-    static func error(_ name: String) -> ValueError? {
+    static func error(_ name: String, of kind: String = "pipeline") -> ValueError? {
         let isWellFormed = name.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -146,16 +168,16 @@ enum PipelineName {
         }
         guard isWellFormed, !name.isEmpty else {
             return ValueError(
-                "\(name.quoted) is not a valid pipeline name",
+                "\(name.quoted) is not a valid \(kind) name",
                 remedy: "use letters, digits, '-', '_' and '.' in the file's name")
         }
         guard !name.hasPrefix("-"), !name.hasPrefix(".") else {
             return ValueError(
-                "\(name.quoted) is not a valid pipeline name",
+                "\(name.quoted) is not a valid \(kind) name",
                 remedy: "begin the file's name with a letter, a digit or '_'")
         }
         guard name.utf8.count <= maximumLength else {
-            return ValueError("the pipeline name is longer than \(maximumLength) bytes", remedy: "rename the file")
+            return ValueError("the \(kind) name is longer than \(maximumLength) bytes", remedy: "rename the file")
         }
         return nil
     }

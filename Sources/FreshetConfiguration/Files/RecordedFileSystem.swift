@@ -9,9 +9,11 @@ package struct RecordedFileSystem: ConfigurationFileSystem {
         for top in path.directories {
             record(base, directory: top)
             record(base, directory: SearchPath.path(top, "freshet.d"))
-            let pipelines = SearchPath.path(top, "pipelines")
-            for name in record(base, directory: pipelines) where name.hasSuffix(".yaml.d") {
-                record(base, directory: SearchPath.path(pipelines, name))
+            for directory in ["pipelines", FileSearch.hookDirectory] {
+                let path = SearchPath.path(top, directory)
+                for name in record(base, directory: path) where name.hasSuffix(".yaml.d") {
+                    record(base, directory: SearchPath.path(path, name))
+                }
             }
         }
     }

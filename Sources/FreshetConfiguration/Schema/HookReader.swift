@@ -73,7 +73,9 @@ struct HookReader {
             if section["exec"] != nil {
                 reader.addError(
                     entry.location, section.path("reload-unit"), "a hook has 'exec' and 'reload-unit'",
-                    remedy: "write two elements of 'on-change': they run one after the other")
+                    remedy: section.name == .sharedHook
+                        ? "keep one of them, or write two files"
+                        : "write two elements of 'on-change': they run one after the other")
             }
             return reader.value("reload-unit", in: section, .unitName).map { HookDefinition(reloading: $0) }
         }

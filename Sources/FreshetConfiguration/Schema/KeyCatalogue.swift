@@ -21,11 +21,13 @@ package enum KeyCatalogue {
         /// One hook.
         case hook = "on-change"
         case hookLimit = "hook-limit"
+        /// The file of a hook of several pipelines.
+        case sharedHook = "shared-hook"
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
             switch self {
-            case .pipeline, .daemon: ""
+            case .pipeline, .daemon, .sharedHook: ""
             case .daemonCache: "cache"
             case .daemonMemory: rawValue
             case .daemonFleet: "fleet"
@@ -48,9 +50,14 @@ package enum KeyCatalogue {
         /// The keys that this version reads, in the manual's order.
         package var keys: [String] { KeyCatalogue.keys[self] ?? [] }
 
-        /// The keys that no other section documents: `each` has the keys of `source` and further keys.
+        /// The keys that no other section documents: `each` has the keys of `source` and further keys, and a hook of
+        /// several pipelines has those of `on-change` and of a burst of signals.
         package var ownKeys: [String] {
-            self == .each ? keys.filter { !Section.source.keys.contains($0) } : keys
+            switch self {
+            case .each: keys.filter { !Section.source.keys.contains($0) }
+            case .sharedHook: ["on-change-of"]
+            default: keys
+            }
         }
 
         /// The keys of the format that this version does not support yet. They are errors: a configuration with such a
@@ -58,19 +65,29 @@ package enum KeyCatalogue {
         package var unsupportedKeys: [String] { KeyCatalogue.unsupportedKeys[self] ?? [] }
 
         /// Whether the section belongs to the files of pipelines.
-        var isOfPipelines: Bool {
-            ![.daemon, .daemonCache, .daemonMemory, .daemonFleet, .daemonFallback].contains(self)
+        var isOfPipelines: Bool { file == .pipeline }
+
+        /// A kind of file.
+        private enum File { case pipeline, daemon, hook }
+
+        private var file: File {
+            switch self {
+            case .daemon, .daemonCache, .daemonMemory, .daemonFleet, .daemonFallback: .daemon
+            case .sharedHook: .hook
+            default: .pipeline
+            }
         }
 
         /// The location of the section as text for a message about another section.
         private func place(relativeTo other: Section) -> String {
-            if isOfPipelines == other.isOfPipelines {
-                path.isEmpty ? "at the top of the file" : "below '\(path)'"
-            } else if isOfPipelines {
-                path.isEmpty ? "in a pipeline's own file" : "in a pipeline's own file, below '\(path)'"
-            } else {
-                path.isEmpty ? "in freshet.yaml" : "in freshet.yaml, below '\(path)'"
-            }
+            if file == other.file { return path.isEmpty ? "at the top of the file" : "below '\(path)'" }
+            let place =
+                switch file {
+                case .pipeline: "in a pipeline's own file"
+                case .daemon: "in freshet.yaml"
+                case .hook: "in the file of a hook, hooks/NAME.yaml"
+                }
+            return path.isEmpty ? place : "\(place), below '\(path)'"
         }
 
         /// The error for a key that this section does not have.
@@ -86,8 +103,8 @@ package enum KeyCatalogue {
             }
             // Sections of the same kind of file first.
             let others =
-                Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }
-                + Section.allCases.filter { $0.isOfPipelines != isOfPipelines }
+                Section.allCases.filter { $0 != self && $0.file == file }
+                + Section.allCases.filter { $0.file != file }
             let owners = others.filter { $0.ownKeys.contains(key) && key != "format" }
             if !owners.isEmpty {
                 let places = owners.map { $0.place(relativeTo: self) }.joined(separator: " or ")
@@ -156,6 +173,10 @@ package enum KeyCatalogue {
         .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "withdraw", "key"],
         .hook: ["exec", "reload-unit", "timeout", "splay", "limit"],
         .hookLimit: ["group", "at-once"],
+        .sharedHook: [
+            "format", "description", "on-change-of", "exec", "reload-unit", "quiet", "at-most", "timeout", "splay",
+            "limit",
+        ],
         .daemon: [
             "format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache",
             "memory", "fleet",

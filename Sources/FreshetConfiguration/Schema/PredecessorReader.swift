@@ -40,7 +40,7 @@ struct PredecessorReader {
 
 extension ValueKind where Value == String {
     fileprivate static let onePipelineName = ValueKind(name: "a pipeline name", read: pipelineName.read)
-    fileprivate static let pipelineName = ValueKind(name: "a list of pipeline names such as [catalogue]") {
+    static let pipelineName = ValueKind(name: "a list of pipeline names such as [catalogue]") {
         scalar throws(ValueError) in
         guard PipelineName.error(scalar.text) == nil else {
             throw ValueError(

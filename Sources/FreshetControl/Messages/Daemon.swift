@@ -51,14 +51,17 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package var refusedReload: RefusedReload?
     /// The jobs of the event loop that used much processor time, by name; nil: no such jobs.
     package var slowJobs: [SlowJobStatus]?
+    /// The hooks of several pipelines that do not run, because their files have errors; nil: there are none.
+    package var invalidHooks: [InvalidHook]?
 
     package init(
         version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts,
         failingHooks: Int64? = nil, cacheBytes: Int64? = nil, cacheLimit: Int64? = nil,
         memoryBytes: Int64? = nil, memoryLimit: Int64? = nil,
         configurationSince: Int64? = nil, refusedReload: RefusedReload? = nil,
-        slowJobs: [SlowJobStatus]? = nil
+        slowJobs: [SlowJobStatus]? = nil, invalidHooks: [InvalidHook]? = nil
     ) {
+        self.invalidHooks = invalidHooks
         self.slowJobs = slowJobs
         self.configurationSince = configurationSince
         self.refusedReload = refusedReload
@@ -73,6 +76,18 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
         self.network = network
         self.networkReachable = networkReachable
         self.pipelines = pipelines
+    }
+}
+
+/// A hook of several pipelines that does not run, because its file has an error.
+package struct InvalidHook: Codable, Hashable, Sendable {
+    package var name: String
+    /// The first error, with its location, without text from the file.
+    package var message: String
+
+    package init(name: String, message: String) {
+        self.name = name
+        self.message = message
     }
 }
 

@@ -255,7 +255,7 @@ package struct BranchFailureStatus: Codable, Hashable, Sendable {
 
 /// A pending hook: it has not succeeded yet for the current generation.
 package struct PendingHook: Codable, Hashable, Sendable {
-    /// The command, as text.
+    /// The command, as text; `hook NAME` for a hook of several pipelines.
     package var hook: String
     /// The generation that the hook has to process.
     package var generation: Int64

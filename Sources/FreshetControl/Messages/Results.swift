@@ -143,11 +143,14 @@ package struct ReloadSummary: Codable, Hashable, Sendable {
     /// The first runs of new pipelines, and of changed pipelines whose copy is not one of their configuration any
     /// more; nil: there are none.
     package var requestedRuns: [RequestedRun]?
+    /// The hooks of several pipelines that are new, changed or removed; nil: there are none.
+    package var changedHooks: [String]?
 
     package init(
         added: [String] = [], changed: [String] = [], removed: [String] = [], unchanged: Int64 = 0,
-        requestedRuns: [RequestedRun]? = nil
+        requestedRuns: [RequestedRun]? = nil, changedHooks: [String]? = nil
     ) {
+        self.changedHooks = changedHooks
         self.requestedRuns = requestedRuns
         self.added = added
         self.changed = changed

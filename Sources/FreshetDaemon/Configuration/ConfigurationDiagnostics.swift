@@ -46,11 +46,24 @@ extension RefusedReload {
     }
 }
 
+extension InvalidHook {
+    /// The hooks with errors, by name.
+    static func all(of configuration: Configuration, _ redactor: Redactor) -> [InvalidHook] {
+        configuration.invalidHooks.sorted { $0.key < $1.key }.map { name, diagnostics in
+            let error = diagnostics.first { $0.severity == .error }?.forEverybody.sentence
+            return InvalidHook(name: name, message: redactor.text(error ?? "its file has errors"))
+        }
+    }
+}
+
 extension ReloadSummary {
     /// One line for people, such as `1 added, 2 changed`, or `nothing changed`.
     var text: String {
-        let parts = [(added.count, "added"), (changed.count, "changed"), (removed.count, "removed")]
+        var parts = [(added.count, "added"), (changed.count, "changed"), (removed.count, "removed")]
             .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        if let hooks = changedHooks {
+            parts.append(hooks.count == 1 ? "1 hook changed" : "\(hooks.count) hooks changed")
+        }
         return parts.isEmpty ? "nothing changed" : parts.joined(separator: ", ")
     }
 }

@@ -17,6 +17,8 @@ final class ConfigurationReloader {
     /// The last reload, if it was refused.
     private(set) var refused: RefusedReload?
     private var active: Configuration
+    /// The hooks of several pipelines that do not run, because their files have errors.
+    private(set) var invalidHooks: [InvalidHook]
     private let context: DaemonContext
     private let parts: DaemonParts
     private let host: PipelineHost
@@ -34,6 +36,7 @@ final class ConfigurationReloader {
         reloadSignal: SignalSource
     ) {
         self.active = active
+        invalidHooks = InvalidHook.all(of: active, context.redactor)
         self.since = since
         self.context = context
         self.reader = reader
@@ -145,9 +148,11 @@ final class ConfigurationReloader {
         context.loop.nameJob("reload")
         let isTargetChanged = new.daemon.networkTarget != before.daemon.networkTarget
         active = new
+        invalidHooks = InvalidHook.all(of: new, context.redactor)
         host.use(new.daemon)
         await parts.fleet.use(new.daemon.fleet)
         await host.replaceInvalid(new.invalid)
+        let isSharedChanged = host.useHooks(of: new)
         parts.requestLimiter.change(new.daemon.requestLimits)
         parts.memory.change(limit: JQTransformer.memoryForLongAnswers(of: new.daemon.memoryLimit))
         for definition in difference.changed + difference.added { await parts.store.setAccess(definition) }
@@ -182,6 +187,11 @@ final class ConfigurationReloader {
                 "the pipeline is new in the configuration")
         }
         context.limiter.finish(.held)
+        if isSharedChanged {
+            await host.hooks.assign(host.running.map { $0.definition }.sorted { $0.name < $1.name }) {
+                host.running($0)?.runner.status.kept
+            }
+        }
         if difference.isDaemonChanged { await administrator.applyQuota(new.daemon) }
         if isTargetChanged || difference.isDaemonChanged {
             for (index, name) in difference.unchanged.enumerated() {
@@ -192,7 +202,8 @@ final class ConfigurationReloader {
         host.signals.closeUnused()
         return ReloadSummary(
             added: difference.added.map(\.name), changed: difference.changed.map(\.name), removed: difference.removed,
-            unchanged: Int64(difference.unchanged.count), requestedRuns: requested.isEmpty ? nil : requested)
+            unchanged: Int64(difference.unchanged.count), requestedRuns: requested.isEmpty ? nil : requested,
+            changedHooks: isSharedChanged ? new.changedHooks(from: before) : nil)
     }
 
     private func assignFiles(of new: Configuration) async -> Diagnostic? {
@@ -208,7 +219,8 @@ final class ConfigurationReloader {
 
     /// Sets the hooks of a pipeline if its configuration has changed them.
     private func assignHooks(of definition: PipelineDefinition, before: PipelineDefinition?) async {
-        guard definition.hooks != before?.hooks ?? [] else { return }
+        let hasNewShared = before == nil && !host.hooks.shared(of: definition.name).isEmpty
+        guard hasNewShared || definition.hooks != before?.hooks ?? [] else { return }
         await host.hooks.assign([definition]) { host.running($0)?.runner.status.kept }
     }
 }

@@ -86,6 +86,7 @@ struct HostEnvironment: Sendable {
             guard !group.isOwn else { continue }
             addNoMember(name, definition)
         }
+        warnSharedHooks(of: configuration, trust)
     }
 
     /// The environment as a process outside the service sees it, for `--check`. ``uncheckedCredentials`` and
@@ -123,6 +124,7 @@ struct HostEnvironment: Sendable {
             checkZones(of: definition)
             checkGroup(of: definition, isRoot: isRoot, service)
         }
+        warnSharedHooks(of: configuration, trust)
     }
 
     /// The credentials of the service; without a directory if this process cannot see whether there are any.
@@ -222,12 +224,19 @@ struct HostEnvironment: Sendable {
     /// it may be installed later.
     private mutating func warnHooks(_ definition: PipelineDefinition, _ trust: PathTrust) {
         for (index, hook) in definition.hooks.enumerated() {
-            warnProgram(of: hook.command, "hook", ["on-change", "\(index)", "exec"], definition, trust)
+            warnProgram(of: hook.command, "hook", ["on-change", "\(index)", "exec"], definition.name, trust)
+        }
+    }
+
+    private mutating func warnSharedHooks(of configuration: Configuration, _ trust: PathTrust) {
+        for hook in configuration.hooks {
+            warnProgram(of: hook.action.command, "hook", ["exec"], hook.name, isHook: true, trust)
         }
     }
 
     private mutating func warnProgram(
-        of command: [String], _ what: String, _ keys: [String], _ definition: PipelineDefinition, _ trust: PathTrust
+        of command: [String], _ what: String, _ keys: [String], _ owner: String, isHook: Bool = false,
+        _ trust: PathTrust
     ) {
         guard let path = command.first else { return }
         do throws(PathTrust.ValidationError) {
@@ -235,7 +244,7 @@ struct HostEnvironment: Sendable {
         } catch {
             warnings.append(
                 HostEnvironmentError(
-                    pipeline: definition.name, keys: keys,
+                    pipeline: owner, isHook: isHook, keys: keys,
                     message: error.isMissing
                         ? "the \(what) cannot be run, its program does not exist: \(error.message)"
                         : "the \(what) cannot be run: \(error.message)", remedy: error.remedy))
@@ -245,7 +254,7 @@ struct HostEnvironment: Sendable {
     /// Adds a warning for each check that cannot be made now. Its program and key are checked again each time.
     private mutating func warnChecks(_ definition: PipelineDefinition, _ trust: PathTrust) {
         if let rule = definition.check.exec {
-            warnProgram(of: rule.command, "check", ["check", "exec"], definition, trust)
+            warnProgram(of: rule.command, "check", ["check", "exec"], definition.name, trust)
         }
         guard case .file(let path)? = definition.check.minisign?.key else { return }
         do throws(KeyFileError) {

@@ -52,7 +52,8 @@ final class DaemonAdministrator: DaemonControl {
             cacheBytes: usage.bytes, cacheLimit: usage.limit,
             memoryBytes: Int64(clamping: memory.counts.taken), memoryLimit: Int64(clamping: memory.limit),
             configurationSince: reloader.since, refusedReload: reloader.refused,
-            slowJobs: slow.isEmpty ? nil : slow)
+            slowJobs: slow.isEmpty ? nil : slow,
+            invalidHooks: reloader.invalidHooks.isEmpty ? nil : reloader.invalidHooks)
     }
 
     private func text(of fact: NetworkFact) -> String {

@@ -5,7 +5,7 @@ import Glibc
 
 extension DaemonEntry {
     /// Prints the configuration files that take effect, each below its name, as `systemctl cat` does. Without names it
-    /// prints the files of the daemon and of all pipelines. It needs no running daemon and does not validate the files.
+    /// prints the files of the daemon, of all pipelines and of all hooks of several pipelines. It needs no running daemon and does not validate the files.
     package static func cat(_ names: [String], _ options: DaemonOptions, json: Bool) -> DaemonExit {
         let loader = ConfigurationLocation.loader(options)
         let selection: PipelineSelection
@@ -75,6 +75,7 @@ extension DaemonEntry {
         struct File: Encodable {
             var file: String
             var pipeline: String?
+            var hook: String?
             var text: String?
             var masked: Bool?
             var error: String?
@@ -83,7 +84,7 @@ extension DaemonEntry {
 
         init(_ parts: [ConfigurationPart]) {
             files = parts.map { part in
-                var file = File(file: part.file, pipeline: part.pipeline)
+                var file = File(file: part.file, pipeline: part.pipeline, hook: part.hook)
                 switch part.content {
                 case .bytes(let bytes): file.text = String(decoding: bytes, as: UTF8.self)
                 case .masked: file.masked = true

@@ -1,3 +1,5 @@
+import FreshetCache
+import FreshetConfiguration
 import FreshetModel
 import FreshetPipelines
 
@@ -11,6 +13,14 @@ final class HookAssigner {
     private let store: CacheStore
     /// The index is new, so the last successful runs of hooks are unknown.
     private var isStateLost: Bool
+    /// The hooks of several pipelines.
+    private var shared: [SharedHookDefinition] = []
+    /// The identities of those hooks, by pipeline.
+    private var sharedByPipeline: [String: [String]] = [:]
+    /// The pipelines with stored states of such hooks.
+    private var sharing: Set<String> = []
+    /// The identities of hooks whose file has errors: their states stay until the file is repaired or removed.
+    private var invalid: Set<String> = []
 
     init(_ scheduler: HookScheduler, _ store: CacheStore, isStateLost: Bool) {
         self.scheduler = scheduler
@@ -18,20 +28,51 @@ final class HookAssigner {
         self.isStateLost = isStateLost
     }
 
+    /// Sets the hooks of several pipelines, for the assignments that follow.
+    ///
+    /// - Returns: whether anything has changed. Then all pipelines have to be assigned.
+    @discardableResult
+    func use(_ configuration: Configuration) -> Bool {
+        let invalid = Set(configuration.invalidHooks.keys.map { SharedHookDefinition.identity(of: $0) })
+        guard shared != configuration.hooks || invalid != self.invalid else { return false }
+        self.invalid = invalid
+        shared = configuration.hooks
+        sharedByPipeline = [:]
+        for hook in shared {
+            for pipeline in hook.pipelines { sharedByPipeline[pipeline, default: []].append(hook.identity) }
+        }
+        scheduler.useShared(shared)
+        return true
+    }
+
+    /// The identities of the hooks of several pipelines that this pipeline has.
+    func shared(of pipeline: String) -> [String] { sharedByPipeline[pipeline] ?? [] }
+
+    /// Whether the file of a hook has errors.
+    var hasInvalid: Bool { !invalid.isEmpty }
+
     /// Sets the hooks of these pipelines.
     func assign(_ definitions: [PipelineDefinition], _ current: Current) async {
         guard !definitions.isEmpty else { return }
         // With a new index, the last successful runs of hooks are unknown, so the hooks run again for the current
         // generations.
         let all = definitions.map { definition in
-            let notified = isStateLost ? nil : Self.current(definition, current)?.identity
-            return (pipeline: definition.name, hooks: definition.hooks, notified: notified)
+            PipelineHooks(
+                pipeline: definition.name,
+                hooks: definition.hooks.map(\.identity) + (sharedByPipeline[definition.name] ?? []),
+                notified: isStateLost ? nil : self.current(definition, current)?.identity)
         }
-        let memories = await store.assignHooks(all)
+        let memories = await store.assignHooks(all, keeping: invalid)
         for definition in definitions {
+            if sharedByPipeline[definition.name] != nil {
+                sharing.insert(definition.name)
+            } else {
+                sharing.remove(definition.name)
+            }
             // The current generation is read again, because a run may have committed meanwhile.
             scheduler.configure(
-                definition, memories[definition.name] ?? [:], current: Self.current(definition, current))
+                definition, shared: sharedByPipeline[definition.name] ?? [], memories[definition.name] ?? [:],
+                current: self.current(definition, current))
         }
     }
 
@@ -44,11 +85,12 @@ final class HookAssigner {
     /// Removes the hooks of a pipeline that is not configured any more. If the pipeline is added again, its hooks are
     /// new.
     func forget(_ definition: PipelineDefinition) async {
-        guard !definition.hooks.isEmpty else { return }
-        _ = await store.assignHooks([(pipeline: definition.name, hooks: [], notified: nil)])
+        let hasShared = sharing.remove(definition.name) != nil
+        guard !definition.hooks.isEmpty || hasShared || !invalid.isEmpty else { return }
+        _ = await store.assignHooks([PipelineHooks(pipeline: definition.name, hooks: [], notified: nil)], keeping: [])
     }
 
-    private static func current(_ definition: PipelineDefinition, _ current: Current) -> CurrentGeneration? {
-        definition.hooks.isEmpty ? nil : current(definition.name)
+    private func current(_ definition: PipelineDefinition, _ current: Current) -> CurrentGeneration? {
+        definition.hooks.isEmpty && sharedByPipeline[definition.name] == nil ? nil : current(definition.name)
     }
 }

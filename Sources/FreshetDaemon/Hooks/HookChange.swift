@@ -79,6 +79,15 @@ struct HookChange: Codable, Hashable, Sendable {
     }
 
     var text: String { ControlJSON.text(of: self) + "\n" }
+
+    /// The change without the details of the difference, which only has `bytes` then.
+    func withoutDetails() -> HookChange {
+        var change = self
+        change.difference = difference.map { Difference(bytes: $0.bytes) }
+        return change
+    }
+
+    var hasDetails: Bool { difference?.items != nil || difference?.changes != nil || difference?.lines != nil }
 }
 
 /// A member that is encoded as null if it has no value.

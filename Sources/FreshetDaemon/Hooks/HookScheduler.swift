@@ -37,19 +37,20 @@ final class HookScheduler: Sendable {
         var statusChanged: @Sendable () -> Void
     }
 
-    private struct State {
+    struct State {
         var machine: HookMachine
         /// Made for the first wait.
         var timer: (any EngineTimer)?
-        /// Limits the messages about failing hooks: by pipeline, then by hook.
+        /// Limits the messages about failing hooks: by pipeline, then by hook. A hook of several pipelines is below its
+        /// identity.
         var failures: [String: [String: RepeatedFailureLimiter]] = [:]
         var lastNumber: UInt64 = 0
         /// The key of list items (`cache.key`), by pipeline.
         var keys: [String: String] = [:]
     }
 
-    private let dependencies: Dependencies
-    private let state: Mutex<State>
+    let dependencies: Dependencies
+    let state: Mutex<State>
     private let settled = CurrentValue(true)
 
     /// - Parameter share: the part of a splay that a pipeline's hooks wait on this host, from 0 to 1.
@@ -65,16 +66,31 @@ final class HookScheduler: Sendable {
     /// Sets the hooks of a pipeline.
     ///
     /// - Parameters:
-    ///   - memories: the stored states of the hooks.
+    ///   - shared: the identities of the hooks of several pipelines that have this one.
+    ///   - memories: the stored states of all these hooks, by their identities.
     ///   - current: the current generation.
     func configure(
-        _ definition: PipelineDefinition, _ memories: [String: StoredHookState], current: CurrentGeneration?
+        _ definition: PipelineDefinition, shared: [String], _ memories: [String: StoredHookState],
+        current: CurrentGeneration?
     ) {
-        let hooks = definition.hooks.map {
-            (definition: $0, memory: memories[$0.identity] ?? StoredHookState(notified: current?.identity))
-        }
+        let unknown = StoredHookState(notified: current?.identity)
+        let hooks = definition.hooks.map { (definition: $0, memory: memories[$0.identity] ?? unknown) }
         state.withLock { $0.keys[definition.name] = definition.cache.key }
         apply { $0.configure(definition.name, hooks, current: current, at: $1) }
+        guard !shared.isEmpty else { return }
+        let states = Dictionary(shared.map { ($0, memories[$0] ?? unknown) }) { first, _ in first }
+        apply { $0.join(definition.name, states, current: current, at: $1) }
+    }
+
+    /// Sets the hooks of several pipelines; their pipelines join them when they are configured.
+    func useShared(_ hooks: [SharedHookDefinition]) {
+        let identities = Set(hooks.map(\.identity))
+        apply { $0.useShared(hooks, at: $1) }
+        state.withLock { state in
+            state.failures = state.failures.filter {
+                !SharedHookDefinition.isIdentity($0.key) || identities.contains($0.key)
+            }
+        }
     }
 
     func dismiss(_ pipeline: String) {
@@ -109,11 +125,13 @@ final class HookScheduler: Sendable {
 
     func apply(_ event: (inout HookMachine, BootInstant) -> [HookMachine.Action]) {
         let now = dependencies.clock.now
-        let orders = state.withLock { state in
+        let (orders, shared) = state.withLock { state in
             var orders: [HookMachine.Order] = []
+            var shared: [SharedHookMachine.Order] = []
             for action in event(&state.machine, now) {
                 switch action {
                 case .run(let order): orders.append(order)
+                case .runShared(let order): shared.append(order)
                 case .wake(let instant):
                     let timer = state.timer ?? dependencies.clock.makeTimer { [weak self] in self?.timerExpired() }
                     state.timer = timer
@@ -122,9 +140,10 @@ final class HookScheduler: Sendable {
             }
             // Set while the lock is held, so that the last value is the newest.
             if settled.value != state.machine.isSettled { settled.value = state.machine.isSettled }
-            return orders
+            return (orders, shared)
         }
         for order in orders { dependencies.adopt { [self] in await run(order) } }
+        for order in shared { dependencies.adopt { [self] in await run(order) } }
     }
 
     private func timerExpired() {
@@ -155,11 +174,28 @@ final class HookScheduler: Sendable {
 
     private func perform(_ order: HookMachine.Order) async throws(FetchError) {
         if let unit = order.hook.unit { return try await dependencies.units.reload(unit, within: order.hook.timeout) }
-        let number = state.withLock { state in
+        let (dependencies, hook, number) = (dependencies, order.hook, nextNumber())
+        let content = Array(await change(order, comparesContent: true).text.utf8)
+        try await dependencies.files.withFile(content, number: number, on: dependencies.workers) {
+            (path) throws(FetchError) in
+            try await dependencies.programs.perform(
+                hook.command, ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], timeout: hook.timeout
+            ) { [self] logging in log(logging, of: order) }
+        }
+    }
+
+    /// The number of the next input file.
+    func nextNumber() -> UInt64 {
+        state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
-        let (dependencies, hook) = (dependencies, order.hook)
+    }
+
+    /// The description of the change.
+    ///
+    /// - Parameter comparesContent: whether the contents are read to find the difference.
+    func change(_ order: HookMachine.Order, comparesContent: Bool) async -> HookChange {
         let notified = await dependencies.store.find(order.notified, of: order.pipeline)
         var change = HookChange(order, notified: notified, time: dependencies.clock.wallNow.microseconds)
         if change.causes == nil {
@@ -167,14 +203,8 @@ final class HookScheduler: Sendable {
             let current = await dependencies.store.find(order.generation.identity, of: order.pipeline)
             change.causes = current?.generation.causes
         }
-        if let difference = await difference(order) { change.difference?.take(difference) }
-        let content = Array(change.text.utf8)
-        try await dependencies.files.withFile(content, number: number, on: dependencies.workers) {
-            (path) throws(FetchError) in
-            try await dependencies.programs.perform(
-                hook.command, ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], timeout: hook.timeout
-            ) { [self] logging in log(logging, of: order) }
-        }
+        if comparesContent, let difference = await difference(order) { change.difference?.take(difference) }
+        return change
     }
 
     /// The difference to the content of the hook's last successful run; nil: the contents cannot be compared.

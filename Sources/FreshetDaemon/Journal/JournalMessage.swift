@@ -36,6 +36,8 @@ enum JournalMessage: String, CaseIterable {
     case hookDone = "f4e8ac8d38dc474dbb733b11467042ab"
     case hookFailed = "1205775a1007429ebb1d1e85186edc09"
     case hookOutput = "7c4713f384504645a00cdec44dd21607"
+    case sharedHookDone = "8cf197e0305b42529842d32542a5ae33"
+    case sharedHookFailed = "592a888df74b4a29b0129ec3a8e5d8b4"
     // Checks.
     case checkOutput = "6dfb3d34acbe466db3518c162f28112a"
     case signed = "3fb7221534f841018fa1770902731881"
@@ -61,6 +63,7 @@ enum JournalMessage: String, CaseIterable {
     case reloadRefused = "ad7d0387f3ee4fdbb4f07230b67d6ff4"
     case configurationError = "5625a57da3734e1a9c2d0b10b6c16500"
     case invalidPipeline = "1c0e49dbdf174eb9a7fb4558f75abd3c"
+    case invalidHook = "1ede8bce7fea4bacbc03ee3237d4595d"
     // The cache.
     case indexRebuilt = "b4d49681c1b6468580edcedaae88fbb6"
     case indexRepaired = "ac61d0ad189a406a94133629eda58804"
@@ -118,7 +121,8 @@ enum JournalMessage: String, CaseIterable {
             .summary, .reloaded,
             .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
-            .fleetConnected, .fleetContent, .fleetRollOut, .proven, .hookDone, .hookOutput, .checkOutput, .signed:
+            .fleetConnected, .fleetContent, .fleetRollOut, .proven, .hookDone, .hookOutput, .checkOutput, .signed,
+            .sharedHookDone:
             .info
         case .firedByRequest, .cacheRepaired, .logLevel, .socketRepaired, .logindMissing, .busNotReceived, .unproven,
             .rolledBack, .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForSpace, .pruned,
@@ -127,9 +131,10 @@ enum JournalMessage: String, CaseIterable {
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .indexRepaired, .networkUnknown, .fileUnwatched, .more, .lost,
             .notRestored, .copyLost, .fleetLost, .fleetRejected, .fleetFailed,
-            .hookFailed:
+            .hookFailed, .sharedHookFailed:
             .warning
-        case .fleetUnusable, .reloadRefused, .configurationError, .invalidPipeline, .cacheUpdateFailed, .socketLost:
+        case .fleetUnusable, .reloadRefused, .configurationError, .invalidPipeline, .invalidHook, .cacheUpdateFailed,
+            .socketLost:
             .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -171,6 +176,8 @@ enum JournalMessage: String, CaseIterable {
         case .hookDone: "the hook succeeded"
         case .hookFailed: "the hook failed; Freshet retries it: {error}"
         case .hookOutput: "hook output: {output}"
+        case .sharedHookDone: "the hook {hook} succeeded; changed pipelines: {pipelines}"
+        case .sharedHookFailed: "the hook {hook} failed; Freshet retries it: {error}"
         case .checkOutput: "check output: {output}"
         case .signed: "the publisher's signature is valid; its comment: {comment}"
         case .signalReceived: "received a signal"
@@ -189,6 +196,7 @@ enum JournalMessage: String, CaseIterable {
         case .reloadRefused: "reload refused; the previous configuration stays active"
         case .configurationError: "configuration error: {error}"
         case .invalidPipeline: "not run, its configuration has an error: {error}"
+        case .invalidHook: "the hook {hook} does not run, its configuration has an error: {error}"
         case .indexRebuilt:
             "the index {file} is damaged: {error}; it is now {moved-to}, and a new one was made from the files; lost: times of checks, validators, runs, history, budgets, parameters, holds, pins, pending hooks"
         case .indexRepaired:
@@ -250,7 +258,7 @@ enum JournalField: String, CaseIterable {
     case level, socket, slept, detail, match, probe
     case number, source, parameters
     case replaced
-    case hook, output, check, comment
+    case hook, names, output, check, comment
     case bytes, content
     case job, milliseconds, mirror
 }

@@ -17,9 +17,9 @@ struct OnceRun {
     }
 
     /// Runs the pipelines and waits for their hooks. In the exit status, a failure takes precedence over an invalid
-    /// pipeline, which takes precedence over `tryLater`.
+    /// pipeline or hook, which takes precedence over `tryLater`.
     func run() async -> DaemonExit {
-        var exit: DaemonExit = host.invalid.isEmpty ? .success : .configuration
+        var exit: DaemonExit = host.invalid.isEmpty && !host.hooks.hasInvalid ? .success : .configuration
         let after = Dictionary(uniqueKeysWithValues: host.running.map { ($0.runner.name, $0.definition.refresh.after) })
         for names in Self.dependencyGroups(after) {
             await withTaskGroup(of: DaemonExit.self) { group in

@@ -104,7 +104,7 @@ extension PipelineAdministrator {
             name: name, description: definition.description, source: definition.source.text,
             inputs: definition.stage.upstreams, signals: host.signals.names(for: definition),
             files: readers(of: definition),
-            hooks: definition.hooks.map(\.text), everyUSec: policy.every?.microseconds,
+            hooks: definition.hooks.map(\.text) + host.hooks.shared(of: name), everyUSec: policy.every?.microseconds,
             at: policy.calendar.isEmpty ? nil : policy.calendar.map(\.text),
             quietUSec: policy.quiet.microseconds, atMostUSec: policy.atMost.microseconds,
             freshForUSec: policy.freshFor.microseconds,
@@ -136,7 +136,8 @@ extension PipelineAdministrator {
 extension FreshetControl.PendingHook {
     fileprivate init(_ pending: HookMachine.PendingRun) {
         self.init(
-            hook: pending.hook.text, generation: Int64(clamping: pending.generation), running: pending.isRunning,
+            hook: pending.shared.map(SharedHookDefinition.identity) ?? pending.hook.text,
+            generation: Int64(clamping: pending.generation), running: pending.isRunning,
             attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince?.microseconds,
             error: pending.memory.error,
             next: pending.next.map(WallClock.microseconds(at:)), waits: pending.wait.flatMap(\.text))

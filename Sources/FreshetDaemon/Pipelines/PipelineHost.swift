@@ -290,6 +290,20 @@ final class PipelineHost {
         context.limiter.finish(.invalidPipeline)
     }
 
+    /// Sets the hooks of several pipelines, and logs those that have errors.
+    ///
+    /// - Returns: whether anything has changed. Then the hooks of all pipelines have to be assigned.
+    @discardableResult
+    func useHooks(of configuration: Configuration) -> Bool {
+        for (name, diagnostics) in configuration.invalidHooks.sorted(by: { $0.key < $1.key }) {
+            for diagnostic in diagnostics where diagnostic.severity == .error {
+                context.limiter.log(.invalidHook, diagnostic.fields.merging([.hook: .string(name)]) { $1 })
+            }
+        }
+        context.limiter.finish(.invalidHook)
+        return hooks.use(configuration)
+    }
+
     // MARK: Secrets
 
     /// Redacts these values of configuration and credentials from now on, and the values of secret parameters.

@@ -28,6 +28,7 @@ struct StatusComposer {
         line.withdrawn = overview.withdrawn
         line.next = overview.next().map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
         line.failingHooks = parts.hooks.failing
+        line.invalidHooks = reloader.invalidHooks.map(\.name)
         line.refusedReload = reloader.refused
         line.network = networks.elsewhere.watch.fact.description
         let work = [context.pools.oldestRunning, parts.store.committers.oldestRunning].compactMap(\.self).min {

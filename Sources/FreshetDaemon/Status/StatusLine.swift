@@ -31,6 +31,8 @@ struct StatusLine: Sendable {
     var withdrawn: Set<String> = []
     /// The number of hooks that have failed and are pending.
     var failingHooks = 0
+    /// The names of the hooks of several pipelines whose files have errors.
+    var invalidHooks: [String] = []
     var network = "not known"
     /// The next planned run: wall-clock microseconds since 1970.
     var next: (pipeline: String, at: Int64)?
@@ -77,6 +79,13 @@ struct StatusLine: Sendable {
             let others = names.count - named.count
             parts.append(
                 "\(names.count) \(what) (\(named.joined(separator: ", "))"
+                    + (others > 0 ? " and \(others) more)" : ")"))
+        }
+        if !invalidHooks.isEmpty {
+            let named = invalidHooks.prefix(Self.namedFailures).joined(separator: ", ")
+            let others = invalidHooks.count - Self.namedFailures
+            parts.append(
+                "\(invalidHooks.count) \(invalidHooks.count == 1 ? "hook does" : "hooks do") not run (\(named)"
                     + (others > 0 ? " and \(others) more)" : ")"))
         }
         if failingHooks > 0 { parts.append("\(failingHooks) \(failingHooks == 1 ? "hook fails" : "hooks fail")") }

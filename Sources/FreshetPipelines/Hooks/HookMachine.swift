@@ -6,6 +6,9 @@ package import FreshetModel
 /// ``concurrencyLimit``. A change while a hook runs leads to one more run, with the newest generation: the machine does
 /// not queue generations, it only keeps whether a hook is pending. A hook that failed waits, and the other hooks run
 /// meanwhile. So do the others while a hook waits for its part of the splay, or for a permit of its group.
+///
+/// A hook of several pipelines waits in the same queue, under its identity, which no pipeline has as its name. A
+/// ``SharedHookMachine`` decides when such a hook runs, and for which changes.
 package struct HookMachine: Sendable {
     package typealias Instant = BootInstant
 
@@ -39,6 +42,7 @@ package struct HookMachine: Sendable {
 
     package enum Action: Hashable, Sendable {
         case run(Order)
+        case runShared(SharedHookMachine.Order)
         /// Call ``elapsed(at:)`` at this instant; it replaces any earlier wake-up.
         case wake(Instant)
     }
@@ -62,6 +66,8 @@ package struct HookMachine: Sendable {
     /// A pending hook, for people.
     package struct PendingRun: Hashable, Sendable {
         package var hook: HookDefinition
+        /// The name of the hook of several pipelines; nil: the pipeline's own hook.
+        package var shared: String?
         package var generation: UInt64
         package var memory: StoredHookState
         package var isRunning: Bool
@@ -112,6 +118,7 @@ package struct HookMachine: Sendable {
     }
 
     private var pipelines: [String: Pipeline] = [:]
+    var shared: SharedHookMachine
     /// The running hooks, by pipeline; those of several pipelines by their identity.
     var running: [String: String] = [:]
     var groups = HookGroups()
@@ -130,6 +137,7 @@ package struct HookMachine: Sendable {
     package init(seed: UInt64, share: @escaping @Sendable (_ pipeline: String) -> Double = { _ in 0 }) {
         jitter = Jitter(seed: seed)
         self.share = share
+        shared = SharedHookMachine(share: share)
     }
 
     // MARK: Events
@@ -168,6 +176,7 @@ package struct HookMachine: Sendable {
     /// Removes a pipeline that is gone, or has no hooks any more. A running hook is not cancelled.
     package mutating func dismiss(_ name: String, at now: Instant) -> [Action] {
         removeOwnHooks(of: name)
+        for identity in shared.leave(name) { enqueueShared(identity, at: now) }
         return next(at: now)
     }
 
@@ -184,7 +193,17 @@ package struct HookMachine: Sendable {
     package mutating func generationChanged(
         _ name: String, _ generation: CurrentGeneration, causes: String?, at now: Instant
     ) -> [Action] {
-        guard let known = pipelines[name], known.current?.revision ?? 0 <= generation.revision else { return [] }
+        for identity in shared.generationChanged(name, generation, causes: causes, at: now) {
+            enqueueShared(identity, at: now)
+        }
+        ownHooks(of: name, generation, causes: causes, at: now)
+        return next(at: now)
+    }
+
+    private mutating func ownHooks(
+        of name: String, _ generation: CurrentGeneration, causes: String?, at now: Instant
+    ) {
+        guard let known = pipelines[name], known.current?.revision ?? 0 <= generation.revision else { return }
         if known.current?.identity != generation.identity || known.causes == nil { pipelines[name]?.causes = causes }
         pipelines[name]?.current = generation
         // The backoff was for another generation.
@@ -196,7 +215,6 @@ package struct HookMachine: Sendable {
         }
         splay(name, at: now)
         enqueue(name, at: now)
-        return next(at: now)
     }
 
     /// A hook of ``Action/run(_:)`` has ended.
@@ -230,6 +248,10 @@ package struct HookMachine: Sendable {
     package mutating func elapsed(at now: Instant) -> [Action] {
         wakeUp = nil
         for name in waiting.popDue(at: now) {
+            if shared.has(name) {
+                enqueueShared(name, at: now)
+                continue
+            }
             for (index, hook) in (pipelines[name]?.hooks ?? []).enumerated() where hook.due.map({ $0 <= now }) ?? false
             {
                 pipelines[name]?.hooks[index].due = nil
@@ -241,8 +263,8 @@ package struct HookMachine: Sendable {
 
     // MARK: State
 
-    /// No hook runs, and no hook may run before a backoff ends.
-    package var isSettled: Bool { running.isEmpty && queue.isEmpty }
+    /// No hook runs, no burst of changes goes on, and no hook may run before a backoff or a splay ends.
+    package var isSettled: Bool { running.isEmpty && queue.isEmpty && shared.isSettled }
 
     /// The number of pending hooks of this pipeline that have failed.
     package func failing(_ name: String) -> Int { pendingHooks(of: name).count(where: \.isFailing) }
@@ -259,9 +281,9 @@ package struct HookMachine: Sendable {
         failingByPipeline[name] = count > 0 ? count : nil
     }
 
-    /// The pending hooks of a pipeline, in the order of the configuration.
+    /// The pending hooks of a pipeline: its own, in the order of the configuration, then those of several pipelines.
     package func pendingHooks(of name: String) -> [PendingRun] {
-        ownHooks(of: name)
+        ownHooks(of: name) + shared.pendingHooks(of: name, groups)
     }
 
     private func ownHooks(of name: String) -> [PendingRun] {
@@ -322,6 +344,10 @@ package struct HookMachine: Sendable {
     mutating func next(at now: Instant) -> [Action] {
         var actions: [Action] = []
         while running.count < Self.concurrencyLimit, let name = popNext() {
+            if shared.has(name) {
+                if let action = startShared(name, at: now) { actions.append(action) }
+                continue
+            }
             // The pipeline may have been dismissed or changed since it was queued.
             guard running[name] == nil, let pipeline = pipelines[name], let current = pipeline.current else { continue }
             let ready = pipeline.ready(at: now)

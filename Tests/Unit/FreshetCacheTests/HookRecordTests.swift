@@ -45,6 +45,37 @@ struct HookRecordTests {
         #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": StoredHookState(notified: content(4))])
     }
 
+    @Test("a hook whose pipelines are unknown keeps its records")
+    func kept() throws {
+        let fixture = try CacheFixture()
+        _ = try assign(fixture, ["a", "hook x"], notified: content(1))
+        let records = fixture.cache.records
+        let own = try PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: content(2))
+        _ = try records.assignHooks([own], keeping: ["hook x"])
+        #expect(
+            try assign(fixture, ["a", "hook x"], notified: content(3))?["hook x"]
+                == StoredHookState(notified: content(1)))
+        _ = try records.assignHooks([own])
+        #expect(
+            try assign(fixture, ["a", "hook x"], notified: content(3))?["hook x"]
+                == StoredHookState(notified: content(3)))
+    }
+
+    @Test("the states that a hook has for several pipelines are stored together")
+    func several() throws {
+        let fixture = try CacheFixture()
+        _ = try assign(fixture, ["hook x"], notified: content(1))
+        _ = try assign(fixture, ["hook x"], notified: content(1), of: "other")
+        let (first, second) = (StoredHookState(notified: try content(2)), StoredHookState(notified: try content(3)))
+        try fixture.cache.records.record([("jwks", first), ("other", second)], of: "hook x")
+        #expect(try assign(fixture, ["hook x"]) == ["hook x": first])
+        #expect(try assign(fixture, ["hook x"], of: "other") == ["hook x": second])
+        #expect(throws: CacheError.self) {
+            try fixture.cache.records.record([("jwks", second), ("../x", second)], of: "hook x")
+        }
+        #expect(try assign(fixture, ["hook x"]) == ["hook x": first])
+    }
+
     @Test("a new hook that replaces a pending one is pending, too; one beside it is not")
     func replaced() throws {
         let fixture = try CacheFixture()

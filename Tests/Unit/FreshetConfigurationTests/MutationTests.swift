@@ -86,4 +86,34 @@ struct MutationTests {
         // Valid and invalid files must both occur, or the test is too weak.
         #expect((10...490).contains(valid), "\(valid)")
     }
+
+    private static let hook = """
+        format: 1
+        on-change-of: [x, 'y']
+        exec: [/usr/lib/a, "b c"]
+        quiet: 5s
+        limit: {group: g, at-once: 2}
+
+        """
+
+    @Test("a mutated hook of several pipelines is valid or has errors, and the pipelines stay", arguments: 0..<4)
+    func hooks(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var valid = 0
+        for _ in 0..<500 {
+            var texts = ["/c/hooks/h.yaml": mutated(Self.hook, using: &random)]
+            for name in ["x", "y"] {
+                texts["/c/pipelines/\(name).yaml"] = Array("source: {file: /a}\ncache: {file: \(name)}\n".utf8)
+            }
+            let configuration = ConfigurationLoader(
+                searchPath: SearchPath(directories: ["/c"]),
+                fileSystem: InMemoryFileSystem(texts.mapValues { .bytes($0) })
+            ).load()
+            #expect(configuration.pipelines.count == 2 && configuration.isDaemonValid)
+            #expect(configuration.hooks.count + configuration.invalidHooks.count == 1)
+            #expect(configuration.hooks.isEmpty != configuration.isValid)
+            valid += configuration.hooks.count
+        }
+        #expect((10...490).contains(valid), "\(valid)")
+    }
 }

@@ -32,6 +32,16 @@ import Testing
             ]) == ["\(top)/a.yaml: 1", "\(below)/a.yaml.d/10-x.yaml: 3", "\(top)/a.yaml.d/20-y.yaml: 4"])
     }
 
+    @Test("the files of hooks of several pipelines follow the others")
+    func hooks() {
+        let files = InMemoryFileSystem(texts: [
+            "/etc/freshet/hooks/all.yaml": "1", "/etc/freshet/hooks/all.yaml.d/x.yaml": "2",
+            "/etc/freshet/pipelines/a.yaml": "3",
+        ])
+        let parts = ConfigurationLoader(searchPath: Self.path, fileSystem: files).parts { _ in true }.parts
+        #expect(parts.map(\.pipeline) == ["a", nil, nil] && parts.map(\.hook) == [nil, "all", "all"])
+    }
+
     @Test("a mask is shown without its drop-ins, and an unreadable file is shown with its error")
     func masks() {
         let top = "/etc/freshet/pipelines"

@@ -68,6 +68,15 @@ struct StatusLineTests {
         #expect(text(line) == "0 pipelines; 2 hooks fail; network not known")
     }
 
+    @Test("the line names the hooks that do not run")
+    func invalidHooks() {
+        var line = StatusLine()
+        line.invalidHooks = ["a"]
+        #expect(text(line) == "0 pipelines; 1 hook does not run (a); network not known")
+        line.invalidHooks = ["a", "b", "c", "d", "e"]
+        #expect(text(line) == "0 pipelines; 5 hooks do not run (a, b, c and 2 more); network not known")
+    }
+
     @Test("the line names the first failed pipelines and counts the others")
     func many() {
         for (count, expected) in [

@@ -26,6 +26,7 @@ struct HookDriver {
             case .run(let order):
                 orders.append(order)
                 running[order.pipeline] = order
+            case .runShared: break
             case .wake(let instant): wakeUp = instant
             }
         }
