@@ -28,6 +28,7 @@ DESTDIR ?=
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+LIBEXECDIR ?= $(PREFIX)/libexec/freshet
 CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 DOCDIR ?= $(PREFIX)/share/doc/freshet
 DATADIR ?= $(PREFIX)/share/freshet
@@ -97,6 +98,7 @@ static-library:
 build: static-library
 	@$(RELEASE) --product freshetd
 	@$(RELEASE) --product freshetctl
+	@$(RELEASE) --product freshet-template
 
 run: setup build
 	@Scripts/demo
@@ -156,12 +158,15 @@ endif
 deb:
 	@Scripts/deb $(BIN) $(DEBDIR)
 
+# The program for templates is installed if it was built: it is larger than everything else, and optional.
 # Existing configuration, dangling links included, belongs to the administrator and is kept. Units, manual pages and examples
 # get the paths of the installed programs and files.
 install:
 	@test -x $(BIN)/freshetd || { echo "make install: $(BIN)/freshetd does not exist; run: make build" >&2; exit 1; }
 	install -D $(STRIP) -m 0755 $(BIN)/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
 	install -D $(STRIP) -m 0755 $(BIN)/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
+	if [ -x $(BIN)/freshet-template ]; then \
+		install -D $(STRIP) -m 0755 $(BIN)/freshet-template $(DESTDIR)$(LIBEXECDIR)/freshet-template; fi
 	for unit in $(SYSTEMUNITS); do $(call install-text,systemd/$$unit,$(UNITDIR)/$$unit); done
 	for unit in $(UNITS); do $(call install-text,systemd/user/$$unit,$(USERUNITDIR)/$$unit); done
 	$(call install-text,systemd/freshet.catalog,$(CATALOGDIR)/freshet.catalog)
@@ -196,10 +201,12 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(SYSTEMUNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
+		$(DESTDIR)$(LIBEXECDIR)/freshet-template \
 		$(DESTDIR)$(CATALOGDIR)/freshet.catalog $(DESTDIR)$(BASHCOMPDIR)/freshetctl \
 		$(DESTDIR)$(ZSHCOMPDIR)/_freshetctl $(DESTDIR)$(FISHCOMPDIR)/freshetctl.fish \
 		$(foreach page,$(MANPAGES),$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page))
 	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
+	-rmdir --ignore-fail-on-non-empty $(DESTDIR)$(LIBEXECDIR)
 
 clean:
 	@$(SWIFT) package clean

@@ -4,12 +4,13 @@
 import PackageDescription
 
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
     "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetFleet", "FreshetHelper",
     "FreshetModel",
-    "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetUnpack", "FreshetVarlink",
+    "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetTemplate", "FreshetUnpack", "FreshetVarlink",
     "ConfigurationTestSupport",
 ]
 
@@ -25,10 +26,12 @@ let package = Package(
         .library(name: "FreshetTestKit", targets: ["FreshetTestKit"]),
         .executable(name: "freshetd", targets: ["freshetd"]),
         .executable(name: "freshetctl", targets: ["freshetctl"]),
+        .executable(name: "freshet-template", targets: ["freshet-template"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     ],
     targets: [
         // C libraries of the distribution; each target is only a module map.
@@ -59,6 +62,8 @@ let package = Package(
         .target(name: "FreshetJQ", dependencies: ["FreshetHelper", "CJQ", "CExpat", "CZlib", "CCrypto"]),
         // libarchive is loaded by the helper process; it is not linked.
         .target(name: "FreshetUnpack", dependencies: ["FreshetHelper", "CZlib"]),
+        // It imports Foundation through swift-mustache, so the daemon does not link it.
+        .target(name: "FreshetTemplate", dependencies: ["FreshetHelper", "CLinux", mustache]),
         .target(
             name: "FreshetEmitters",
             dependencies: [
@@ -88,6 +93,7 @@ let package = Package(
             name: "freshetd",
             dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", "FreshetUnpack", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
+        .executableTarget(name: "freshet-template", dependencies: ["FreshetHelper", "FreshetTemplate"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
         // The examples of the articles of FreshetSignals.
@@ -173,11 +179,14 @@ let package = Package(
             name: "FreshetUnpackTests", dependencies: ["FreshetUnpack", "FreshetHelper"],
             path: "Tests/Unit/FreshetUnpackTests"),
         .testTarget(
+            name: "FreshetTemplateTests", dependencies: ["FreshetTemplate", "FreshetHelper"],
+            path: "Tests/Unit/FreshetTemplateTests"),
+        .testTarget(
             name: "FreshetEmittersTests",
             // freshetd: the jq helper is the daemon's own executable. SandboxWitness: a test runs it.
             dependencies: [
                 "FreshetEmitters", "FreshetModel", "FreshetPipelines", "FreshetEventLoop", "FreshetHelper", "FreshetJQ",
-                "FreshetUnpack", "freshetd", "SandboxWitness", "CZlib",
+                "FreshetUnpack", "freshetd", "freshet-template", "SandboxWitness", "CZlib",
             ],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(

@@ -44,9 +44,13 @@ package struct ConfigurationLoader: Sendable {
         let merged = read(group, files: &files.files)
         let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
         let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
+        var definition = result?.definition
+        if let template = reader.template {
+            definition?.template?.text = readTemplate(template.file, reader, at: template.location) ?? ""
+        }
         files.errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
         (files.definition, files.cacheFile, files.predecessors) = (
-            result?.definition, result?.cacheFile, reader.predecessors
+            definition, result?.cacheFile, reader.predecessors
         )
         files.hookLimits = reader.hookLimits
         return files

@@ -48,6 +48,8 @@ struct PageTransformer: Transforming {
         try await rest.transform(input, in: format, by: program, variables: variables)
     }
 
+    func render(_ input: [UInt8], by template: TemplateDefinition) async throws(FetchError) -> [UInt8] { input }
+
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         try await rest.items(of: content, as: form)
     }

@@ -187,6 +187,7 @@ GOOD = [
     "source: {url: https://a.example/b, each: {as: t, exec: [/bin/echo, '{t}'], publish: progressive}}",
     ["source: {url: https://a.example/b, transform: .a, each: {as: t, file: /a}}", "transform: ."],
     ["sources: {a: {url: https://a.example/b}, b: {file: /b}}", "combine: .a + .b", "transform: .x"],
+    "transform: {jq: .a}",
 ]
 
 # Rejected by both.
@@ -280,12 +281,17 @@ BAD = [
     "source: {url: https://a.example/b, each: {as: t, url: https://a.example/c, publish: progressive, "
     "each: {as: u, url: https://a.example/d}}}",
     ["source: {url: https://a.example/b, transform: .a}", "transform: ."],
+    ["source: {url: https://a.example/b, transform: .a}", "transform: {jq: .}"],
+    "transform: {}", "transform: [.a]", "transform: {jq: .a, escape: json}", "transform: {template: /a}",
+    "transform: {template: /a, escape: xml}", "transform: {template: a/, escape: json}",
+    "transform: {template: ~/a, escape: json}", "transform: {tempalte: /a, escape: json}",
     ["sources: {a: {file: /a}}"], ["sources: {}", "combine: ."], ["combine: .a"],
     ["sources: {a: {file: /a}}", "combine: .", URL], ["sources: {1: {file: /a}}", "combine: ."],
 ]
 
 # Rejected only by the daemon: the check needs several values, or something outside the file.
 BEYOND = [
+    "transform: {template: /nonexistent/a, escape: json}", "transform: {template: nonexistent, jq: .a, escape: nginx}",
     "refresh: {quiet: 1min, at-most: 1s}", "refresh: {every: 10ms}", "refresh: {at: 25:00}", "refresh: {at: 15min}",
     "refresh: {at: '*-02-30'}", "refresh: {at: '*:*:0.5'}", "refresh: {every: 1min, fresh-for: 2min}",
     "refresh: {after: nobody}", "check: {min-bytes: 2M, max-bytes: 1M}", "check: {jq: '.['}",
@@ -337,6 +343,7 @@ DROP_IN_GOOD = [
     "on-change: {timeout: 9s}", "on-change: {exec: null, reload-unit: nginx.service}", "on-change: null",
     "on-change: [{reload-unit: nginx.service}]",
     "parameters: {p: {pattern: '[a-z]+'}}", "parameters: {p: null, q: {default: y}}", "transform: .a",
+    "transform: {jq: .a}",
 ]
 DROP_IN_BAD = [
     "format: 2", "format: null", "splay: 5min", "refresh: {evry: 1min}", "refresh: {every: soon}", "refresh: [every]",

@@ -24,6 +24,12 @@ package enum FileContent: Hashable, Sendable {
     case masked
     /// The file does not exist: it was removed after its directory was listed.
     case absent
+
+    /// The content, which was read earlier, perhaps with a higher limit; an error if it has more bytes than the limit.
+    func within(_ limit: Int) throws(FileError) -> FileContent {
+        if case .bytes(let bytes) = self, bytes.count > limit { throw .tooLarge(limit: limit) }
+        return self
+    }
 }
 
 /// The error of a file or directory that could not be read.

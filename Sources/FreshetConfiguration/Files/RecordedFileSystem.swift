@@ -23,7 +23,7 @@ package struct RecordedFileSystem: ConfigurationFileSystem {
         let found = Result { () throws(FileError) in try base.names(inDirectory: directory) }
         names[directory] = found
         guard case .success(let list?) = found, list.count <= FileSearch.maximumNames else { return [] }
-        for name in list where name.hasSuffix(".yaml") {
+        for name in list where name.hasSuffix(".yaml") || name.hasSuffix(TransformReader.suffix) {
             let file = SearchPath.path(directory, name)
             contents[file] = Result { () throws(FileError) in
                 try base.content(ofFile: file, limit: SourceText.maximumSize)
@@ -37,6 +37,8 @@ package struct RecordedFileSystem: ConfigurationFileSystem {
     }
 
     package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
-        try contents[path]?.get() ?? .absent
+        if let recorded = contents[path] { return try recorded.get().within(limit) }
+        // Templates may be anywhere; they are read with the rights of the service's user.
+        return path.hasSuffix(".yaml") ? .absent : try HostFileSystem().content(ofFile: path, limit: limit)
     }
 }

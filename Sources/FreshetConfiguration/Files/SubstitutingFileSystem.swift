@@ -33,6 +33,6 @@ package struct SubstitutingFileSystem: ConfigurationFileSystem {
 
     package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
         guard let copy = copies[path] else { return try base.content(ofFile: path, limit: limit) }
-        return try copy.get()
+        return try copy.get().within(limit)
     }
 }

@@ -10,6 +10,8 @@ final class DefinitionReader {
     var predecessors: [Predecessor] = []
     /// The limits of hooks. Whether all limits of a group are equal is checked after all files are read.
     var hookLimits: [LocatedHookLimit] = []
+    /// Where the template is named. Its file is read after the pipeline's file.
+    var template: (file: String, location: Location)?
     /// The pipeline's valid parameters, and the names of all parameters.
     var parameters: [ParameterDefinition] = []
     var parameterNames: [String] = []

@@ -16,11 +16,19 @@ struct FormatReader {
     }
 
     /// Warns if `format` has no effect.
-    func checkFormats(of stage: StageDefinition, _ transform: String?, in file: Section) {
+    func checkFormats(
+        of stage: StageDefinition, _ transform: String?, _ template: TemplateDefinition?, in file: Section
+    ) {
         guard case .mapping(let source)? = file["source"]?.value.content, stage.each == nil, transform == nil else {
             return
         }
-        if stage.format == .text, stage.pages == nil, let entry = source.first(where: { $0.key == "format" }) {
+        if stage.format == .text, stage.pages == nil, template != nil,
+            let entry = source.first(where: { $0.key == "format" })
+        {
+            reader.addError(
+                entry.location, "source.format", "'format: text' needs a jq program before a template",
+                remedy: "add transform.jq, which makes JSON from the text", related: file["transform"]?.location)
+        } else if stage.format == .text, stage.pages == nil, let entry = source.first(where: { $0.key == "format" }) {
             reader.warning(
                 entry.location, "source.format", "'format: text' has no effect without a 'transform'",
                 remedy: "leave it out, or add a 'transform': without one, the copy is the unchanged answer")

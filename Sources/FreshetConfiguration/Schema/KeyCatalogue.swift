@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, pages, next, each, credential, oauth2, refresh, dbus, retry, power
+        case pipeline, transform, source, pages, next, each, credential, oauth2, refresh, dbus, retry, power
         case needsNetwork = "needs-network"
         case syncToken = "sync-token"
         case check, sha256, minisign, cache, daemon
@@ -43,7 +43,7 @@ package enum KeyCatalogue {
             case .syncToken: "source.pages.sync-token"
             case .each: "source.each"
             case .sha256, .minisign: "check.\(rawValue)"
-            case .source, .refresh, .check, .cache, .hook, .fleet: rawValue
+            case .transform, .source, .refresh, .check, .cache, .hook, .fleet: rawValue
             }
         }
 
@@ -130,6 +130,7 @@ package enum KeyCatalogue {
             "format", "description", "parameters", "source", "sources", "combine", "transform", "refresh", "check",
             "cache", "on-change", "fleet",
         ],
+        .transform: ["jq", "template", "escape"],
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
             "url", "urls", "order", "file", "exec", "pipeline", "headers", "credential", "credential-file", "method",

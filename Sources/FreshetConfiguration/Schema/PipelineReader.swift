@@ -20,10 +20,10 @@ struct PipelineReader {
         let description = reader.value("description", in: file, .line)
         ParameterReader(reader: reader).readParameters(in: file)
         let stage = StageReader(reader: reader).stage(in: file)
-        let transform = transform(in: file, of: stage)
+        let (transform, template) = transform(in: file, of: stage)
         var refresh = RefreshReader(reader: reader).refresh(in: file)
         refresh.after = reader.predecessorNames
-        let (cache, cacheLocation) = cache(in: file)
+        let (cache, cacheLocation) = cache(in: file, template)
         checkMaxAge(of: cache, refresh, in: file)
         RefreshReader(reader: reader).checkHonour(of: refresh, in: file, stage)
         var check = CheckReader(reader: reader).check(
@@ -36,28 +36,32 @@ struct PipelineReader {
         guard var stage, let cache else { return (nil, cacheFile) }
         // A single answer has a single transform: at the top of the file or below `source`.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
-        FormatReader(reader: reader).checkFormats(of: stage, transform, in: file)
+        FormatReader(reader: reader).checkFormats(of: stage, transform, template, in: file)
         var definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache, parameters: reader.parameters)
+        definition.template = template
         definition.hooks = hooks
         definition.fleet = fleet
         return (definition, cacheFile)
     }
 
-    /// The transform of the whole pipeline. If there is one source, its own `transform` is that.
-    private func transform(in file: Section, of stage: StageDefinition?) -> String? {
-        let transform = reader.value("transform", in: file, .program)
-        guard let stage, stage.each == nil, file["sources"] == nil else { return transform }
+    /// The jq program and the template of the whole pipeline. If there is one source, its own `transform` is the
+    /// program.
+    private func transform(in file: Section, of stage: StageDefinition?) -> (String?, TemplateDefinition?) {
+        let (transform, template) = TransformReader(reader: reader).transform(in: file)
+        guard let stage, stage.each == nil, file["sources"] == nil else { return (transform, template) }
         if let first = file["transform"], stage.transform != nil,
             case .mapping(let entries)? = file["source"]?.value.content,
             let second = entries.first(where: { $0.key == "transform" })
         {
             reader.addError(
                 second.location, "source.transform", "there is a 'transform' here and one at the top of the file",
-                remedy: "join the programs with '|' and keep one", related: first.location)
+                remedy: template == nil
+                    ? "join the programs with '|' and keep one" : "move this program to transform.jq",
+                related: first.location)
         }
-        return transform ?? stage.transform
+        return (transform ?? stage.transform, template)
     }
 
     /// Warns if each copy expires before its next check: Freshet would report the expiry again and again.
@@ -88,14 +92,16 @@ struct PipelineReader {
         return false
     }
 
-    private func cache(in file: Section) -> (CacheRules?, Location?) {
+    private func cache(in file: Section, _ template: TemplateDefinition?) -> (CacheRules?, Location?) {
         let remedy = "add the name of the file that readers open: cache: {file: name.json}"
         guard file["cache"] != nil else {
             reader.missing(file.location, "cache.file", "'cache' is missing", remedy: remedy)
             return (nil, nil)
         }
         guard let section = reader.section(.cache, "cache", in: file) else { return (nil, nil) }
-        let format: ContentFormat = reader.value("format", in: section, .choice()) ?? .json
+        let format: ContentFormat =
+            reader.value("format", in: section, .choice())
+            ?? (template.map { $0.escape == .json ? .json : .text } ?? .json)
         let mode = reader.value("mode", in: section, .fileMode)
         if let mode, mode & 0o022 != 0, let entry = section["mode"] {
             reader.warning(
@@ -116,6 +122,12 @@ struct PipelineReader {
             maxAge: age ?? nil, key: key)
         rules.withdraws = withdraws(in: section, maxAge: age)
         rules.files = CachedFilesReader(reader: reader).cachedFiles(in: section, format)
+        if template != nil, let entry = section["files"] {
+            reader.addError(
+                entry.location, section.path("files"), "'files' and 'transform.template' exclude each other",
+                remedy: "make a pipeline for each file, with 'source: {pipeline: …}' and its own template",
+                related: file["transform"]?.location)
+        }
         return (rules, entry.value.location)
     }
 }

@@ -49,13 +49,14 @@ struct ConfigurationReader: Sendable {
         return selected
     }
 
-    /// Compiles the jq programs that are not active yet, and adds their errors. It uses its own helper, because those
-    /// of pipelines may be busy. At the start, programs are not compiled, because that would delay READY by some
-    /// milliseconds for each program; then a run reports the error.
+    /// Compiles the jq programs and parses the templates that are not active yet, and adds their errors. It uses its
+    /// own helper, because those of pipelines may be busy. At the start, programs are not compiled, because that would
+    /// delay READY by some milliseconds for each program; then a run reports the error.
     ///
     /// - Parameter active: the active configuration.
     func rejectingProgramErrors(of new: Configuration, active: Configuration) async -> Configuration {
         loop.nameJob("reload: programs")
+        let knownTemplates = Set(active.pipelines.compactMap(\.template))
         let active = Set(active.pipelines.flatMap(\.programs))
         let transformer = JQTransformer(loop, workers: pools.helpers)
         var compileErrors: [ProgramText: String?] = [:]
@@ -80,11 +81,32 @@ struct ConfigurationReader: Sendable {
                 errors.append(ProgramError(pipeline: definition.name, program: program.text, message: compileError))
             }
         }
-        guard !errors.isEmpty else { return new }
+        let templateErrors = await self.templateErrors(of: new, knownTemplates, transformer)
+        guard !errors.isEmpty || !templateErrors.isEmpty else { return new }
         let loader = loader
         return await pools.configuration.run("configuration") { [errors] in
-            loader.addingProgramErrors(errors, in: new)
+            loader.addingTemplateErrors(templateErrors, in: loader.addingProgramErrors(errors, in: new))
         }
+    }
+
+    /// The errors of templates that are not active yet. A helper that cannot be started is not an error of a template;
+    /// ``checkingHostEnvironment(of:)`` reports it.
+    private func templateErrors(
+        of new: Configuration, _ active: Set<TemplateDefinition>, _ transformer: JQTransformer
+    ) async -> [TemplateProblem] {
+        var errors: [TemplateProblem] = []
+        for definition in new.pipelines {
+            guard let template = definition.template, !active.contains(template) else { continue }
+            do throws(FetchError) {
+                guard let error = try await transformer.error(in: template) else { continue }
+                errors.append(TemplateProblem(pipeline: definition.name, template, error))
+            } catch {
+                guard case .failed(let failure) = error, failure.kind == .content else { continue }
+                errors.append(
+                    TemplateProblem(pipeline: definition.name, file: template.file, message: failure.message))
+            }
+        }
+        return errors
     }
 
     /// Reads the credentials of pipelines and looks up their groups, on a worker thread. A pipeline that lacks one is

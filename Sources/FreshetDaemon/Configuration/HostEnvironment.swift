@@ -1,6 +1,7 @@
 import FreshetConfiguration
 import FreshetEmitters
 import FreshetEventLoop
+import FreshetHelper
 import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
@@ -72,6 +73,9 @@ struct HostEnvironment: Sendable {
                     let text = reader.text(of: error, for: definition.name)
                     addError(definition, needed.keys, text.message, text.remedy)
                 }
+            }
+            if definition.template != nil, let problem = TemplateProgram.problem() {
+                addError(definition, ["transform", "template"], problem.message, problem.remedy)
             }
             warnHidden(definition) { Self.isHidden($0) }
             warnHooks(definition, trust)

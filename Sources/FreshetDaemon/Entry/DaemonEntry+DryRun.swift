@@ -55,6 +55,12 @@ private struct DryRunSession: Sendable {
         if let definition = configuration.definition(request.name) {
             configuration = loader.addingProgramErrors(programErrors(of: definition), in: configuration)
         }
+        if let template = configuration.definition(request.name)?.template,
+            let error = await workers.run("template", { TemplateSyntax.error(in: template) })
+        {
+            configuration = loader.addingTemplateErrors(
+                [TemplateProblem(pipeline: request.name, template, error)], in: configuration)
+        }
         guard let definition = configuration.definition(request.name) else { return refuse(configuration) }
         let hostEnvironment = hostEnvironment(of: definition)
         if !hostEnvironment.errors.isEmpty {

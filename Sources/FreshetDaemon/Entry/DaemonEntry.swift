@@ -1,6 +1,8 @@
 import FreshetConfiguration
 import FreshetControl
+import FreshetEmitters
 package import FreshetEventLoop
+import FreshetHelper
 import FreshetJQ
 import FreshetPipelines
 import FreshetSystemd
@@ -38,6 +40,7 @@ package enum DaemonEntry {
             }
         }
         configuration = loader.addingProgramErrors(errors, in: configuration)
+        configuration = addingTemplateErrors(in: configuration, loader)
         // A restart can change the environment of the service, so problems with it are only warnings.
         let needsService = configuration.pipelines.contains { $0.cache.group != nil || !$0.credentials.isEmpty }
         let service = needsService ? ServiceProcess.find(options) : .missing("")
@@ -86,6 +89,29 @@ package enum DaemonEntry {
             + "/etc/polkit-1/rules.d/50-freshet.rules:\n\(rule)\n"
     }
 
+    /// The configuration with the errors of its templates, which a helper parses; or, without the program of the
+    /// helper, with an error for each template. Blocks.
+    static func addingTemplateErrors(
+        in configuration: Configuration, _ loader: ConfigurationLoader
+    ) -> Configuration {
+        let templates = configuration.pipelines.compactMap { definition in
+            definition.template.map { (definition.name, $0) }
+        }
+        guard !templates.isEmpty else { return configuration }
+        if let problem = TemplateProgram.problem() {
+            return loader.adding(
+                templates.map {
+                    HostEnvironmentError(
+                        pipeline: $0.0, keys: ["transform", "template"], message: problem.message,
+                        remedy: problem.remedy)
+                }, as: .error, in: configuration)
+        }
+        let errors = templates.compactMap { name, template in
+            TemplateSyntax.error(in: template).map { TemplateProblem(pipeline: name, template, $0) }
+        }
+        return loader.addingTemplateErrors(errors, in: configuration)
+    }
+
     /// Runs the daemon on its event loop until the daemon ends.
     package static func run(_ options: DaemonOptions, on loop: EventLoop) async -> DaemonExit {
         let destination = LogDestination.detect(environment: options.environment)
@@ -109,6 +135,14 @@ package enum DaemonEntry {
             log.log(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
+    }
+}
+
+extension TemplateProblem {
+    init(pipeline: String, _ template: TemplateDefinition, _ message: TemplateMessage) {
+        self.init(
+            pipeline: pipeline, file: template.file, line: message.line, column: message.column,
+            message: message.message)
     }
 }
 

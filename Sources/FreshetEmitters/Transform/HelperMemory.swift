@@ -5,7 +5,7 @@ import Glibc
 
 /// The memory that a helper may take for one request.
 struct HelperMemory {
-    /// The writable memory of a helper before it has read a request, in bytes.
+    /// The writable memory of a jq helper before it has read a request, in bytes.
     private static let base: UInt64 = 6 << 20
 
     private let share: MemoryShare?
@@ -28,7 +28,9 @@ struct HelperMemory {
     }
 
     /// The limit on the helper's writable memory, in bytes; nil if the helper's default limit applies.
-    var limit: UInt64? { share.map { $0.helper + Self.base } }
+    func limit(forTemplates: Bool) -> UInt64? {
+        share.map { $0.helper + (forTemplates ? TemplateProgram.baseMemory : Self.base) }
+    }
 
     /// The request with its output limited to the reserved memory.
     func bounded(_ request: HelperRequest) -> HelperRequest {
@@ -43,7 +45,7 @@ struct HelperMemory {
         guard let share, request.maxOutput == share.output, share.output < maxOutput else { return nil }
         var failure = RunFailure(
             .content,
-            "the output of the jq program exceeds the \(share.output >> 20) MiB that memory.max leaves for it; "
+            "the output of \(request.name) exceeds the \(share.output >> 20) MiB that memory.max leaves for it; "
                 + "raise memory.max in freshet.yaml")
         failure.lacksMemory = !isAll
         return failure

@@ -34,6 +34,28 @@ extension JQEvaluating {
         try await checkedReply(request(.verdict, predicate, over: input, format)).verdict
     }
 
+    package func render(_ input: [UInt8], by template: TemplateDefinition) async throws(FetchError) -> [UInt8] {
+        // The helper only parses a template without input.
+        guard !input.isEmpty else { throw .failed(TransformFailure.noInput(of: template)) }
+        let reply = try await exchange(
+            HelperRequest(
+                .template, program: template.text, variables: Array(template.escape.rawValue.utf8), input: input,
+                maxOutput: maxOutput))
+        if let failure = TransformFailure.of(reply, rendering: template, maxOutput) { throw .failed(failure) }
+        return reply.bytes
+    }
+
+    /// The error in a template; nil if there is none.
+    ///
+    /// - Throws: why the helper could not parse the template.
+    package func error(in template: TemplateDefinition) async throws(FetchError) -> TemplateMessage? {
+        let reply = try await exchange(
+            HelperRequest(
+                .template, program: template.text, variables: Array(template.escape.rawValue.utf8), input: [],
+                maxOutput: 0))
+        return reply.status == .invalidProgram ? TemplateMessage(of: reply) : nil
+    }
+
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         let reply = try await exchange(
             HelperRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))

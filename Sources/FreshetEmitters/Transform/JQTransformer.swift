@@ -24,6 +24,13 @@ package actor JQTransformer: JQEvaluating {
     /// The budget from which helpers get memory; nil: each helper has ``FreshetJQ/JQHelper/memoryLimit``.
     private let memory: MemoryBudget?
     package nonisolated let maxOutput: UInt64
+    private let warmth: Duration
+    /// The program whose helpers render templates; nil: the installed one.
+    private let templateProgram: String?
+    /// Whether its helpers render templates; otherwise they run jq programs.
+    private let isForTemplates: Bool
+    /// Renders templates; nil: there was none yet.
+    private var templates: JQTransformer?
     /// Called once, then nil.
     private var reportGaps: (@Sendable (HelperSandbox.Gaps) -> Void)?
 
@@ -41,11 +48,14 @@ package actor JQTransformer: JQEvaluating {
     ///   - helper: the command that starts a helper, by default this program itself.
     ///   - maxOutput: the most bytes of output of a program.
     ///   - memory: the memory budget of all requests.
+    ///   - templateProgram: the program that renders templates; nil: the installed one.
+    ///   - isForTemplates: whether the helpers render templates instead of running jq programs.
     ///   - warmth: how long a helper without work is kept.
     ///   - gaps: called on the loop's thread, once, if the sandbox of a helper is incomplete.
     package init(
         _ loop: EventLoop, workers: WorkerPool, helper: ChildProcess.Command = JQTransformer.thisProgram,
         maxOutput: UInt64 = CheckRules.defaultMaxBytes, memory: MemoryBudget? = nil, warmth: Duration = .seconds(5),
+        templateProgram: String? = nil, isForTemplates: Bool = false,
         gaps: (@Sendable (HelperSandbox.Gaps) -> Void)? = nil
     ) {
         // All levels together have as many permits as there are processors, and at least three.
@@ -55,6 +65,9 @@ package actor JQTransformer: JQEvaluating {
         self.helper = helper
         self.memory = memory
         self.maxOutput = maxOutput
+        self.warmth = warmth
+        self.templateProgram = templateProgram
+        self.isForTemplates = isForTemplates
         reportGaps = gaps
     }
 
@@ -102,9 +115,14 @@ package actor JQTransformer: JQEvaluating {
     ) async throws(FetchError) -> HelperReply {
         guard !Task.isCancelled else { throw .cancelled }
         if let failure = Self.excess(of: request) { throw .failed(failure) }
+        if request.purpose == .template, !isForTemplates {
+            return try await templateTransformer().exchange(request, of: pipeline, using: reserved)
+        }
         guard let memory else { return try await exchange(request, of: pipeline, in: .unlimited) }
         if let reserved { return try await exchange(request, of: pipeline, in: HelperMemory(reserved)) }
-        if request.input.count <= MemoryShare.smallInput {
+        // A small request needs no reservation, because the budget already takes its memory into account; that of
+        // templates is not in this account.
+        if request.input.count <= MemoryShare.smallInput, !isForTemplates {
             do throws(FetchError) {
                 return try await exchange(request, of: pipeline, in: .small)
             } catch {
@@ -148,9 +166,25 @@ package actor JQTransformer: JQEvaluating {
         throw .cancelled
     }
 
+    /// The transformer whose helpers render templates. It is made for the first template.
+    private func templateTransformer() throws(FetchError) -> JQTransformer {
+        if let templates { return templates }
+        guard let path = templateProgram ?? TemplateProgram.path() else {
+            let problem = TemplateProgram.problem()
+            throw .failed(RunFailure(.local, "\(problem?.message ?? "")"))
+        }
+        let templates = JQTransformer(
+            loop, workers: workers,
+            helper: ChildProcess.Command(
+                path: path, arguments: [TemplateProgram.argument], environment: JQHelper.environment),
+            maxOutput: maxOutput, memory: memory, warmth: warmth, isForTemplates: true, gaps: reportGaps)
+        self.templates = templates
+        return templates
+    }
+
     private static func excess(of request: HelperRequest) -> RunFailure? {
         if request.program.utf8.count > HelperRequest.maxProgram {
-            return TransformFailure.tooLong("the jq program", HelperRequest.maxProgram)
+            return TransformFailure.tooLong(request.name, HelperRequest.maxProgram)
         }
         if request.variables.count > HelperRequest.maxVariables {
             return TransformFailure.tooLong("the variables of the jq program", HelperRequest.maxVariables)
@@ -170,7 +204,8 @@ package actor JQTransformer: JQEvaluating {
             helper = try await usable(warm, memory)
         } catch {
             perform(pool.leave(ticket, nil, used: nil, at: .now))
-            throw .failed(RunFailure(.local, "could not start the jq helper: \(error)"))
+            throw .failed(
+                RunFailure(.local, "could not start the \(isForTemplates ? "template" : "jq") helper: \(error)"))
         }
         let watch = ProcessorTimeWatch(helper, loop) { [weak self] in
             self?.assumeIsolated { $0.perform($0.pool.sliceEnded(ticket)) }
@@ -210,7 +245,7 @@ package actor JQTransformer: JQEvaluating {
         } else {
             helper = try await HelperProcess.start(loop, workers: workers, self.helper)
         }
-        guard let limit = memory.limit else { return helper }
+        guard let limit = memory.limit(forTemplates: isForTemplates) else { return helper }
         do throws(SystemCallError) {
             try helper.limit(memory: limit)
         } catch {

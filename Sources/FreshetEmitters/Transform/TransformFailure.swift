@@ -33,6 +33,34 @@ enum TransformFailure {
         }
     }
 
+    // MARK: Templates
+
+    static func noInput(of template: TemplateDefinition) -> RunFailure {
+        RunFailure(.content, "the template \(template.file) got no input: the jq program has no output")
+    }
+
+    /// The failure that the reply of a template helper reports; nil if the request succeeded.
+    static func of(_ reply: HelperReply, rendering template: TemplateDefinition, _ maxOutput: UInt64) -> RunFailure? {
+        switch reply.status {
+        case .done: nil
+        case .invalidProgram:
+            RunFailure(.content, "the template is not valid: \(TemplateMessage(of: reply).text(in: template.file))")
+        case .failed:
+            RunFailure(.content, "the template failed: \(TemplateMessage(of: reply).text(in: template.file))")
+        case .invalidInput:
+            RunFailure(
+                .content,
+                "the input of the template \(template.file) is not one JSON text: \(TemplateMessage(of: reply).message)"
+            )
+        case .outputTooLarge: tooLong("the output of the template", Int(clamping: maxOutput))
+        case .notConfined:
+            RunFailure(
+                .local, "the template helper could not set up its sandbox and rendered nothing: \(message(of: reply))")
+        }
+    }
+
+    // MARK: Failures of helpers
+
     /// The failure of a request whose helper ended without a reply.
     static func of(_ exit: ChildProcess.Exit, at request: HelperRequest) -> RunFailure {
         switch exit {
@@ -46,7 +74,7 @@ enum TransformFailure {
             RunFailure(
                 .content,
                 "\(request.name) ran out of memory or crashed: its helper \(exit); "
-                    + "the memory limit is \(JQHelper.memoryLimit >> 20) MiB")
+                    + "the memory limit is \(request.memoryLimit >> 20) MiB")
         }
     }
 
@@ -74,10 +102,46 @@ extension HelperRequest {
     }
 
     /// The work of the request, as the subject of a message.
-    fileprivate var name: String { form.map { "validating the content as \($0)" } ?? "the jq program" }
+    var name: String { form.map { "validating the content as \($0)" } ?? "the \(nameOfProgram)" }
 
     var nameOfInput: String {
-        form.map { "the content to validate as \($0)" } ?? "the input of the jq program"
+        form.map { "the content to validate as \($0)" } ?? "the input of the \(nameOfProgram)"
+    }
+
+    private var nameOfProgram: String { purpose == .template ? "template" : "jq program" }
+
+    /// The memory of a helper that has no share of a budget, in bytes.
+    fileprivate var memoryLimit: UInt64 {
+        purpose == .template ? TemplateProgram.memoryLimit : JQHelper.memoryLimit
+    }
+}
+
+/// A message about a template with its position, in a reply. Lines and columns count from 1, columns in Unicode
+/// scalars.
+package struct TemplateMessage: Hashable, Sendable {
+    package var line: Int?
+    package var column: Int?
+    /// Escaped for a terminal and a journal.
+    package var message: String
+
+    init(_ message: String) { self.message = message }
+
+    /// The line and the column precede the message in a reply; 0 stands for an unknown position.
+    init(of reply: HelperReply) {
+        let text = TransformFailure.message(of: reply)
+        let parts = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let line = Int(parts[0]), let column = Int(parts[1]) else {
+            message = text
+            return
+        }
+        if line > 0, column > 0 { (self.line, self.column) = (line, column) }
+        message = String(parts[2])
+    }
+
+    /// The message after the file and the position, in the form that editors open.
+    func text(in file: String) -> String {
+        guard let line, let column else { return "\(file): \(message)" }
+        return "\(file):\(line):\(column): \(message)"
     }
 }
 

@@ -9,6 +9,7 @@ package struct PipelineDefinition: Hashable, Sendable {
         var description: String?
         @Shared var stage: StageDefinition
         var transform: String?
+        var template: TemplateDefinition?
         @Shared var refresh: RefreshPolicy
         @Shared var check: CheckRules
         var cache: CacheRules
@@ -41,6 +42,11 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var transform: String? {
         get { content.transform }
         set { content.transform = newValue }
+    }
+    /// The template that makes the snapshot from the data, after ``transform``; nil: there is none.
+    package var template: TemplateDefinition? {
+        get { content.template }
+        set { content.template = newValue }
     }
     package var refresh: RefreshPolicy {
         get { content.refresh }

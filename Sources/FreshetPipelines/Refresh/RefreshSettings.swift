@@ -67,7 +67,7 @@ extension PipelineDefinition {
     /// Whether both definitions make the same snapshot at the same path. If not, a run of one is of no use to the
     /// other.
     package func makesTheSame(as other: PipelineDefinition) -> Bool {
-        stage == other.stage && transform == other.transform && check == other.check
+        stage == other.stage && transform == other.transform && template == other.template && check == other.check
             && cache.keepsTheSame(as: other.cache)
     }
 
@@ -84,6 +84,7 @@ extension PipelineDefinition {
         var binding = BindingHash()
         binding.add(stage, with: parameters, and: check.proofSources.map(SourceDefinition.http))
         binding.add("transform:\(transform ?? "")")
+        if let template { binding.add(template.bindingText) }
         binding.add("jq:\(check.jq ?? "")")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
         for line in check.laterLines { binding.add(line) }

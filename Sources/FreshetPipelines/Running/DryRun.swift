@@ -72,7 +72,7 @@ package struct DryRun: Sendable {
         let definition = body.definition
         let isAnswer =
             definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
-            && definition.cache.files.isEmpty
+            && definition.template == nil && definition.cache.files.isEmpty
         // The media type of an archive says nothing about its members.
         if isAnswer { return definition.stage.unpack == nil ? recorder.mediaType : nil }
         return definition.cache.format == .text ? "text/plain" : "application/json"

@@ -340,7 +340,8 @@ struct RunExecutor: Sendable {
 
     /// Whether programs read the answer, so that its bytes must be in memory.
     var isRead: Bool {
-        definition.transform != nil || !definition.cache.files.isEmpty || definition.check.readsContent
+        definition.transform != nil || definition.template != nil || !definition.cache.files.isEmpty
+            || definition.check.readsContent
     }
 
     var reader: ContentReader { ContentReader(world: world, definition: definition) }
@@ -401,6 +402,12 @@ struct RunExecutor: Sendable {
         // Data from several requests is JSON, whatever the cache's format is.
         let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
         let format = definition.cache.format
+        if let template = definition.template {
+            if let program = definition.transform {
+                bytes = try await world.transformer.content(of: bytes, in: form, by: program, as: .json)
+            }
+            return try await world.transformer.render(bytes, by: template)
+        }
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
             bytes = try await world.transformer.content(of: bytes, in: form, by: program, as: format)
         }

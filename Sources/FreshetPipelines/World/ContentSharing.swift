@@ -67,6 +67,7 @@ extension PipelineDefinition {
         binding.add("freshet fleet 1")
         binding.add(stage, with: parameters)
         binding.add("transform:\(transform ?? "")")
+        if let template { binding.add(template.bindingText) }
         binding.add("format:\(cache.format)")
         return binding.recorded
     }

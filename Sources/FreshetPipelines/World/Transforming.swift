@@ -16,6 +16,8 @@ package protocol Transforming: Sendable {
     ) async throws(FetchError) -> [[UInt8]]
     /// Whether the program's last output is neither `false` nor `null`.
     func holds(_ predicate: String, for input: [UInt8], in format: ContentFormat) async throws(FetchError) -> Bool
+    /// The text that a template makes of one JSON text.
+    func render(_ input: [UInt8], by template: TemplateDefinition) async throws(FetchError) -> [UInt8]
     /// Validates a content in a format that jq cannot read, and counts its items.
     ///
     /// - Returns: nil if the format has no items.

@@ -88,7 +88,7 @@ extension Array where Element == [UInt8] {
 enum FuzzTargets {
     static let all: [FuzzTarget] = [
         .varlinkJSON, .varlinkMessages, .httpHead, .httpDates, .linkField, .yaml, .urlTemplate, .textTemplate, .netlink,
-        .minisign, .checksumList, .jqReply, .unpackReport, .indexRows, .natsParser, .fleetRecord,
+        .minisign, .checksumList, .jqReply, .mustache, .unpackReport, .indexRows, .natsParser, .fleetRecord,
         .fleetClaim,
         .tokenAnswer,
     ]

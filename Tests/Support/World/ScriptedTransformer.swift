@@ -22,6 +22,11 @@ package struct ScriptedTransformer: Transforming {
         }
     }
 
+    /// Replaces `{{.}}` by the input.
+    package func render(_ input: [UInt8], by template: TemplateDefinition) async throws(FetchError) -> [UInt8] {
+        Array(template.text.replacing("{{.}}", with: String(decoding: input, as: UTF8.self)).utf8)
+    }
+
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         throw .failed(RunFailure(.content, "no such form"))
     }

@@ -37,6 +37,21 @@ struct RecordedFilesTests {
         #expect(recorded.files == read.files)
     }
 
+    @Test("a template beyond its limit is an error, as in a file that is read directly")
+    func templateLimit() {
+        let template = String(repeating: "a", count: TemplateDefinition.maxBytes + 1)
+        let (recorded, read) = Self.configurations(of: [
+            "/draft/pipelines/a.yaml": Self.pipeline + "transform: {template: a.mustache, escape: none}\n",
+            "/draft/pipelines/a.mustache": template,
+            "/below/freshet.yaml": "",
+        ])
+        #expect(recorded.diagnostics == read.diagnostics)
+        #expect(recorded.diagnostics.first?.message.contains("larger than 64 KiB") == true)
+        let copied = SubstitutingFileSystem(
+            InMemoryFileSystem(texts: [:]), copies: ["/a.mustache": .success(.bytes(Array(template.utf8)))])
+        #expect(throws: FileError.tooLarge(limit: 65_536)) { try copied.content(ofFile: "/a.mustache", limit: 65_536) }
+    }
+
     @Test("a missing directory stays an error")
     func absent() {
         let (recorded, read) = Self.configurations(of: ["/draft/pipelines/a.yaml": Self.pipeline])

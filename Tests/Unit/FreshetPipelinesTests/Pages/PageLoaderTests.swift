@@ -82,6 +82,8 @@ private struct ScriptedProgram: Transforming {
         input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
     }
 
+    func render(_ input: [UInt8], by template: TemplateDefinition) async throws(FetchError) -> [UInt8] { input }
+
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? { nil }
 
     func holds(

@@ -21,6 +21,8 @@ struct Words: Transforming {
         }
     }
 
+    func render(_ input: [UInt8], by template: TemplateDefinition) async throws(FetchError) -> [UInt8] { input }
+
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? { nil }
 
     func holds(
