@@ -42,6 +42,13 @@ static inline void freshet_curl_limit_tls_messages(CURL *easy) {
     if (!freshet_curl_get_tls(easy)) return;
     curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, freshet_tls_limit_messages);
 }
+// Calls a function before each TLS handshake of the request. Ignored if libcurl uses another library.
+static inline void freshet_curl_set_tls_function(
+    CURL *easy, CURLcode (*function)(CURL *, void *context, void *argument), void *argument) {
+    if (!freshet_curl_get_tls(easy)) return;
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, argument);
+}
 // Whether the connection's TLS session has bytes that were read from the socket and not handed on.
 static inline int freshet_curl_has_pending(CURL *easy) {
     const struct curl_tlssessioninfo *tls = freshet_curl_get_tls(easy);

@@ -11,6 +11,13 @@ long SSL_ctrl(struct ssl_st *session, int command, long number, void *pointer);
 void SSL_CTX_set_msg_callback(
     struct ssl_ctx_st *context,
     void (*callback)(int sent, int version, int type, const void *, size_t, struct ssl_st *, void *argument));
+struct x509_store_ctx_st;
+int SSL_CTX_get_verify_mode(const struct ssl_ctx_st *context);
+void SSL_CTX_set_verify(struct ssl_ctx_st *context, int mode, int (*callback)(int, struct x509_store_ctx_st *));
+int SSL_get_ex_data_X509_STORE_CTX_idx(void);
+struct ssl_ctx_st *SSL_get_SSL_CTX(const struct ssl_st *session);
+int SSL_CTX_set_ex_data(struct ssl_ctx_st *context, int index, void *data);
+void *SSL_CTX_get_ex_data(const struct ssl_ctx_st *context, int index);
 void ERR_new(void);
 void ERR_set_error(int library, int reason, const char *format, ...);
 

@@ -5,8 +5,10 @@ import Glibc
 ///
 /// The declarations are those of archive.h and archive_entry.h of version 3. The number 13 is the library's ABI since
 /// 2012.
-struct ArchiveLibrary {
-    static let file = "libarchive.so.13"
+package struct ArchiveLibrary {
+    package static let file = "libarchive.so.13"
+    /// The remedy if the library is missing.
+    package static let remedy = "install libarchive (Debian: apt install libarchive13)"
 
     // Results of functions (archive.h).
     static let ok: Int32 = 0
@@ -52,8 +54,11 @@ struct ArchiveLibrary {
 
     /// Loads the library. Call it before the sandbox.
     init() throws(UnpackError) {
-        guard let library = dlopen(Self.file, RTLD_NOW | RTLD_LOCAL) else {
-            throw Self.missing(dlerror().map { String(cString: $0) } ?? "unknown error")
+        let library: UnsafeMutableRawPointer
+        do throws(UnpackError) {
+            library = try Self.load(Self.file)
+        } catch {
+            throw Self.missing(error.message)
         }
         new = try Self.function("archive_read_new", library)
         free = try Self.function("archive_read_free", library)
@@ -80,6 +85,23 @@ struct ArchiveLibrary {
         size = try Self.function("archive_entry_size", library)
     }
 
+    /// Why the library cannot be loaded by this process; nil: it can. The process has it loaded afterwards.
+    package static func loadFailure(_ file: String) -> String? {
+        do throws(UnpackError) {
+            _ = try load(file)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    private static func load(_ file: String) throws(UnpackError) -> UnsafeMutableRawPointer {
+        guard let library = dlopen(file, RTLD_NOW | RTLD_LOCAL) else {
+            throw UnpackError(dlerror().map { String(cString: $0) } ?? "unknown error", status: .unavailable)
+        }
+        return library
+    }
+
     private static func function<Function>(
         _ name: String, _ library: UnsafeMutableRawPointer
     ) throws(UnpackError) -> Function {
@@ -89,7 +111,7 @@ struct ArchiveLibrary {
 
     static func missing(_ reason: String) -> UnpackError {
         UnpackError(
-            "\(file) cannot be loaded; install libarchive (Debian: apt install libarchive13): \(reason)",
+            "\(file) cannot be loaded; \(remedy): \(reason)",
             status: .unavailable)
     }
 }

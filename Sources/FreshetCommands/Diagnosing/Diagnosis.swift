@@ -188,8 +188,19 @@ struct Diagnosis: Hashable {
             .bad, "network", detail.map { "\(path); \($0)" } ?? path,
             Conclusion(
                 text: page.map { "A captive portal intercepts requests. Log in at http\($0)" }
-                    ?? "The source is not reachable. The pipeline runs when it is.",
+                    ?? Self.unreachable(pipeline.noRouteTo),
                 command: "freshetctl signals --follow network"))
+    }
+
+    /// - Parameter target: the target to which there is no route; nil: it is not reachable for another reason.
+    private static func unreachable(_ target: String?) -> String {
+        switch target {
+        case PipelineStatus.internet:
+            "There is no route to the internet, and refresh.needs-network names no address. The pipeline runs when "
+                + "there is a route. If the source is in another network, set refresh.needs-network to its address."
+        case let address?: "There is no route to \(address). The pipeline runs when there is one."
+        case nil: "The source is not reachable. The pipeline runs when it is."
+        }
     }
 
     private mutating func lastRun(_ facts: Facts, _ times: Times) {
@@ -225,6 +236,9 @@ struct Diagnosis: Hashable {
             Conclusion(
                 text: "The runs fail: \(failure.message)" + (remedy?.text.map { ". \($0)" } ?? ""),
                 command: command))
+        if let certificate = failure.certificate {
+            add(.bad, "certificate", CertificateText(certificate: certificate, times: times).text)
+        }
     }
 
     private mutating func waiting(_ facts: Facts, _ times: Times) {

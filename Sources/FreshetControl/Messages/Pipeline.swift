@@ -170,12 +170,44 @@ package struct FailureStatus: Codable, Hashable, Sendable {
     package var attempts: Int64
     /// The message for clients that may not read the published file; nil: they see no message.
     @Unencoded package var publicMessage: String?
+    /// The certificate for which a TLS connection was refused.
+    package var certificate: CertificateStatus?
 
-    package init(message: String, since: Int64, attempts: Int64, publicMessage: String? = nil) {
+    package init(
+        message: String, since: Int64, attempts: Int64, publicMessage: String? = nil,
+        certificate: CertificateStatus? = nil
+    ) {
+        self.certificate = certificate
         self.message = message
         self.since = since
         self.attempts = attempts
         self.publicMessage = publicMessage
+    }
+}
+
+/// The certificate for which a TLS connection was refused.
+package struct CertificateStatus: Codable, Hashable, Sendable {
+    /// The place in the chain: 0 is the certificate of the server itself, 1 that of its issuer.
+    package var depth: Int64
+    /// Such as `CN=example.com,O=Example`; may be empty.
+    package var subject: String
+    package var issuer: String
+    /// From when to when it is valid.
+    package var notBefore: Int64?
+    package var notAfter: Int64?
+    /// The host names and addresses for which it is valid, at most 16.
+    package var names: [String]
+
+    package init(
+        depth: Int64 = 0, subject: String, issuer: String, notBefore: Int64? = nil, notAfter: Int64? = nil,
+        names: [String] = []
+    ) {
+        self.depth = depth
+        self.subject = subject
+        self.issuer = issuer
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.names = names
     }
 }
 
@@ -348,6 +380,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var needsNetwork: Bool
     /// The network path to the source, or why the source is not reachable.
     package var path: String?
+    /// The target to which there is no route: an address, or ``internet``. Nil: there is one, or it is not reachable for
+    /// another reason.
+    package var noRouteTo: String?
     /// Nil: the pipeline has no parameters.
     package var parameters: [ParameterStatus]?
     /// Pending hooks; nil: no pending hooks.
@@ -360,6 +395,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var mirror: String?
     /// Nil: the pipeline is not shared.
     package var fleet: FleetPart?
+
+    /// The value of ``noRouteTo`` for every target that is not a single address.
+    package static let internet = "internet"
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,

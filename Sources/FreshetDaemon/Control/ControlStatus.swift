@@ -17,7 +17,8 @@ extension FreshetControl.PipelineStatus {
         let failure = status.failing.map { failing in
             FailureStatus(
                 message: failing.failure.message, since: WallClock.microseconds(at: failing.since),
-                attempts: Int64(failing.attempts), publicMessage: failing.failure.publicMessage)
+                attempts: Int64(failing.attempts), publicMessage: failing.failure.publicMessage,
+                certificate: failing.failure.certificate.map(CertificateStatus.init))
         }
         self.init(
             name: status.name, description: definition.description, source: definition.source.text,
@@ -42,6 +43,15 @@ extension FreshetControl.PipelineStatus {
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
             withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince?.microseconds,
             mirror: status.mirror.map(Redaction.url))
+    }
+}
+
+extension CertificateStatus {
+    init(_ certificate: ServerCertificate) {
+        self.init(
+            depth: Int64(certificate.depth), subject: certificate.subject, issuer: certificate.issuer,
+            notBefore: certificate.notBefore?.microseconds, notAfter: certificate.notAfter?.microseconds,
+            names: certificate.names)
     }
 }
 

@@ -51,7 +51,8 @@ package enum DaemonEntry {
                 isPersonal: !options.isSystemService))
         let notChecked = hostEnvironment.notChecked(service, options)
         configuration = loader.adding(
-            hostEnvironment.errors + hostEnvironment.warnings, as: .warning, in: configuration)
+            hostEnvironment.errors + hostEnvironment.warnings + unpackWarnings(configuration), as: .warning,
+            in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let report = CheckReport(diagnostics: diagnostics, notChecked: notChecked.isEmpty ? nil : notChecked)
@@ -110,6 +111,19 @@ package enum DaemonEntry {
             TemplateSyntax.error(in: template).map { TemplateProblem(pipeline: name, template, $0) }
         }
         return loader.addingTemplateErrors(errors, in: configuration)
+    }
+
+    /// A warning for each source whose answer this machine cannot unpack.
+    private static func unpackWarnings(_ configuration: Configuration) -> [HostEnvironmentError] {
+        configuration.pipelines.flatMap { definition in
+            definition.unpackRules.compactMap { keys, rule in
+                UnpackLibrary.problem(with: rule).map {
+                    HostEnvironmentError(
+                        pipeline: definition.name, keys: keys,
+                        message: "answers cannot be unpacked: \($0.message)", remedy: $0.remedy)
+                }
+            }
+        }
     }
 
     /// Runs the daemon on its event loop until the daemon ends.

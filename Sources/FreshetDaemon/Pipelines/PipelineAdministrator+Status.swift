@@ -63,11 +63,14 @@ extension PipelineAdministrator {
         context.loop.nameJob("status of a pipeline")
         if let hosted = host.running(name) {
             let status = hosted.runner.status
-            let path = hosted.definition.needsNetwork ? host.networks.path(to: hosted.target) : nil
+            let path = hosted.definition.needsNetwork ? host.networks.detailedPath(to: hosted.target) : nil
             // If the network probe failed, its result replaces the path.
             let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
             var shown = FreshetControl.PipelineStatus(
                 status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
+            if hosted.definition.needsNetwork, refusal == nil {
+                shown.noRouteTo = host.networks.nameWithoutRoute(of: hosted.target)
+            }
             let pendingHooks = host.hooks.scheduler.pendingHooks(of: name)
             if !pendingHooks.isEmpty { shown.hooks = pendingHooks.map(PendingHook.init) }
             shown.fleet = host.fleet.part(of: name)

@@ -1,3 +1,4 @@
+import FreshetControl
 import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
@@ -59,6 +60,23 @@ final class NetworkSources {
 
     /// The path to a target, or why there is none; nil: no pipeline uses the target.
     func path(to target: NetworkTarget) -> String? { used[target]?.watch.fact.description }
+
+    /// The path to a target, for a status: if there is no route, the text also names the address without a route.
+    func detailedPath(to target: NetworkTarget) -> String? {
+        guard let fact = used[target]?.watch.fact else { return nil }
+        guard let name = nameWithoutRoute(of: target) else { return fact.description }
+        return "\(fact.description) to \(target == .elsewhere ? "the " : "")\(name)"
+    }
+
+    /// The target to which there is no route: an address, or the internet; nil: there is one, or the target is not
+    /// reachable for another reason.
+    func nameWithoutRoute(of target: NetworkTarget) -> String? {
+        guard used[target]?.watch.fact.obstacle == .noRoute else { return nil }
+        return switch target {
+        case .elsewhere: FreshetControl.PipelineStatus.internet
+        case .address(let address): "\(address)"
+        }
+    }
 
     func began(_ source: NetworkSource) { used[source.target] = source }
 

@@ -14,6 +14,8 @@ final class EasyHandle {
     /// libcurl's handle, which callbacks and the multi handle use. Only this object frees it.
     let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
+    /// The certificate of the server, or the issuer's that was rejected.
+    let peerCertificate = PeerCertificate()
     private var headers: UnsafeMutablePointer<curl_slist>?
     /// Whether a request was made with the handle.
     private(set) var isUsed = false
@@ -25,7 +27,7 @@ final class EasyHandle {
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         freshet_curl_set_pointer(raw, CURLOPT_ERRORBUFFER, errorText)
-        freshet_curl_limit_tls_messages(raw)
+        peerCertificate.watch(raw)
     }
 
     deinit {

@@ -4,7 +4,7 @@ import FreshetPipelines
 /// An origin's answer without its body: the fields that determine how the answer is used.
 struct HTTPAnswer: Hashable, Sendable {
     var status: Int
-    /// The host that answered, for messages.
+    /// The host that answered, perhaps with the path, for messages.
     var host: String
     var contentType: String?
     var entityTag: String?

@@ -271,8 +271,17 @@ final class HTTPExchange {
     }
 
     /// The host of the hop, for messages.
-    private var host: String {
-        let name = hop?.location.origin.hostForPeople ?? request.source.host
+    private var host: String { place(path: "") }
+
+    /// The host of the hop, with the path if the URL stands in the configuration: a redirect may lead to a path that
+    /// contains a secret.
+    private var placeOfAnswer: String {
+        guard fetch.isConfiguredURL, let location = hop?.location, location == request.location else { return host }
+        return place(path: location.pathForPeople)
+    }
+
+    private func place(path: String) -> String {
+        let name = (hop?.location.origin.hostForPeople ?? request.source.host) + path
         return request.source.unixSocket.map { "\(name) at \($0)" } ?? name
     }
 
@@ -404,7 +413,7 @@ final class HTTPExchange {
     /// - Parameter now: wall-clock time in seconds since 1970; nil if the time of the answer is not needed.
     private func lastAnswer(now: Int64?) -> HTTPAnswer {
         HTTPAnswer(
-            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: head["content-type"],
+            status: easy.number(CURLINFO_RESPONSE_CODE), host: placeOfAnswer, contentType: head["content-type"],
             entityTag: head.token("etag"), lastModified: head.token("last-modified"), date: head["date"],
             received: now.map { received($0) }, retryAfter: head["retry-after"],
             wasConditional: wasConditional, wasForRest: partial != nil,
@@ -463,6 +472,7 @@ final class HTTPExchange {
             wasConnected: isConnected,
             wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
             verification: easy.number(CURLINFO_SSL_VERIFYRESULT),
+            certificate: code == CURLE_PEER_FAILED_VERIFICATION ? easy.peerCertificate.facts : nil,
             limits: request.options, role: request.role
         ).failure
     }

@@ -20,6 +20,20 @@ struct Location: Hashable, Sendable {
     /// The URL without user information and fragment.
     let url: String
     let origin: Origin
+    /// The most bytes of a path in a message.
+    private static let mostBytesOfPath = 120
+
+    /// The path for messages, without the query, shortened at its end; empty if it is only a slash.
+    var pathForPeople: String {
+        let bytes = url.utf8
+        guard let mark = bytes.firstRange(of: "://".utf8),
+            let start = bytes[mark.upperBound...].firstIndex(of: UInt8(ascii: "/"))
+        else { return "" }
+        let path = Text.escaped(bytes[start...].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+        guard path.utf8.count > Self.mostBytesOfPath else { return path == "/" ? "" : path }
+        return String(decoding: path.utf8.prefix(Self.mostBytesOfPath), as: UTF8.self) + "…"
+    }
+
     /// The user information, decoded.
     let user: String?
     let password: String?

@@ -32,6 +32,8 @@ struct TransferFailure {
     var wasResolved: Bool
     /// OpenSSL's result for the certificate (`X509_V_ERR_…`), if its verification failed.
     var verification = 0
+    /// The certificate whose verification failed.
+    var certificate: ServerCertificate?
     var limits: HTTPClient.Options
     var role = RequestRole.source
 
@@ -46,6 +48,7 @@ struct TransferFailure {
     var failure: RunFailure {
         var failure = withoutRoute
         failure.isRouted = failure.kind == .connection && wasRouted
+        failure.certificate = certificate
         return failure
     }
 

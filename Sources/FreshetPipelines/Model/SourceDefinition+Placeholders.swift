@@ -25,6 +25,27 @@ extension SourceDefinition {
     }
 }
 
+extension HTTPSource {
+    /// Whether the URL is the same for all values of parameters and items, so that messages may show its path.
+    var hasConfiguredURL: Bool { !url.utf8.contains(UInt8(ascii: "{")) }
+}
+
+extension SourceDefinition {
+    /// Whether requests have a URL that stands in the configuration.
+    var hasConfiguredURL: Bool {
+        if case .http(let source) = self { source.hasConfiguredURL } else { false }
+    }
+}
+
+extension CheckRules {
+    /// Whether the URLs of the files beside the content stand in the configuration.
+    var haveConfiguredURLs: Bool {
+        var files = [minisign?.signature].compactMap(\.self)
+        if case .list(let list, _) = sha256 { files.append(list) }
+        return files.allSatisfy(\.hasConfiguredURL)
+    }
+}
+
 extension TextTemplate {
     /// Everything in a text that looks like a placeholder.
     fileprivate static func placeholders(in text: String, as kind: Kind) -> [URLTemplate.Placeholder] {

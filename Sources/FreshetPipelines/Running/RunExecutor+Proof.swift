@@ -6,12 +6,16 @@ extension RunExecutor {
         guard let verifier = world.helpers.verifier else {
             throw .failed(.cannotCheck("check.digest or check.signature"))
         }
+        let isConfigured = definition.source.hasConfiguredURL && definition.check.haveConfiguredURLs
         let outcome = try await ContentVerification(
             rules: definition.check, source: source, verifier: verifier,
             request: { (beside) throws(FetchError) in
                 guard case .http(let filled) = try self.filled(.http(beside)) else { return beside }
                 return source.beside(filled.url, host: filled.host, resolve: world.fetcher.resolve)
-            }, fetch: fetchBeside
+            },
+            fetch: { (source, maxBytes) throws(FetchError) in
+                try await fetchBeside(source, maxBytes: maxBytes, isConfigured: isConfigured)
+            }
         ).outcome(on: body)
         if let comment = outcome.comment { progress.recordSigned(comment) }
         var rejection = outcome.rejection
@@ -21,7 +25,11 @@ extension RunExecutor {
 
     /// Fetches a small file that is not part of the content. The request is unconditional, since the file matters only
     /// if the content is new.
-    private func fetchBeside(_ source: HTTPSource, maxBytes: UInt64) async throws(FetchError) -> [UInt8] {
+    ///
+    /// - Parameter isConfigured: whether its URL stands in the configuration, or follows from one that does.
+    private func fetchBeside(
+        _ source: HTTPSource, maxBytes: UInt64, isConfigured: Bool
+    ) async throws(FetchError) -> [UInt8] {
         if Task.isCancelled { throw .cancelled }
         // The request is counted but does not need the budget's permission: without it the content's request would be
         // useless.
@@ -30,6 +38,7 @@ extension RunExecutor {
         // A truncated list or signature proves nothing.
         request.isProven = true
         request.isBeside = true
+        request.isConfiguredURL = isConfigured
         do throws(FetchError) {
             let result = try await world.fetcher.fetch(request)
             guard case .content(let content) = result else { throw .failed(.unexpectedNotModified) }

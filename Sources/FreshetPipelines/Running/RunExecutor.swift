@@ -316,6 +316,7 @@ struct RunExecutor: Sendable {
             progress: progress.track(), announced: { [progress] in progress.announce($0) },
             asked: { [progress] in progress.countRequest() }, bodyStore: bodyStore)
         request.isProven = rules.hasProofs
+        request.isConfiguredURL = definition.source.hasConfiguredURL
         request.coding = definition.stage.unpack.coding
         if !rules.types.isEmpty { request.rejection = { rules.rejection(ofType: $0) } }
         if let stopwatch = mirror?.stopwatch {

@@ -53,6 +53,8 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the content is not what its digest or signature says, or these cannot be used, so that another mirror may
     /// have the right one.
     package var isMismatch = false
+    /// The certificate for which a TLS connection was refused.
+    package var certificate: ServerCertificate?
     /// Whether a program ran out of its memory, and a larger share is possible.
     package var lacksMemory = false
 

@@ -22,6 +22,9 @@ package struct FetchRequest: Sendable {
     package var isProven = false
     /// Whether the request is for a file beside the content, such as a signature, with a limit that is not configured.
     package var isBeside = false
+    /// Whether the URL stands in the configuration, so that messages may show its path. A URL with values of parameters
+    /// or items may contain secrets or content.
+    package var isConfiguredURL = false
     /// The use of content codings.
     package var coding = ContentCoding.requested
     /// The store for a long body; nil: the body must be in memory.

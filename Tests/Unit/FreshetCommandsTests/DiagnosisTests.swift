@@ -280,6 +280,41 @@ import Testing
         #expect(diagnosis.stuck?.command == "freshetctl edit jwks")
     }
 
+    @Test(
+        "a refused certificate has a line with its subject, its issuer, its dates and its names",
+        arguments: [
+            (
+                CertificateStatus(
+                    subject: "CN=a.example", issuer: "CN=CA", notBefore: now - 9_000_000, notAfter: now - 60_000_000,
+                    names: ["a.example", "b.example"]),
+                "CN=a.example, issued by CN=CA; expired 1min ago (", "); for a.example, b.example"
+            ),
+            (
+                CertificateStatus(
+                    subject: "CN=a.example", issuer: "CN=CA", notBefore: now + 60_000_000, notAfter: now + 90_000_000),
+                "CN=a.example, issued by CN=CA; valid only from ", "; for no host name"
+            ),
+            (
+                CertificateStatus(
+                    depth: 1, subject: "CN=CA", issuer: "CN=CA", notBefore: now - 1, notAfter: now + 90_000_000),
+                "in the chain of the server's certificate: CN=CA, issued by itself; valid until ", "UTC"
+            ),
+            (
+                CertificateStatus(subject: "", issuer: "CN=CA", names: ["192.0.2.1"]),
+                "a certificate without a subject, issued by CN=CA; its dates cannot be read; ", "for 192.0.2.1"
+            ),
+        ])
+    func certificate(certificate: CertificateStatus, begin: String, end: String) throws {
+        let diagnosis = Self.diagnosis {
+            $0.pipeline.failure = FailureStatus(
+                message: "the certificate of a is not trusted", since: Self.now - 60_000_000, attempts: 2,
+                certificate: certificate)
+        }
+        let step = try #require(diagnosis.steps.first { $0.title == "certificate" })
+        #expect(step.verdict == .bad)
+        #expect(step.evidence.hasPrefix(begin) && step.evidence.hasSuffix(end), "\(step.evidence)")
+    }
+
     @Test("a captive portal's page is named")
     func portal() {
         let diagnosis = Self.diagnosis {
@@ -288,6 +323,28 @@ import Testing
             $0.pipeline.waitingDetail = "probe.example answered 302 instead of 204 to http://portal.example/login"
         }
         #expect(diagnosis.stuck?.text.hasSuffix("Log in at http://portal.example/login") == true)
+    }
+
+    @Test(
+        "without a route, the target that has none is named, and whether needs-network has an address",
+        arguments: [
+            ("192.0.2.1", "There is no route to 192.0.2.1. The pipeline runs when there is one."),
+            (
+                "internet",
+                "There is no route to the internet, and refresh.needs-network names no address. The pipeline runs "
+                    + "when there is a route. If the source is in another network, set refresh.needs-network to its "
+                    + "address."
+            ),
+            (nil, "The source is not reachable. The pipeline runs when it is."),
+        ] as [(String?, String)])
+    func noRoute(target: String?, text: String) {
+        let diagnosis = Self.diagnosis {
+            $0.pipeline.state = .waiting
+            $0.pipeline.waitingFor = .network
+            $0.pipeline.path = "any text"
+            $0.pipeline.noRouteTo = target
+        }
+        #expect(diagnosis.stuck?.text == text)
     }
 
     @Test("an invalid configuration is the last step")

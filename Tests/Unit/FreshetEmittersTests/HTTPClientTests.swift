@@ -399,6 +399,31 @@ struct HTTPClientTests {
         #expect(origin.requests.count == 1)
     }
 
+    @Test(
+        "the failure names the path of a URL that stands in the configuration, without its query, and of no other URL")
+    func path() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            guard request.target.hasPrefix("/moved") else { return connection.answer("404 Not Found") }
+            connection.answer("302 Found", headers: ["Location: /secret/of/the/origin"])
+        }
+        func message(_ path: String, isConfigured: Bool = true) async throws -> String {
+            let source = HTTPSource(url: origin.url(path), host: "127.0.0.1")
+            var request = FetchRequest(source: .http(source))
+            request.isConfiguredURL = isConfigured
+            return try await failureOf { [client, request] () async throws(FetchError) in
+                try await client.fetch(source, for: request)
+            }.message
+        }
+        let answered = "the origin answered 404 Not Found "
+        #expect(try await message("/lists/a.txt?token=s3cret") == answered + "(127.0.0.1/lists/a.txt)")
+        #expect(try await message("/lists/ü\u{202E}") == answered + "(127.0.0.1/lists/%c3%bc%e2%80%ae)")
+        #expect(try await message("/?a=b") == answered + "(127.0.0.1)")
+        #expect(try await message("/lists/a.txt", isConfigured: false) == answered + "(127.0.0.1)")
+        #expect(try await message("/moved") == answered + "(127.0.0.1)")
+        let long = "/" + String(repeating: "a", count: 500)
+        #expect(try await message(long) == answered + "(127.0.0.1\(long.prefix(120))…)")
+    }
+
     @Test("the failure after a 401 or 403 to a credential recommends a restart", arguments: [401, 403])
     func rotated(status: Int) async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("\(status) No") }

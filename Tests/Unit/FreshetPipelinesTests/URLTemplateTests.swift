@@ -10,6 +10,21 @@ struct URLTemplateTests {
         try URLTemplate(text).url { values[$0.description] }
     }
 
+    @Test("only a URL without placeholders stands in the configuration as it is requested")
+    func configured() {
+        for (url, isConfigured) in [
+            ("https://a.example/b?c=d", true), ("https://a.example/{b}", false), ("https://a.example/?b={c}", false),
+            ("{item.url}", false),
+        ] {
+            let source = HTTPSource(url: url, host: "a.example")
+            #expect(SourceDefinition.http(source).hasConfiguredURL == isConfigured)
+            var rules = CheckRules()
+            rules.sha256 = .list(source)
+            #expect(rules.haveConfiguredURLs == isConfigured)
+        }
+        #expect(!SourceDefinition.file("/etc/hosts").hasConfiguredURL && CheckRules().haveConfiguredURLs)
+    }
+
     @Test("has its placeholders in order, with the paths into their values")
     func placeholders() throws {
         #expect(
