@@ -34,48 +34,68 @@ package struct SVGWriter: Sendable {
 
     /// The document.
     package var text: String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        \(start)
+        <title>\(Self.escaped(title))</title>
+        <style>
+        \(Self.styleSheet)
+        </style>
+        \(background)
+        \(body)</svg>
+
+        """
+    }
+
+    /// The picture as an element of an HTML page, whose own style sheet has ``styleSheet``.
+    package var element: String { "\(start)\n<title>\(Self.escaped(title))</title>\n\(background)\n\(body)</svg>\n" }
+
+    private var start: String {
         let size = "\(Self.number(width)) \(Self.number(height))"
         return """
-            <?xml version="1.0" encoding="UTF-8"?>
             <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.number(width))" height="\(Self.number(height))" \
             viewBox="0 0 \(size)" role="img" font-family="sans-serif" font-size="12">
-            <title>\(Self.escaped(title))</title>
-            <style>
-            .paper { fill: #ffffff }
-            .ink { stroke: #57606a; fill: #1f2328 }
-            .faint { stroke: #d0d7de; fill: #656d76 }
-            .arrow { stroke: none; fill: #57606a }
-            .good { stroke: #1a7f37; fill: #2da44e }
-            .busy { stroke: #9a6700; fill: #d4a72c }
-            .bad { stroke: #cf222e; fill: #e5534b }
-            .plain { stroke: #57606a; fill: #afb8c1 }
-            .offline { stroke: none; fill: #ffe0b8 }
-            .asleep { stroke: none; fill: #dcd8f5 }
-            .unseen { stroke: none; fill: #eaeef2 }
-            .box { fill-opacity: .18 }
-            .none { fill: none }
-            .words { stroke: none }
-            @media (prefers-color-scheme: dark) {
-            .paper { fill: #0d1117 }
-            .ink { stroke: #9198a1; fill: #e6edf3 }
-            .faint { stroke: #3d444d; fill: #9198a1 }
-            .arrow { fill: #9198a1 }
-            .good { stroke: #3fb950; fill: #3fb950 }
-            .busy { stroke: #d29922; fill: #d29922 }
-            .bad { stroke: #f85149; fill: #f85149 }
-            .plain { stroke: #9198a1; fill: #656c76 }
-            .offline { fill: #4a3414 }
-            .asleep { fill: #2b2652 }
-            .unseen { fill: #21262d }
-            .none { fill: none }
-            .words { stroke: none }
-            }
-            </style>
-            <rect class="paper" width="\(Self.number(width))" height="\(Self.number(height))"/>
-            \(body)</svg>
-
             """
     }
+
+    private var background: String {
+        "<rect class=\"paper\" width=\"\(Self.number(width))\" height=\"\(Self.number(height))\"/>"
+    }
+
+    /// The style sheet of every picture: the same text each time.
+    package static let styleSheet = """
+        .paper { fill: #ffffff }
+        .ink { stroke: #57606a; fill: #1f2328 }
+        .faint { stroke: #d0d7de; fill: #656d76 }
+        .arrow { stroke: none; fill: #57606a }
+        .good { stroke: #1a7f37; fill: #2da44e }
+        .busy { stroke: #9a6700; fill: #d4a72c }
+        .bad { stroke: #cf222e; fill: #e5534b }
+        .plain { stroke: #57606a; fill: #afb8c1 }
+        .offline { stroke: none; fill: #ffe0b8 }
+        .asleep { stroke: none; fill: #dcd8f5 }
+        .unseen { stroke: none; fill: #eaeef2 }
+        .box { fill-opacity: .18 }
+        .none { fill: none }
+        .words { stroke: none }
+        .bad.words { fill: #b42318 }
+        @media (prefers-color-scheme: dark) {
+        .paper { fill: #0d1117 }
+        .ink { stroke: #9198a1; fill: #e6edf3 }
+        .faint { stroke: #3d444d; fill: #9198a1 }
+        .arrow { fill: #9198a1 }
+        .good { stroke: #3fb950; fill: #3fb950 }
+        .busy { stroke: #d29922; fill: #d29922 }
+        .bad { stroke: #f85149; fill: #f85149 }
+        .plain { stroke: #9198a1; fill: #656c76 }
+        .offline { fill: #4a3414 }
+        .asleep { fill: #2b2652 }
+        .unseen { fill: #21262d }
+        .none { fill: none }
+        .words { stroke: none }
+        .bad.words { fill: #ff7b72 }
+        }
+        """
 
     package mutating func line(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ role: Role = .ink) {
         path("M\(Self.number(x1)) \(Self.number(y1))L\(Self.number(x2)) \(Self.number(y2))", role)

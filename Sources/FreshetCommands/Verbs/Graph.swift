@@ -32,7 +32,7 @@ struct Graph: Verb {
             (try client.descriptions(names), try client.pipelines(names))
         }
         if options.json { return session.print(json: ControlMessage.Descriptions(pipelines: descriptions)) }
-        let graph = PipelineGraph(descriptions, statuses)
+        let graph = PipelineGraph(descriptions, statuses, session.pathUnits)
         switch format {
         case .dot: session.write(GraphLanguages(graph: graph).dot)
         case .mermaid: session.write(GraphLanguages(graph: graph).mermaid)

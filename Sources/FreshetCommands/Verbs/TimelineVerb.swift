@@ -10,7 +10,8 @@ struct TimelineVerb: Verb {
             Draws a lane for each signal that fired and for each pipeline, with its runs and waits; the background \
             shows when the machine was offline or asleep. Without --since, shows the known part of the last hour. \
             Recent events come from the daemon, older ones from the journal, which has fewer of them: docs/journal.md. \
-            Names select pipelines and the signals that they subscribe to. With --json, prints the events.
+            Names select pipelines and the signals that they subscribe to. Pipelines that are not configured any more \
+            are left out, unless --all is given. With --json, prints the events.
 
             Examples:
               freshetctl timeline
@@ -24,6 +25,7 @@ struct TimelineVerb: Verb {
 
     @Argument(help: "Pipelines, or patterns; without a name, all.") var names: [String] = []
     @Option(help: "Draw as text or svg, or print json.") var format = Format.text
+    @Flag(help: "Draw pipelines that are not configured any more, too.") var all = false
     @OptionGroup var window: WindowOptions
     @OptionGroup var options: GlobalOptions
 
@@ -36,7 +38,7 @@ struct TimelineVerb: Verb {
         if !hasSince { history.beginWhereKnown { session.context.timeZone($0).offset } }
         if options.json || format == .json { return session.print(json: history.reply) }
         let descriptions = try session.callDaemon { () throws(ControlClient.Failure) in try client.descriptions(names) }
-        let timeline = Timeline(history, descriptions, isChosen: names != nil)
+        let timeline = Timeline(history, descriptions, isChosen: names != nil, hasRemoved: all)
         if format == .svg { return session.write(TimelineSVG(timeline: timeline, times: session.times).text) }
         let picture = TimelineText(
             timeline: timeline, times: session.times, palette: session.palette, legend: !options.noLegend)

@@ -8,8 +8,9 @@ struct Top: Verb {
         abstract: "Show pipelines live on a terminal.",
         discussion: """
             Keys: q quits, s sorts by the next column, S reverses the order, / filters by name, r refreshes the \
-            selected pipeline, Enter shows its details, ? shows all keys. At its end top restores the terminal; after \
-            SIGKILL, run 'reset'. Without a terminal, use 'freshetctl list'.
+            selected pipeline, Enter opens its page (status, last runs, difference of the content), q or Esc closes it, ? \
+            shows all keys. At its end top restores the terminal; after SIGKILL, run 'reset'. Without a terminal, use \
+            'freshetctl list'.
 
             Examples:
               freshetctl top
@@ -141,6 +142,7 @@ private struct TopScreen {
             }
             fit(terminal)
             sendDueRequests()
+            loadDetails()
             if !draw(terminal) { return .quit }
         }
     }
@@ -153,6 +155,8 @@ private struct TopScreen {
     @discardableResult
     private mutating func draw(_ terminal: FullScreen) -> Bool {
         let (columns, rows) = terminal.size
+        model.hiddenDetailLines = TopView(model: model, times: session.times, palette: session.palette)
+            .hiddenDetailLines(columns: columns, rows: rows)
         let view = TopView(model: model, times: session.times, palette: session.palette)
         return terminal.draw(view.lines(columns: columns, rows: rows, widths: &widths))
     }
@@ -249,6 +253,22 @@ private struct TopScreen {
             } catch {
                 throw error
             }
+        }
+    }
+
+    /// Requests the page of the selected pipeline if it is open and not current. Keys wait for the answers, at most as
+    /// long as for the rest of another answer; so it is requested only from a daemon that answers.
+    private mutating func loadDetails() {
+        guard let pipeline = model.missingDetails, monitor != nil, !model.isOld else { return }
+        do throws(ControlClient.Failure) {
+            let client = try ControlClient(path: session.socketPath)
+            client.replyTimeout = Self.answerLimit
+            model.take(try TopDetails(of: pipeline, client))
+        } catch .refused {
+            // The pipeline is gone: the list follows soon.
+            model.take(TopDetails(of: pipeline))
+        } catch {
+            disconnect(error)
         }
     }
 

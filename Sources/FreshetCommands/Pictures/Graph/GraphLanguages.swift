@@ -16,7 +16,7 @@ struct GraphLanguages {
             let terms = row.terms.isEmpty ? "" : row.terms.joined(separator: "\n")
             lines.append("  g\(index) [label=\(Self.quoted(terms)), shape=diamond, fontsize=9];")
             lines.append(
-                "  p\(index) [label=\(Self.quoted("\(row.name)\n\(row.state)")), style=\"rounded,filled\", "
+                "  p\(index) [label=\(Self.quoted(Self.label(row))), style=\"rounded,filled\", "
                     + "fillcolor=\"\(Self.colour(row.style))\"];")
             lines.append("  g\(index) -> p\(index);")
             for (number, file) in row.files.enumerated() {
@@ -40,7 +40,7 @@ struct GraphLanguages {
         for (index, row) in graph.rows.enumerated() {
             let terms = row.terms.isEmpty ? " " : row.terms.joined(separator: "\n")
             lines.append("  g\(index){{\(Self.words(terms))}}")
-            lines.append("  p\(index)(\(Self.words("\(row.name)\n\(row.state)"))):::\(Self.styleName(row.style))")
+            lines.append("  p\(index)(\(Self.words(Self.label(row)))):::\(Self.styleName(row.style))")
             lines.append("  g\(index) --> p\(index)")
             for (number, file) in row.files.enumerated() {
                 lines.append("  p\(index) --> f\(index)_\(number)[\(Self.words(file))]")
@@ -55,6 +55,14 @@ struct GraphLanguages {
             lines.append("  classDef \(style) fill:\(Self.colour(Self.style(style))),color:#1f2328")
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The most characters of an error in a node.
+    private static let mostErrorCharacters = 160
+
+    private static func label(_ row: PipelineGraph.Row) -> String {
+        let error = row.error.map { DisplayText.truncated(DisplayText.harmless($0), to: mostErrorCharacters) }
+        return [row.name, row.state, row.from, error].compactMap(\.self).joined(separator: "\n")
     }
 
     /// The node from which a wire comes.

@@ -6,10 +6,32 @@ struct GraphSVG {
     let graph: PipelineGraph
 
     private static let wireDistance = 26.0
-    private static let boxWidth = 230.0
-    private static let fileWidth = 250.0
+    /// The widths of boxes: as their texts need, between the least and the most.
+    private static let boxWidths = 230.0...420.0
+    private static let fileWidths = 250.0...460.0
+    /// The most lines of an error; the tooltip has all of it.
+    private static let mostErrorLines = 3
+    private let boxWidth: Double
+    private let fileWidth: Double
     private static let gap = 40.0
     private static let lineHeight = 15.0
+
+    init(graph: PipelineGraph) {
+        self.graph = graph
+        let heads = graph.rows.flatMap { row in
+            [
+                SVGWriter.width(of: row.name, size: 13) * 1.1, SVGWriter.width(of: row.state),
+                SVGWriter.width(of: row.from ?? "", size: 11),
+            ]
+        }
+        boxWidth = Self.clamped((heads.max() ?? 0) + 18, Self.boxWidths)
+        let outlets = graph.rows.flatMap { $0.files + $0.hooks }.map { SVGWriter.width(of: $0, size: 11) }
+        fileWidth = Self.clamped((outlets.max() ?? 0) + 16, Self.fileWidths)
+    }
+
+    private static func clamped(_ width: Double, _ range: ClosedRange<Double>) -> Double {
+        max(range.lowerBound, min(range.upperBound, width))
+    }
 
     /// The position of a row.
     private struct Place {
@@ -19,13 +41,16 @@ struct GraphSVG {
         var y: Double { top + 22 }
     }
 
-    var text: String {
+    /// The document.
+    var text: String { drawing.text }
+
+    var drawing: SVGWriter {
         let left = 24.0
         let wiresEnd = left + Double(graph.wires.count) * Self.wireDistance
         let box = wiresEnd + 52
-        let files = box + Self.boxWidth + Self.gap
+        let files = box + boxWidth + Self.gap
         let hasHooks = graph.rows.contains { !$0.hooks.isEmpty }
-        let hooks = files + Self.fileWidth + Self.gap
+        let hooks = files + fileWidth + Self.gap
         let labels = graph.wires.filter { $0.origin == nil }.map { SVGWriter.width(of: Self.label($0)) }
         // Labels are rotated: they extend above and to the right.
         let top = 20 + (labels.max() ?? 0) * 0.66
@@ -33,7 +58,7 @@ struct GraphSVG {
             graph.wires.enumerated().filter { $1.origin == nil }
             .map { left + Double($0) * Self.wireDistance + SVGWriter.width(of: Self.label($1)) * 0.78 }.max() ?? 0
         let places = self.places(from: top + 12)
-        let width = max(lean, hasHooks ? hooks + Self.fileWidth : files + Self.fileWidth) + 20
+        let width = max(lean, hasHooks ? hooks + fileWidth : files + fileWidth) + 20
         let bottom = (places.last.map { $0.top + $0.height } ?? top) + 34
         var svg = SVGWriter(
             width: width, height: bottom,
@@ -59,7 +84,7 @@ struct GraphSVG {
         svg.words(
             "A dot: the pipeline subscribes. The diamond: its signals become one, and each time that fires, it runs.",
             12, bottom - 12, .faint, size: 11)
-        return svg.text
+        return svg
     }
 
     private static func label(_ wire: PipelineGraph.Wire) -> String { SVGWriter.cut(wire.name, to: 230) }
@@ -67,10 +92,9 @@ struct GraphSVG {
     private func places(from top: Double) -> [Place] {
         var next = top
         return graph.rows.map { row in
-            let lines = 2 + terms(row).count
             let outlets = max(row.files.count, row.hooks.count)
             let height =
-                max(Double(lines) * Self.lineHeight + 26, Double(outlets) * 30 + 14) + (row.ownWire == nil ? 0 : 8)
+                max(boxHeight(row) + 16, Double(outlets) * 30 + 14) + (row.ownWire == nil ? 0 : 8)
             defer { next += height }
             return Place(top: next, height: height)
         }
@@ -80,7 +104,7 @@ struct GraphSVG {
     private func terms(_ row: PipelineGraph.Row) -> [String] {
         var lines: [String] = []
         for term in row.terms {
-            if let last = lines.last, SVGWriter.width(of: last + ", " + term, size: 10) < Self.boxWidth - 16 {
+            if let last = lines.last, SVGWriter.width(of: last + ", " + term, size: 10) < boxWidth - 16 {
                 lines[lines.count - 1] = last + ", " + term
             } else {
                 lines.append(term)
@@ -90,7 +114,23 @@ struct GraphSVG {
     }
 
     private func boxHeight(_ row: PipelineGraph.Row) -> Double {
-        Double(2 + terms(row).count) * Self.lineHeight + 10
+        Double(2 + notes(row).count) * Self.lineHeight + 10
+    }
+
+    /// The lines below a pipeline's state: its origin, its terms, and its error.
+    private func notes(_ row: PipelineGraph.Row) -> [(text: String, role: SVGWriter.Role, size: Double)] {
+        var notes: [(text: String, role: SVGWriter.Role, size: Double)] = []
+        if let from = row.from { notes.append((SVGWriter.cut(from, to: boxWidth - 16, size: 11), .ink, 11)) }
+        notes += terms(row).map { ($0, .faint, 10) }
+        if let error = row.error {
+            let columns = Int((boxWidth - 16) / (11 * 0.6))
+            let lines = WrappedText.lines(DisplayText.harmless(error), columns: columns)
+            notes += lines.prefix(Self.mostErrorLines).enumerated().map { index, line in
+                let isCut = index == Self.mostErrorLines - 1 && lines.count > Self.mostErrorLines
+                return (SVGWriter.cut(isCut ? line + " …" : line, to: boxWidth - 16, size: 11), .bad, 11)
+            }
+        }
+        return notes
     }
 
     /// Draws the line from a pipeline back to the wire of its new copies.
@@ -122,21 +162,25 @@ struct GraphSVG {
         let height = boxHeight(row)
         let boxTop = y - 18
         // Paper below pale boxes hides the lines behind them.
-        svg.paper(box, boxTop, Self.boxWidth, height, radius: 5)
-        svg.box(box, boxTop, Self.boxWidth, height, role, radius: 5, isPale: true, hint: row.description)
+        svg.paper(box, boxTop, boxWidth, height, radius: 5)
+        svg.box(
+            box, boxTop, boxWidth, height, role, radius: 5, isPale: true,
+            hint: row.error.map { (row.description.map { "\($0): " } ?? "") + $0 } ?? row.description)
         svg.words(
-            SVGWriter.cut(row.name, to: Self.boxWidth - 16, size: 13), box + 9, boxTop + 18, .ink, size: 13,
+            SVGWriter.cut(row.name, to: boxWidth - 16, size: 13), box + 9, boxTop + 18, .ink, size: 13,
             isBold: true)
         svg.words(
-            SVGWriter.cut(row.state, to: Self.boxWidth - 16), box + 9, boxTop + 34, role == .plain ? .faint : .ink,
+            SVGWriter.cut(row.state, to: boxWidth - 16), box + 9, boxTop + 34, role == .plain ? .faint : .ink,
             size: 12)
-        for (index, line) in terms(row).enumerated() {
-            svg.words(line, box + 9, boxTop + 49 + Double(index) * Self.lineHeight, .faint, size: 10)
+        for (index, note) in notes(row).enumerated() {
+            svg.words(
+                note.text, box + 9, boxTop + 49 + Double(index) * Self.lineHeight, note.role, size: note.size,
+                hint: note.role == .bad ? row.error : nil)
         }
-        outlets(row.files, files, from: box + Self.boxWidth, y, role, &svg)
+        outlets(row.files, files, from: box + boxWidth, y, role, &svg)
         outlets(
             row.hooks, row.files.isEmpty ? files : hooks,
-            from: row.files.isEmpty ? box + Self.boxWidth : files + Self.fileWidth, y, .plain, &svg)
+            from: row.files.isEmpty ? box + boxWidth : files + fileWidth, y, .plain, &svg)
     }
 
     private func outlets(
@@ -153,9 +197,9 @@ struct GraphSVG {
                 )
             }
             Self.arrow(x, line, &svg)
-            svg.paper(x, line - 12, Self.fileWidth, 24, radius: 3)
-            svg.box(x, line - 12, Self.fileWidth, 24, role, radius: 3, isPale: true, hint: text)
-            svg.words(Self.end(of: text, pixels: Self.fileWidth - 14), x + 8, line + 4, .ink, size: 11)
+            svg.paper(x, line - 12, fileWidth, 24, radius: 3)
+            svg.box(x, line - 12, fileWidth, 24, role, radius: 3, isPale: true, hint: text)
+            svg.words(Self.end(of: text, pixels: fileWidth - 14), x + 8, line + 4, .ink, size: 11)
         }
     }
 

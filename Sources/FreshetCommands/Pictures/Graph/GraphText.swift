@@ -18,7 +18,10 @@ struct GraphText {
             graph.rows.map { row in
                 max(DisplayText.width(of: glyphs.text(head(row))), row.terms.joined(separator: ", ").count)
             }.max() ?? 0
-        let left = max(12, min(widest, rest / 2))
+        // Names and states may use more, where the names of files and the hooks leave it.
+        let widestHead = graph.rows.map { DisplayText.width(of: glyphs.text(head($0))) }.max() ?? 0
+        let widestOutlet = graph.rows.flatMap(outlets).map { Self.leastWidth($0, glyphs) }.max() ?? 0
+        let left = max(12, min(widest, rest / 2), min(widestHead, rest - widestOutlet - Self.outletSpace))
         let out = text + left + 1
         // With very many wires, lines are longer than the terminal, so that nothing is lost.
         var canvas = TextCanvas(columns: max(columns, out + 10))
@@ -42,7 +45,7 @@ struct GraphText {
             starts.append(row)
             for wire in line.subscriptions { last[wire] = max(last[wire], row) }
             let height = max(
-                2, 1 + terms(line, left).count, outlets(line).count, line.ownWire == nil ? 0 : 2)
+                2, 1 + notes(line, left).count, outlets(line).count, line.ownWire == nil ? 0 : 2)
             if let ownWire = line.ownWire { first[ownWire] = row + 1 }
             row += height
         }
@@ -106,12 +109,40 @@ struct GraphText {
         canvas.put(name, row: row, column: column, line.style)
         canvas.put(
             glyphs.text(line.state, columns: max(0, column + width - place)), row: row, column: place, line.style)
-        for (index, term) in terms(line, width).enumerated() {
-            canvas.put(term, row: row + 1 + index, column: column, .faint)
+        for (index, note) in notes(line, width).enumerated() {
+            canvas.put(glyphs.text(note.text), row: row + 1 + index, column: column, note.style)
         }
         guard !line.files.isEmpty || !line.hooks.isEmpty else { return }
         let end = place + min(DisplayText.width(of: state), max(0, column + width - place))
         canvas.fill(glyphs.horizontal, row: row, from: end + 1, to: out, .faint)
+    }
+
+    /// The columns before the text of a hook: a line, an arrow and the space around them.
+    private static let outletSpace = 7
+    /// The most lines of an error.
+    private static let mostErrorLines = 2
+
+    /// The lines below a pipeline's name: its origin, its terms, and its error.
+    private func notes(_ row: PipelineGraph.Row, _ width: Int) -> [(text: String, style: Palette.Style)] {
+        func cut(_ text: String) -> String {
+            DisplayText.truncated(text, to: width, ellipsis: palette.charset.ellipsis)
+        }
+        var notes: [(text: String, style: Palette.Style)] = []
+        if let from = row.from { notes.append((cut(DisplayText.harmless(from)), .plain)) }
+        notes += terms(row, width).map { ($0, .faint) }
+        if let error = row.error {
+            let lines = WrappedText.lines(DisplayText.harmless(error), columns: width)
+            notes += lines.prefix(Self.mostErrorLines).enumerated().map { index, line in
+                (cut(index == Self.mostErrorLines - 1 && lines.count > Self.mostErrorLines ? line + " …" : line), .bad)
+            }
+        }
+        return notes
+    }
+
+    /// The width of a hook, or of the name of a file without its directory.
+    private static func leastWidth(_ outlet: Outlet, _ glyphs: Glyphs) -> Int {
+        let text = outlet.isHook ? outlet.text : outlet.text.split(separator: "/").last.map(String.init) ?? ""
+        return DisplayText.width(of: glyphs.text(text))
     }
 
     /// The terms, in as many lines as necessary.

@@ -16,12 +16,19 @@ struct PipelineGraph: Hashable, Sendable {
         /// The state, such as `loaded; stale`.
         var state: String
         var style: Palette.Style
+        /// Where the data comes from, such as the host of an origin; nil if other pipelines are the only sources.
+        var origin: String?
+        /// The error of the pipeline or of a hook; nil: nothing fails.
+        var error: String?
         /// The keys that control how signals are gathered, such as `quiet 2s`.
         var terms: [String]
         /// The indices of the wires that the pipeline subscribes to.
         var subscriptions: Set<Int>
         var files: [String]
+        /// The hooks, and path units that react to one of the files.
         var hooks: [String]
+        /// Such as `from flags.example.com`.
+        var from: String? { origin.map { "from \($0)" } }
         /// The wire of the pipeline's new copies, if other pipelines subscribe to them.
         var ownWire: Int?
     }
@@ -34,7 +41,9 @@ struct PipelineGraph: Hashable, Sendable {
     /// - Parameters:
     ///   - descriptions: the pipelines to draw.
     ///   - statuses: their statuses; one may be missing.
-    init(_ descriptions: [PipelineDescription], _ statuses: [PipelineStatus]) {
+    ///   - watches: the path units of this host.
+    init(_ descriptions: [PipelineDescription], _ statuses: [PipelineStatus], _ watches: [PathUnit] = []) {
+        let watches = Dictionary(grouping: watches, by: \.path)
         let statuses = Dictionary(statuses.map { ($0.name, $0) }) { first, _ in first }
         let ordered = Self.inOrder(descriptions)
         let places = Dictionary(ordered.enumerated().map { ($1.name, $0) }) { first, _ in first }
@@ -59,8 +68,15 @@ struct PipelineGraph: Hashable, Sendable {
                     state: description.invalid == true ? "invalid" : status.map(Self.state) ?? "unknown",
                     style: description.invalid == true
                         ? .bad : status.map { Palette.Style($0.state, $0.freshness) } ?? .plain,
+                    origin: description.invalid == true ? nil : OriginText.text(of: description.source),
+                    error: status?.failure?.message
+                        ?? status?.hooks?.lazy.compactMap { hook in hook.error.map { "\(hook.hook): \($0)" } }.first,
                     terms: Self.terms(description), subscriptions: Set(sources.compactMap { indices[$0] }),
-                    files: description.files, hooks: description.hooks,
+                    files: description.files,
+                    hooks: description.hooks
+                        + description.files.flatMap { watches[$0] ?? [] }.map(\.unit).reduce(into: []) { units, unit in
+                            if !units.contains(unit) { units.append(unit) }
+                        },
                     ownWire: indices["pipeline " + description.name].flatMap { wires[$0].origin == nil ? nil : $0 }))
         }
     }

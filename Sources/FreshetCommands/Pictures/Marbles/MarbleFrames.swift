@@ -85,7 +85,8 @@ struct MarbleFrames: Hashable, Sendable {
         lanes += runs
     }
 
-    /// The shortest frames with which the picture fits.
+    /// The shortest frames with which the picture fits; at least a millisecond: shorter ones would show the order of
+    /// the daemon's steps, and not the distance of events.
     ///
     /// - Parameters:
     ///   - most: the most columns of the picture.
@@ -96,7 +97,7 @@ struct MarbleFrames: Hashable, Sendable {
         // For a single instant, any length is long enough.
         guard episode.to > episode.from else { return MarbleFrames(episode, length: 1_000) }
         let span = episode.to - episode.from
-        let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500].map { Int64($0) } + TimeAxis.steps
+        let steps = TimeAxis.steps
         for step in steps where span / step < Int64(most) {
             let frames = MarbleFrames(episode, length: step)
             if columns(frames) <= most { return frames }

@@ -27,11 +27,15 @@ struct Timeline: Hashable, Sendable {
     struct Source: Hashable, Sendable {
         var name: String
         var firings: [Firing]
+        /// When its own target was not reachable; nil: it has none, and the offline times of the machine apply.
+        var offline: [TimeRange]?
     }
 
     struct Pipeline: Hashable, Sendable {
         var name: String
         var parts: [Part]
+        /// When its own target was not reachable; nil: it has none, and the offline times of the machine apply.
+        var offline: [TimeRange]?
 
         /// The number of runs.
         var runs: Int { parts.count { if case .run = $0.kind { true } else { false } } }
@@ -47,6 +51,9 @@ struct Timeline: Hashable, Sendable {
     var pipelines: [Pipeline] = []
     /// The number of other pipelines, which have no events.
     var idlePipelines = 0
+    /// The number of pipelines with events that are not configured any more, and are left out.
+    var removedPipelines = 0
+    /// When the machine had no way to other networks.
     var offline: [TimeRange] = []
     var asleep: [TimeRange] = []
     var unseen: [TimeRange] = []
@@ -56,12 +63,17 @@ struct Timeline: Hashable, Sendable {
     ///   - history: the events of the shown pipelines, and of all signals.
     ///   - descriptions: the shown pipelines.
     ///   - isChosen: whether the pipelines were named: then each has a lane, and only their signals are shown.
-    init(_ history: RecentHistory, _ descriptions: [PipelineDescription], isChosen: Bool) {
+    ///   - hasRemoved: whether pipelines have a lane that are not configured any more.
+    init(
+        _ history: RecentHistory, _ descriptions: [PipelineDescription], isChosen: Bool, hasRemoved: Bool = false
+    ) {
         since = history.since
         until = max(history.until, history.since + 1)
         unseen = history.unseen
         notes = history.notes
         let subscribed = Set(descriptions.flatMap(\.signals))
+        let configured = Set(descriptions.map(\.name))
+        func isShown(_ pipeline: String) -> Bool { hasRemoved || configured.contains(pipeline) }
         var firings: [String: [Firing]] = [:]
         var lanes: [String: PipelineLane] = [:]
         var machine = MachineLane()
@@ -70,6 +82,7 @@ struct Timeline: Hashable, Sendable {
             case .signal:
                 guard let name = event.source ?? event.signal, event.at >= since, event.at <= until else { break }
                 guard !isChosen || event.pipeline != nil || subscribed.contains(name) else { break }
+                if let pipeline = event.pipeline, !isShown(pipeline) { break }
                 firings[name, default: []].append(Firing(at: event.at, detail: event.detail))
             case .fact: machine.apply(event)
             case .runStarted, .runEnded, .state:
@@ -79,16 +92,43 @@ struct Timeline: Hashable, Sendable {
             case .reloaded, .unknown: break
             }
         }
-        sources = firings.keys.sorted().map { Source(name: $0, firings: firings[$0] ?? []) }
-        for name in Set(lanes.keys).union(descriptions.map(\.name)).sorted() {
+        (offline, asleep) = machine.stretches(from: since, to: until)
+        let targets = machine.targets(from: since, to: until)
+        sources = firings.keys.sorted().map { name in
+            Source(name: name, firings: firings[name] ?? [], offline: Self.offline([name], targets))
+        }
+        let signals = Dictionary(descriptions.map { ($0.name, $0.signals) }) { first, _ in first }
+        for name in configured.union(lanes.keys).sorted() {
             let parts = lanes[name]?.parts(from: since, to: until) ?? []
-            if parts.isEmpty, !isChosen {
-                idlePipelines += 1
+            if parts.isEmpty, !isChosen || !configured.contains(name) {
+                if configured.contains(name) { idlePipelines += 1 }
+            } else if isShown(name) {
+                pipelines.append(
+                    Pipeline(name: name, parts: parts, offline: Self.offline(signals[name] ?? [], targets)))
             } else {
-                pipelines.append(Pipeline(name: name, parts: parts))
+                removedPipelines += 1
             }
         }
-        (offline, asleep) = machine.stretches(from: since, to: until)
+    }
+
+    /// When the targets of these signals were not reachable. Nil without a target, or if the machine's own network is
+    /// among the signals.
+    private static func offline(_ signals: [String], _ targets: [String: [TimeRange]]) -> [TimeRange]? {
+        guard !signals.contains("network") else { return nil }
+        let own = signals.filter { $0.hasPrefix("network ") }
+        return own.isEmpty ? nil : own.flatMap { targets[$0] ?? [] }
+    }
+
+    /// The sentences below a picture about what it leaves out.
+    var remarks: [String] {
+        var remarks = notes
+        if idlePipelines > 0 {
+            remarks.append("\(Count.text(idlePipelines, "pipeline")) without events in this time.")
+        }
+        if removedPipelines > 0 {
+            remarks.append("\(Count.text(removedPipelines, "removed pipeline")) not shown; --all shows them.")
+        }
+        return remarks
     }
 
     /// Builds the lane of a pipeline, event by event.
@@ -147,23 +187,23 @@ struct Timeline: Hashable, Sendable {
         }
     }
 
-    /// Builds the lane of the machine: offline times and sleeps.
+    /// Builds the lane of the machine: sleeps, and offline times of the machine and of single targets.
     private struct MachineLane {
-        private var offline: [TimeRange] = []
+        /// Offline times by target; the key of the machine's own is `network`.
+        private var offline: [String: [TimeRange]] = [:]
         private var asleep: [TimeRange] = []
-        private var lostAt: Int64?
+        private var lostAt: [String: Int64] = [:]
         private var sleepsSince: Int64?
 
         mutating func apply(_ event: ControlEvent) {
-            // The network as a whole; facts of single targets do not count.
-            guard event.source == nil, let fact = event.detail else { return }
+            guard let fact = event.detail else { return }
             switch event.signal {
             case "network":
+                let target = event.source ?? "network"
                 if fact.hasPrefix("not reachable") {
-                    if lostAt == nil { lostAt = event.at }
-                } else if let from = lostAt {
-                    offline.append(TimeRange(from: from, to: event.at))
-                    lostAt = nil
+                    if lostAt[target] == nil { lostAt[target] = event.at }
+                } else if let from = lostAt.removeValue(forKey: target) {
+                    offline[target, default: []].append(TimeRange(from: from, to: event.at))
                 }
             case "resume":
                 if fact.hasPrefix("going to sleep") {
@@ -190,13 +230,25 @@ struct Timeline: Hashable, Sendable {
         }
 
         func stretches(from since: Int64, to until: Int64) -> (offline: [TimeRange], asleep: [TimeRange]) {
-            func cut(_ stretches: [TimeRange], _ open: Int64?) -> [TimeRange] {
-                (stretches + (open.map { [TimeRange(from: $0, to: until)] } ?? [])).compactMap { stretch in
-                    guard stretch.to > since, stretch.from < until else { return nil }
-                    return TimeRange(from: max(stretch.from, since), to: min(stretch.to, until))
-                }
+            let open = sleepsSince.map { TimeRange(from: $0, to: until) }
+            return (
+                targets(from: since, to: until)["network"] ?? [],
+                Self.cut(asleep + [open].compactMap(\.self), from: since, to: until)
+            )
+        }
+
+        /// The offline times of each target.
+        func targets(from since: Int64, to until: Int64) -> [String: [TimeRange]] {
+            var all = offline
+            for (target, from) in lostAt { all[target, default: []].append(TimeRange(from: from, to: until)) }
+            return all.mapValues { Self.cut($0, from: since, to: until) }
+        }
+
+        private static func cut(_ stretches: [TimeRange], from since: Int64, to until: Int64) -> [TimeRange] {
+            stretches.compactMap { stretch in
+                guard stretch.to > since, stretch.from < until else { return nil }
+                return TimeRange(from: max(stretch.from, since), to: min(stretch.to, until))
             }
-            return (cut(offline, lostAt), cut(asleep, sleepsSince))
         }
     }
 }

@@ -12,10 +12,13 @@ struct TimelineSVG {
     private static let labels = 190.0
     private static let counts = 50.0
 
-    var text: String {
+    /// The document.
+    var text: String { drawing.text }
+
+    var drawing: SVGWriter {
         let lanes = max(1, timeline.sources.count) + max(1, timeline.pipelines.count)
         let bottom = Self.top + 2 * 24 + Double(lanes) * Self.laneHeight
-        let notes = remarks
+        let notes = timeline.remarks
         var svg = SVGWriter(
             width: Self.width, height: bottom + 46 + Double(notes.count) * 17,
             title: "Signals and runs from \(times.absolute(timeline.since)) to \(times.absolute(timeline.until))")
@@ -30,7 +33,12 @@ struct TimelineSVG {
             svg.words(count, Self.width - 12, y + 17, .faint, .end, size: 11, isBold: true)
             y += 24
         }
-        func lane(_ name: String, _ count: Int) {
+        func lane(_ name: String, _ count: Int, _ offline: [Timeline.TimeRange]?) {
+            if hasTargets {
+                for stretch in offline ?? timeline.offline {
+                    band(stretch, y, Self.laneHeight, .offline, "offline", &svg)
+                }
+            }
             svg.words(SVGWriter.cut(name, to: Self.labels - 20), 12, y + 17, hint: name)
             svg.words("\(count)", Self.width - 12, y + 17, .ink, .end)
             svg.line(Self.labels, y + 13, Self.width - Self.counts, y + 13, .faint)
@@ -41,14 +49,14 @@ struct TimelineSVG {
         }
         title("SIGNALS", "fired")
         for source in timeline.sources {
-            lane(source.name, source.firings.count)
+            lane(source.name, source.firings.count, source.offline)
             drawFirings(source, &svg, y)
             y += Self.laneHeight
         }
         if timeline.sources.isEmpty { nothing("no signal fired") }
         title("PIPELINES", "runs")
         for pipeline in timeline.pipelines {
-            lane(pipeline.name, pipeline.runs)
+            lane(pipeline.name, pipeline.runs, pipeline.offline)
             for part in pipeline.parts { draw(part, &svg, y) }
             y += Self.laneHeight
         }
@@ -57,13 +65,7 @@ struct TimelineSVG {
         for (index, note) in notes.enumerated() {
             svg.words(SVGWriter.cut(note, to: Self.width - 24), 12, bottom + 46 + Double(index) * 17, .faint, size: 11)
         }
-        return svg.text
-    }
-
-    private var remarks: [String] {
-        timeline.notes
-            + (timeline.idlePipelines > 0
-                ? ["\(Count.text(timeline.idlePipelines, "pipeline")) without events in this time."] : [])
+        return svg
     }
 
     private func x(_ instant: Int64) -> Double {
@@ -74,16 +76,25 @@ struct TimelineSVG {
     private func drawBands(_ svg: inout SVGWriter, _ bottom: Double) {
         let bands: [([Timeline.TimeRange], SVGWriter.Role, String)] = [
             (timeline.unseen, .unseen, "unknown"), (timeline.asleep, .asleep, "asleep"),
-            (timeline.offline, .offline, "offline"),
+            (hasTargets ? [] : timeline.offline, .offline, "offline"),
         ]
         for (stretches, role, meaning) in bands {
-            for stretch in stretches {
-                let hint = "\(meaning), \(times.timeOfDay(stretch.from)) to \(times.timeOfDay(stretch.to))"
-                svg.box(
-                    x(stretch.from), Self.top - 8, max(1, x(stretch.to) - x(stretch.from)), bottom - Self.top + 8, role,
-                    hint: hint)
-            }
+            for stretch in stretches { band(stretch, Self.top - 8, bottom - Self.top + 8, role, meaning, &svg) }
         }
+    }
+
+    /// Whether lanes have offline times of their own targets: then each lane has its own bands.
+    private var hasTargets: Bool {
+        timeline.sources.contains { $0.offline != nil } || timeline.pipelines.contains { $0.offline != nil }
+    }
+
+    private func band(
+        _ stretch: Timeline.TimeRange, _ y: Double, _ height: Double, _ role: SVGWriter.Role, _ meaning: String,
+        _ svg: inout SVGWriter
+    ) {
+        svg.box(
+            x(stretch.from), y, max(1, x(stretch.to) - x(stretch.from)), height, role,
+            hint: "\(meaning), \(times.timeOfDay(stretch.from)) to \(times.timeOfDay(stretch.to))")
     }
 
     private func drawAxis(_ svg: inout SVGWriter, _ bottom: Double) {
@@ -173,7 +184,8 @@ struct TimelineSVG {
             entry("waiting", .busy, height: 3)
         }
         if kinds.contains(.held) { entry("held", .unseen) }
-        if !timeline.offline.isEmpty { entry("offline", .offline) }
+        let targets = timeline.sources.compactMap(\.offline) + timeline.pipelines.compactMap(\.offline)
+        if !timeline.offline.isEmpty || targets.contains(where: { !$0.isEmpty }) { entry("offline", .offline) }
         if !timeline.asleep.isEmpty { entry("asleep", .asleep) }
         if !timeline.unseen.isEmpty { entry("unknown", .unseen) }
     }

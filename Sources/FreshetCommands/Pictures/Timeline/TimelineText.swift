@@ -27,7 +27,8 @@ struct TimelineText {
         var canvas = TextCanvas(columns: columns)
         var seen: Set<Symbol> = []
         var mostFirings = 0
-        let background = background(width)
+        let common = background(timeline.offline, width)
+        func own(_ offline: [Timeline.TimeRange]?) -> [Symbol] { offline.map { background($0, width) } ?? common }
 
         drawAxis(&canvas, glyphs, start: start, width: width)
         var row = 1
@@ -44,6 +45,7 @@ struct TimelineText {
         title("SIGNALS", "FIRED")
         for source in timeline.sources {
             head(source.name, source.firings.count)
+            let background = own(source.offline)
             var counts = [Int](repeating: 0, count: width)
             for firing in source.firings { counts[column(of: firing.at, width)] += 1 }
             mostFirings = max(mostFirings, counts.max() ?? 0)
@@ -68,7 +70,7 @@ struct TimelineText {
         title("PIPELINES", "RUNS")
         for pipeline in timeline.pipelines {
             head(pipeline.name, pipeline.runs)
-            var signs = background
+            var signs = own(pipeline.offline)
             for part in pipeline.parts {
                 let sign = Self.sign(of: part)
                 for place in column(
@@ -92,10 +94,7 @@ struct TimelineText {
         guard legend else { return lines }
         lines.append("")
         lines += key(seen, mostFirings, glyphs, columns: columns)
-        if timeline.idlePipelines > 0 {
-            lines.append("\(Count.text(timeline.idlePipelines, "pipeline")) without events in this time.")
-        }
-        lines += timeline.notes.flatMap { WrappedText.lines(glyphs.text($0), columns: columns) }
+        lines += timeline.remarks.flatMap { WrappedText.lines(glyphs.text($0), columns: columns) }
         return lines
     }
 
@@ -104,10 +103,10 @@ struct TimelineText {
         return max(0, min(width - 1, Int(place)))
     }
 
-    private func background(_ width: Int) -> [Symbol] {
+    private func background(_ offline: [Timeline.TimeRange], _ width: Int) -> [Symbol] {
         var signs = [Symbol](repeating: .idle, count: width)
         for (stretches, sign) in [
-            (timeline.offline, Symbol.offline), (timeline.asleep, .asleep), (timeline.unseen, .unseen),
+            (offline, Symbol.offline), (timeline.asleep, .asleep), (timeline.unseen, .unseen),
         ] {
             for stretch in stretches {
                 for place in column(

@@ -60,6 +60,22 @@ struct TopModel: Sendable {
     /// The pipelines on the screen.
     var visible: [PipelineStatus] { rows.dropFirst(offset).prefix(visibleRows).compactMap { pipelines[$0] } }
 
+    /// The page of the selected pipeline; nil if it is not open, or not requested yet.
+    private(set) var details: TopDetails?
+    /// The index of the first visible line of that page.
+    private(set) var detailsOffset = 0
+    /// The number of lines of that page that do not fit on the screen.
+    var hiddenDetailLines = 0 { didSet { detailsOffset = max(0, min(detailsOffset, hiddenDetailLines)) } }
+
+    /// The pipeline whose page is open and has to be requested; nil: none.
+    var missingDetails: PipelineStatus? {
+        guard page == .details, let chosen = chosenPipeline, details?.matches(chosen) != true else { return nil }
+        return chosen
+    }
+
+    /// Takes the page of a pipeline.
+    mutating func take(_ details: TopDetails) { self.details = details }
+
     var chosenPipeline: PipelineStatus? { chosen.flatMap { pipelines[$0] } }
 
     // MARK: Answers of the daemon
@@ -182,6 +198,12 @@ struct TopModel: Sendable {
             case .character("q"), .character("Q"), .escape, .enter, .character("?"), .character("h"): page = .list
             case .character("r"): return refreshChosen()
             case .redraw: return .redraw
+            case .up, .character("k"): scroll(by: -1)
+            case .down, .character("j"): scroll(by: 1)
+            case .pageUp: scroll(by: -visibleRows)
+            case .pageDown: scroll(by: visibleRows)
+            case .home, .character("g"): scroll(by: -hiddenDetailLines)
+            case .end, .character("G"): scroll(by: hiddenDetailLines)
             default: break
             }
             return .none
@@ -200,7 +222,11 @@ struct TopModel: Sendable {
             arrange()
         case .character("/"): isTyping = true
         case .character("r"): return refreshChosen()
-        case .enter: if chosen != nil { page = .details }
+        case .enter:
+            guard chosen != nil else { break }
+            page = .details
+            detailsOffset = 0
+            if details?.name != chosen { details = nil }
         case .escape:
             filter = ""
             arrange()
@@ -214,6 +240,10 @@ struct TopModel: Sendable {
         case .character, .backspace: break
         }
         return .none
+    }
+
+    private mutating func scroll(by lines: Int) {
+        detailsOffset = max(0, min(hiddenDetailLines, detailsOffset + lines))
     }
 
     private func refreshChosen() -> Action { chosen.map(Action.refresh) ?? .none }

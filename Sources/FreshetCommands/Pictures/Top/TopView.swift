@@ -17,7 +17,7 @@ struct TopView {
         switch model.page {
         case .list: body = list(columns, glyphs, &widths)
         case .help: body = Self.help
-        case .details: body = details(columns, glyphs)
+        case .details: body = Array(details(columns, glyphs).dropFirst(model.detailsOffset))
         }
         var lines = Array((head(columns, glyphs) + body).prefix(max(1, rows - 1)))
         while lines.count < rows - 1 { lines.append("") }
@@ -152,19 +152,40 @@ struct TopView {
 
     private func details(_ columns: Int, _ glyphs: Glyphs) -> [String] {
         guard let pipeline = model.chosenPipeline else { return ["", "this pipeline is gone"] }
-        return [""]
-            + PipelineView(
-                pipeline: pipeline, times: times, palette: Palette(isColourful: false, charset: palette.charset),
-                hasBars: true, columns: columns
-            )
-            .lines.map { glyphs.text($0, columns: columns) }
+        let status = PipelineView(
+            pipeline: pipeline, times: times, palette: Palette(isColourful: false, charset: palette.charset),
+            hasBars: true, columns: columns)
+        var lines = [""] + status.lines.map { glyphs.text($0, columns: columns) }
+        func add(_ text: String, _ style: Palette.Style = .plain) {
+            lines.append(palette.paint(glyphs.text(text, columns: columns), model.isOld ? .faint : style))
+        }
+        guard let details = model.details, details.name == pipeline.name else { return lines }
+        lines.append("")
+        add(details.runs.isEmpty ? "No run has ended since the daemon started." : "Last runs:", .heading)
+        for run in details.runs {
+            let causes = PipelineView.causes(run.causes, times).map { ", because of \($0)" } ?? ""
+            let failure = run.failure.map { ": \($0)" } ?? causes
+            add("  \(PipelineView.run(run, times))\(failure)", run.outcome == .failed ? .bad : .plain)
+        }
+        guard !details.title.isEmpty else { return lines }
+        lines.append("")
+        add(details.title, .heading)
+        for line in details.difference { add("  " + line.text, line.style) }
+        return lines
+    }
+
+    /// The number of lines of the page of a pipeline that do not fit.
+    func hiddenDetailLines(columns: Int, rows: Int) -> Int {
+        guard model.page == .details else { return 0 }
+        let glyphs = Glyphs(palette.charset)
+        return max(0, details(columns, glyphs).count - (rows - 1 - head(columns, glyphs).count))
     }
 
     private static let help = [
         "",
         "  q        quit                          s   sort by the next column",
         "  /        filter by name; Esc: all      S   reverse the order",
-        "  r        refresh the pipeline          Enter  show its details",
+        "  r        refresh the pipeline          Enter  show its page: q or Esc closes it",
         "  arrows, PgUp, PgDn, Home, End          select a pipeline",
         "  Ctrl-L   redraw                        Ctrl-Z  stop; 'fg' continues",
         "",
@@ -177,7 +198,10 @@ struct TopView {
             return glyphs.text("filter: \(model.filter)_   Enter keeps it, Esc shows all", columns: columns)
         }
         if let message = model.message { return glyphs.text(message, columns: columns) }
-        if model.page != .list { return palette.paint(glyphs.text("Esc: back to the list", columns: columns), .faint) }
+        if model.page != .list {
+            let more = model.page == .details && model.hiddenDetailLines > 0 ? "   arrows, PgDn: more lines" : ""
+            return palette.paint(glyphs.text("q, Esc: back to the list\(more)", columns: columns), .faint)
+        }
         let filter = model.filter.isEmpty ? "" : " with '\(model.filter)'"
         let shown = model.rows.isEmpty ? 0 : model.offset + 1
         let place =

@@ -80,15 +80,15 @@ import Testing
                 │ operator
                 │ │     file /etc/0
                 ●─●─────●─◆─▶ p1000  unknown ────────────────────▶ p1000.json
-                │ │ ┌───────┘ quiet 2s, at-most 10s
+                │ │ ┌───────┘ from example.com
+                │ │ │         quiet 2s, at-most 10s
                 │ │ │         fresh-for 1min
                 │ │ │   file /etc/1
                 ●─●─●───●─◆─▶ p1001  unknown ────────────────────▶ p1001.json
-                │ │   ┌─────┘ quiet 2s, at-most 10s
+                │ │   ┌─────┘ from example.com
+                │ │   │       quiet 2s, at-most 10s
                 │ │   │       fresh-for 1min
                 │ │   │ file /etc/2
-                ●─●───●─●─◆─▶ p1002  unknown ────────────────────▶ p1002.json
-                │ │ ┌───────┘ quiet 2s, at-most 10s
                 """)
     }
 

@@ -74,6 +74,48 @@ import Testing
         #expect(bands.asleep == [.init(from: 21 * minute, to: 23 * minute)])
     }
 
+    @Test("a pipeline with its own target has the offline times of that target, others those of the machine")
+    func targets() {
+        let history = RecentHistory(
+            events: [
+                .fact("network", "not reachable: no route", at: 10 * minute),
+                .fact("network", "reachable via 192.0.2.1", at: 15 * minute),
+                .fact("network", source: "network 192.0.2.9", "not reachable: no route", at: 20 * minute),
+                .fact("network", source: "network 192.0.2.9", "reachable via 192.0.2.1", at: 30 * minute),
+            ], since: 0, until: 60 * minute)
+        let timeline = Timeline(
+            history,
+            [
+                Scenario.description("a", ["network"]), Scenario.description("b", ["network 192.0.2.9"]),
+                Scenario.description("c", ["network", "network 192.0.2.9"]), Scenario.description("d", ["timer"]),
+            ], isChosen: true)
+        let own = [Timeline.TimeRange(from: 20 * minute, to: 30 * minute)]
+        #expect(timeline.pipelines.map(\.offline) == [nil, own, nil, nil])
+        #expect(timeline.offline == [.init(from: 10 * minute, to: 15 * minute)])
+        let text = TimelineText(timeline: timeline, times: Scenario.times, palette: Palette(isColourful: false))
+            .lines(columns: 77)
+        // Sixty columns: one for each minute.
+        func lane(_ name: String) -> String { text.first { $0.hasPrefix("\(name) ") } ?? "" }
+        #expect(lane("a").contains("──░░░░░──") && lane("b").contains("──░░░░░░░░░░──"), "\(text)")
+        let svg = TimelineSVG(timeline: timeline, times: Scenario.times).text
+        #expect(svg.split(separator: "<title>offline, ").count == 1 + 4)
+    }
+
+    @Test("a pipeline that is not configured any more is left out and counted, unless it is asked for")
+    func removed() {
+        let ended = run(1, from: 5 * minute, took: minute, .changed)
+        let history = RecentHistory(
+            events: [
+                .runEnded(ended, of: "gone", at: 6 * minute),
+                .signal("timer", number: 1, pipeline: "gone", at: 5 * minute),
+            ], since: 0, until: 60 * minute)
+        let usual = Timeline(history, [Scenario.description("a")], isChosen: false)
+        #expect(usual.pipelines.isEmpty && usual.sources.isEmpty && usual.removedPipelines == 1)
+        #expect(usual.remarks.contains("1 removed pipeline not shown; --all shows them."))
+        let all = Timeline(history, [Scenario.description("a")], isChosen: false, hasRemoved: true)
+        #expect(all.pipelines.map(\.name) == ["gone"] && all.sources.map(\.name) == ["timer"])
+    }
+
     @Test("without --since, the picture begins at a round time near the first known event")
     func beginning() {
         func begun(_ unseen: [Timeline.TimeRange], until: Int64 = 60 * Scenario.minute) -> RecentHistory {

@@ -45,6 +45,68 @@ import Testing
         #expect(others.contains(.character("q")))
     }
 
+    // MARK: The page of a pipeline
+
+    @Test("Enter opens the page of the selected pipeline, which scrolls; q and Esc close it")
+    func page() {
+        var model = model()
+        #expect(model.missingDetails == nil)
+        _ = model.press(.down)
+        _ = model.press(.enter)
+        #expect(model.page == .details && model.missingDetails?.name == "p01")
+        model.hiddenDetailLines = 7
+        _ = model.press(.pageDown)
+        #expect(model.detailsOffset == 7 && model.chosen == "p01")
+        _ = model.press(.up)
+        #expect(model.detailsOffset == 6)
+        model.hiddenDetailLines = 2
+        #expect(model.detailsOffset == 2)
+        let closed = model.press(.character("q"))
+        #expect(closed == .none && model.page == .list)
+        _ = model.press(.enter)
+        #expect(model.detailsOffset == 0)
+        _ = model.press(.escape)
+        #expect(model.page == .list)
+    }
+
+    @Test("a page is requested again after another run or generation, and not otherwise")
+    func current() throws {
+        var model = model()
+        _ = model.press(.enter)
+        let chosen = try #require(model.missingDetails)
+        model.take(TopDetails(of: chosen))
+        #expect(model.missingDetails == nil)
+        let run = RunStatus(number: 13, started: Scenario.now, durationUSec: 1, outcome: .changed)
+        _ = model.apply(.runEnded(run, of: chosen.name, at: Scenario.now))
+        #expect(model.missingDetails?.lastRun?.number == 13)
+    }
+
+    @Test("a page has the last runs, newest first, and the lines of a difference, both bounded")
+    func contents() throws {
+        var details = TopDetails(of: Scenario.statuses[1])
+        details.take(Scenario.events)
+        #expect(details.runs.map(\.number) == [5, 4, 3, 2, 1])
+        details.take(["@@ -1 +1 @@", "-old\u{1B}[2J", "+new", " same"] + (0..<300).map { " \($0)" })
+        #expect(details.difference.count == TopDetails.mostLines + 1)
+        #expect(details.difference[1] == .init(text: "-old\\u{1b}[2J", style: .bad))
+        #expect(details.difference[2].style == .good && details.difference[3].style == .plain)
+        #expect(details.difference.last?.text == "104 further lines; 'freshetctl diff flags' prints all")
+        details.title = "From generation 1 to 2"
+        var model = TopModel()
+        model.replace(with: Scenario.statuses)
+        _ = model.press(.down)
+        _ = model.press(.enter)
+        model.take(details)
+        let view = TopView(model: model, times: Scenario.times, palette: Palette(isColourful: false))
+        #expect(view.hiddenDetailLines(columns: 80, rows: 24) > 200)
+        var widths: [Int] = []
+        let lines = view.lines(columns: 80, rows: 60, widths: &widths)
+        #expect(lines.count == 60 && lines.allSatisfy { DisplayText.width(of: $0) <= 80 })
+        #expect(lines.contains("Last runs:") && lines.contains("From generation 1 to 2") && lines.contains("  +new"))
+        #expect(lines.contains { $0.contains("#3 failed after 95 ms") && $0.contains("503") }, "\(lines)")
+        #expect(lines.last == "q, Esc: back to the list")
+    }
+
     // MARK: The model
 
     private func model(_ count: Int = 30, room: Int = 10) -> TopModel {
