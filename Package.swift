@@ -209,8 +209,8 @@ let package = Package(
             name: "FreshetCommandsTests",
             // FreshetTestKit: the notation of marble diagrams.
             dependencies: [
-                "FreshetCommands", "FreshetControl", "FreshetRender", "FreshetTestKit", "ControlTestSupport",
-                argumentParser,
+                "FreshetCommands", "FreshetControl", "FreshetModel", "FreshetRender", "FreshetTestKit",
+                "ControlTestSupport", argumentParser,
             ],
             path: "Tests/Unit/FreshetCommandsTests",
             // Tests read these files by their paths.

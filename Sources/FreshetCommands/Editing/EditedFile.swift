@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import FreshetRender
 import Glibc
 
 /// A file whose content is replaced atomically.
@@ -49,10 +50,11 @@ struct EditedFile {
     ///
     /// - Parameters:
     ///   - content: the new content.
-    ///   - model: the file whose properties a new file gets; nil, or if it does not exist: mode 0644.
+    ///   - model: the file whose properties a new file gets; nil, or if it does not exist: `newMode`.
+    ///   - newMode: the mode of a new file.
     ///   - isLasting: whether the file must survive a power failure; then missing directories are made too.
     func replace(
-        with content: [UInt8], like model: String? = nil, isLasting: Bool = true
+        with content: [UInt8], like model: String? = nil, newMode: mode_t = 0o644, isLasting: Bool = true
     ) throws(EditFailure) {
         let directory = Self.directory(of: path)
         if isLasting { try Self.makeDirectories(directory) }
@@ -71,7 +73,7 @@ struct EditedFile {
             if !isDone { unlink(temporary) }
         }
         // The owner first: changing it takes bits of the mode away.
-        var mode = isThere ? status.st_mode & 0o7777 : 0o644
+        var mode = isThere ? status.st_mode & 0o7777 : newMode
         var pattern = isOwn ? path : isThere ? model : nil
         if isThere, status.st_uid != geteuid() || status.st_gid != getegid() {
             if fchown(descriptor, status.st_uid, status.st_gid) != 0 {
@@ -92,6 +94,14 @@ struct EditedFile {
         guard rename(temporary, path) == 0 else { throw EditFailure("cannot replace '\(path)'", errno) }
         isDone = true
         if isLasting { Self.sync(directory) }
+    }
+
+    /// The file mode creation mask of this process. Reading it sets it for a moment (umask(2)): nothing else of this
+    /// program makes files meanwhile.
+    static func creationMask() -> mode_t {
+        let mask = umask(0o077)
+        umask(mask)
+        return mask
     }
 
     /// Copies the access control list, and the labels of the same file. If the list cannot be copied, this throws:
@@ -262,7 +272,10 @@ struct EditFailure: Error, Hashable {
     }
 
     var failure: CommandFailure {
-        CommandFailure(errno == EACCES || errno == EPERM || errno == EROFS ? .notPermitted : .failure, message)
+        // The message has the path as the user gave it, which may come from a script.
+        CommandFailure(
+            errno == EACCES || errno == EPERM || errno == EROFS ? .notPermitted : .failure,
+            DisplayText.harmless(message))
     }
 }
 

@@ -22,13 +22,18 @@ struct SummaryView {
             rows: summaries.map { SummaryView(summary: $0, times: times).row })
     }
 
-    /// The cells of `list`.
-    var row: [Table.Cell] {
+    /// Such as `waiting:network; stale`.
+    var state: String {
         var state = summary.state.rawValue
         if let reason = summary.waitingFor, summary.state == .waiting { state += ":\(reason.rawValue)" }
         if let freshness = summary.freshness, freshness != .fresh { state += "; \(freshness.rawValue)" }
         if summary.hookFails == true { state += "; hook fails" }
-        return [
+        return state
+    }
+
+    /// The cells of `list`.
+    var row: [Table.Cell] {
+        [
             Table.Cell(summary.name),
             Table.Cell(state, Palette.Style(summary.state, summary.freshness)),
             Table.Cell(copy),
@@ -41,7 +46,7 @@ struct SummaryView {
     }
 
     /// Such as `7 (pinned)`.
-    private var copy: String {
+    var copy: String {
         guard let number = summary.generation else { return summary.withdrawn.map { "\($0) (withdrawn)" } ?? "-" }
         var text = "\(number)"
         if summary.pinned == true {

@@ -266,7 +266,9 @@ import Testing
     func all() {
         let verbs = Set(Self.lines.compactMap { $0.line.split(separator: " ").first.map(String.init) })
         // Verbs that draw pictures have other records; `fleet` is freshetd's.
-        let others: Set = ["graph", "timeline", "marbles", "top", "metrics", "help", "completions", "fleet"]
+        let others: Set = [
+            "graph", "timeline", "marbles", "report", "top", "metrics", "help", "completions", "fleet",
+        ]
         #expect(Set(Freshetctl.verbs).subtracting(others).isSubset(of: verbs))
         let names = Set(EditedFile.names(in: Self.directory) ?? [])
         #expect(names == Set(Self.lines.flatMap { line in Self.readers.map { "\(line.name).\($0.name).txt" } }))
