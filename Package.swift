@@ -8,7 +8,7 @@ let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mus
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 /// The targets whose parsers of untrusted bytes are fuzzed.
 let fuzzed: [Target.Dependency] = [
-    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetFleet", "FreshetHelper",
+    "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetEmitters", "FreshetFleet", "FreshetHelper",
     "FreshetModel",
     "FreshetNATS", "FreshetPipelines", "FreshetSystemSignals", "FreshetTemplate", "FreshetUnpack", "FreshetVarlink",
     "ConfigurationTestSupport",
@@ -77,11 +77,14 @@ let package = Package(
             resources: [.embedInCode("io.freshet.Control.varlink")]),
         .target(name: "FreshetRender"),
         .target(
+            name: "FreshetReplay",
+            dependencies: ["FreshetModel", "FreshetSignals", "FreshetPipelines", "FreshetControl"]),
+        .target(
             name: "FreshetDaemon",
             dependencies: [
                 "FreshetModel", "FreshetSignals", "FreshetEventLoop", "FreshetSystemSignals", "FreshetSystemd",
                 "FreshetVarlink", "FreshetPipelines", "FreshetHelper", "FreshetJQ", "FreshetEmitters", "FreshetCache",
-                "FreshetConfiguration", "FreshetFleet", "FreshetNATS",
+                "FreshetConfiguration", "FreshetFleet", "FreshetNATS", "FreshetReplay",
                 "FreshetControl", logging,
             ]),
         .target(
@@ -91,7 +94,9 @@ let package = Package(
             ]),
         .executableTarget(
             name: "freshetd",
-            dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", "FreshetUnpack", argumentParser]),
+            dependencies: [
+                "FreshetDaemon", "FreshetEventLoop", "FreshetJQ", "FreshetReplay", "FreshetUnpack", argumentParser,
+            ]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .executableTarget(name: "freshet-template", dependencies: ["FreshetHelper", "FreshetTemplate"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
@@ -204,6 +209,13 @@ let package = Package(
                 "ThreadTestSupport",
             ],
             path: "Tests/Unit/FreshetControlTests"),
+        .testTarget(
+            name: "FreshetReplayTests",
+            dependencies: [
+                "FreshetReplay", "FreshetControl", "FreshetModel", "FreshetPipelines", "FreshetConfiguration",
+                "ConfigurationTestSupport",
+            ],
+            path: "Tests/Unit/FreshetReplayTests"),
         .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
         .testTarget(
             name: "FreshetCommandsTests",

@@ -21,7 +21,7 @@ struct FreshetctlCommand: ParsableCommand {
                     Status.self, List.self, Diagnose.self, Logs.self, Top.self, Monitor.self, Signals.self,
                     IsFresh.self,
                     Wait.self, Show.self, Graph.self, TimelineVerb.self, Marbles.self,
-                    Report.self,
+                    Report.self, Record.self,
                 ]),
             CommandGroup(
                 name: "Refresh",

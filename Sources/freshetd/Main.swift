@@ -2,6 +2,7 @@ import ArgumentParser
 import FreshetDaemon
 import FreshetEventLoop
 import FreshetJQ
+import FreshetReplay
 import FreshetUnpack
 import Glibc
 
@@ -92,7 +93,13 @@ struct FreshetDaemonCommand: ParsableCommand {
     var detailedExitCode = false
     @Flag(name: .shortAndLong, help: "With --dry-run and --fsck: print only errors.")
     var quiet = false
-    @Flag(name: .customLong("json"), help: "With --check, --cat, --dry-run and --fsck: print JSON.")
+    @Option(
+        name: .customLong("replay"),
+        help: ArgumentHelp(
+            "Show what would have run with this configuration in the time of a recording, and exit.",
+            valueName: "file"))
+    var replay: String?
+    @Flag(name: .customLong("json"), help: "With --check, --cat, --dry-run, --fsck and --replay: print JSON.")
     var json = false
     @Option(
         name: .customLong("fleet"),
@@ -140,8 +147,8 @@ struct FreshetDaemonCommand: ParsableCommand {
     var names: [String] = []
 
     func validate() throws {
-        guard [check, once, dryRun != nil, fsck, cat, fleet != nil].count(where: { $0 }) <= 1 else {
-            throw ValidationError("use only one of --check, --cat, --once, --dry-run, --fsck and --fleet")
+        guard [check, once, dryRun != nil, fsck, cat, fleet != nil, replay != nil].count(where: { $0 }) <= 1 else {
+            throw ValidationError("use only one of --check, --cat, --once, --dry-run, --fsck, --fleet and --replay")
         }
         if fleet == nil {
             guard seed == nil, !new, !yes, replicas == 1 else {
@@ -222,10 +229,14 @@ struct FreshetDaemonCommand: ParsableCommand {
             fleetRequest = request
         }
         if fleet == .key { throw ExitCode(DaemonExit.success.rawValue) }
+        // A recording may be readable by root only.
+        var replayRequest = replay.map(ReplayRequest.init(file:))
+        replayRequest?.json = json
         if let failure = DaemonEntry.dropRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
         if cat { throw ExitCode(DaemonEntry.cat(names, options, json: json).rawValue) }
         if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }
+        if let replayRequest { throw ExitCode(Self.perform(replayRequest, options).rawValue) }
 
         DaemonEntry.prepareProcess()
         let loop: EventLoop
@@ -251,8 +262,25 @@ struct FreshetDaemonCommand: ParsableCommand {
         throw ExitCode(status.value.rawValue)
     }
 
+    /// A replay has its own executor, whose clock is the recording's, and needs no event loop.
+    private static func perform(_ request: ReplayRequest, _ options: DaemonOptions) -> DaemonExit {
+        let executor = ReplayExecutor()
+        let status = ExitStatus()
+        Task(executorPreference: executor) {
+            status.value = await DaemonEntry.replay(request, options, on: executor)
+        }
+        executor.run()
+        return status.value
+    }
+
     private var work: DaemonEntry.Work {
-        if fsck { .examination } else if check || cat || dryRun != nil || fleet != nil { .reading } else { .service }
+        if fsck {
+            .examination
+        } else if check || cat || dryRun != nil || fleet != nil || replay != nil {
+            .reading
+        } else {
+            .service
+        }
     }
 
     private var examinationRequest: ExaminationRequest {

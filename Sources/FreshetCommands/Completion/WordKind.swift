@@ -27,7 +27,7 @@ enum CompletionKind: Hashable {
         case ("log-level", 0): .words(["trace", "debug", "info", "notice", "warning", "error", "critical"])
         case ("help", 0): .verbs
         case ("completions", 0): .words(["bash", "zsh", "fish"])
-        case ("help", _), ("completions", _), ("log-level", _): .nothing
+        case ("help", _), ("completions", _), ("log-level", _), ("record", _): .nothing
         case (let verb?, 1...) where single.contains(verb): .nothing
         default: .pipelines
         }

@@ -132,6 +132,16 @@ package struct RunStatus: Codable, Hashable, Sendable {
     package var generation: Int64?
     /// Why it failed, in one sentence.
     package var failure: String?
+    /// The kind of the failure, such as `connection` (docs/control.md).
+    package var failureKind: String?
+    /// The HTTP status of an answer without content, such as 404.
+    package var httpStatus: Int64?
+    /// The pause that the origin asked for (`Retry-After`).
+    package var retryAfterUSec: Int64?
+    /// The number of requests that the run made; only in the event of its end.
+    package var requests: Int64?
+    /// The number of body bytes that it received; only in the event of its end.
+    package var bytes: Int64?
     /// The failure for clients that may not read the published file; nil: they see no reason.
     @Unencoded package var publicFailure: String?
 

@@ -150,6 +150,16 @@ extension RunStatus {
             outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
             generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message,
             publicFailure: summary.failure?.publicMessage)
+        failureKind = summary.failure?.kind.rawValue
+        httpStatus = summary.failure?.status.map(Int64.init)
+        retryAfterUSec = summary.failure?.retryAfter?.microseconds
+    }
+
+    /// - Parameter usage: what the run used; nil: not known.
+    init(_ summary: RunSummary, _ usage: RunUsage?) {
+        self.init(summary)
+        requests = usage.map { Int64($0.requests) }
+        bytes = usage.map { Int64(clamping: $0.bytes) }
     }
 }
 

@@ -40,7 +40,10 @@ struct PipelineLogger: Sendable {
     /// - Parameters:
     ///   - generation: the current generation; for a withdrawal, the withdrawn generation.
     ///   - isWithdrawn: the copy is withdrawn.
-    mutating func log(_ event: EngineEvent, generation: CurrentGeneration?, isWithdrawn: Bool = false) {
+    ///   - usage: for the end of a run: what it used.
+    mutating func log(
+        _ event: EngineEvent, generation: CurrentGeneration?, isWithdrawn: Bool = false, usage: RunUsage? = nil
+    ) {
         switch event {
         case .received(let cause):
             log.log(.signalReceived, received(cause))
@@ -70,7 +73,7 @@ struct PipelineLogger: Sendable {
             ended(summary, next: next, of: generation, isWithdrawn: isWithdrawn)
             events.publish(
                 .runEnded(
-                    RunStatus(summary), of: name,
+                    RunStatus(summary, usage), of: name,
                     generation: summary.outcome == .changed ? generation.map(GenerationStatus.init) : nil,
                     at: WallClock.now))
         case .retryPlanned(let instant, let failures, _):

@@ -55,7 +55,7 @@ final class PipelineEventSink: Sendable {
             case .withdrawnDamaged(let lost, _): lost
             default: isWithdrawn ? nil : report.copy
             }
-        logger.withLock { $0.log(event, generation: generation, isWithdrawn: isWithdrawn) }
+        logger.withLock { $0.log(event, generation: generation, isWithdrawn: isWithdrawn, usage: report.usage) }
         switch event {
         case .runEnded(let summary, _):
             if let new = report.committed { handlers.committed(name, new, summary.causes.summary) }

@@ -61,7 +61,7 @@ package struct TimeZoneRules: Hashable, Sendable {
     }
 
     /// The offset at an instant, in seconds east of UTC.
-    func offset(at seconds: Int64) -> Int {
+    package func offset(at seconds: Int64) -> Int {
         var (low, high) = (0, transitions.count)
         while low < high {
             let middle = (low + high) / 2

@@ -213,6 +213,7 @@ package final class PipelineRunner: Sendable {
             let report = state.withLock { state in
                 summary.mirror = state.runs.progress?.mirror
                 var report = PipelineReport(.runEnded(summary, next: next), copy: state.copy.current)
+                report.usage = state.runs.usage
                 report.committed = state.runs.ended(summary, report.copy)
                 state.forgetRemembered()
                 return report

@@ -40,6 +40,11 @@ struct RunHistory: Sendable {
         self.interruption = interruption
     }
 
+    /// What the run in progress has used so far; nil: there is none.
+    var usage: RunUsage? {
+        progress.map { RunUsage(requests: $0.requests, bytes: $0.loaded.bytes) }
+    }
+
     /// The run has ended, as the machine reports.
     ///
     /// - Returns: the copy, if the run has committed it and readers find it.

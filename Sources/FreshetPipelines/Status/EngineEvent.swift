@@ -8,11 +8,30 @@ package struct PipelineReport: Sendable {
     /// For the end of a run: the generation that the run has committed and that is still published; nil: there is no
     /// such generation. A run that failed or was superseded may have committed before.
     package var committed: CurrentGeneration?
+    /// For the end of a run: what it used.
+    package var usage: RunUsage?
 
-    package init(_ event: EngineEvent, copy: CurrentGeneration? = nil, committed: CurrentGeneration? = nil) {
+    package init(
+        _ event: EngineEvent, copy: CurrentGeneration? = nil, committed: CurrentGeneration? = nil,
+        usage: RunUsage? = nil
+    ) {
         self.event = event
         self.copy = copy
         self.committed = committed
+        self.usage = usage
+    }
+}
+
+/// What a run used.
+package struct RunUsage: Hashable, Sendable {
+    /// The number of requests that it made.
+    package var requests: Int
+    /// The number of body bytes that it received.
+    package var bytes: UInt64
+
+    package init(requests: Int, bytes: UInt64) {
+        self.requests = requests
+        self.bytes = bytes
     }
 }
 

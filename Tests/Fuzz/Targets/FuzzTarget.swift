@@ -90,7 +90,7 @@ enum FuzzTargets {
         .varlinkJSON, .varlinkMessages, .httpHead, .httpDates, .linkField, .yaml, .urlTemplate, .textTemplate, .netlink,
         .minisign, .checksumList, .jqReply, .mustache, .unpackReport, .indexRows, .natsParser, .fleetRecord,
         .fleetClaim,
-        .tokenAnswer,
+        .tokenAnswer, .recording,
     ]
 
     static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

@@ -45,7 +45,7 @@ import Testing
             "is-fresh", "wait", "wait a --fresh --state loaded", "wait a --timeout soon", "wait a --state gone",
             "wait a --generation 0", "logs -n -1", "status -n x", "list --limit 0", "list --state", "edit",
             "edit a --from b", "edit --new --drop-in a", "edit --examples a", "diagnose", "completions",
-            "completions csh", "report --json", "report --limit 0", "report --output=",
+            "completions csh", "report --json", "report --limit 0", "report --output=", "record --output=",
         ])
     func usage(line: String) {
         let transcript = Transcript()
@@ -103,6 +103,7 @@ import Testing
                 \u{20} timeline                Draw signals and runs over time.
                 \u{20} marbles                 Draw which signals caused which runs of a pipeline.
                 \u{20} report                  Write the state of all pipelines as a web page.
+                \u{20} record                  Record signals, facts and runs for a replay.
                 REFRESH SUBCOMMANDS:
                 \u{20} refresh                 Run pipelines now.
                 \u{20} hold                    Stop pipelines from running.

@@ -267,7 +267,7 @@ import Testing
         let verbs = Set(Self.lines.compactMap { $0.line.split(separator: " ").first.map(String.init) })
         // Verbs that draw pictures have other records; `fleet` is freshetd's.
         let others: Set = [
-            "graph", "timeline", "marbles", "report", "top", "metrics", "help", "completions", "fleet",
+            "graph", "timeline", "marbles", "report", "record", "top", "metrics", "help", "completions", "fleet",
         ]
         #expect(Set(Freshetctl.verbs).subtracting(others).isSubset(of: verbs))
         let names = Set(EditedFile.names(in: Self.directory) ?? [])

@@ -52,6 +52,30 @@ import Testing
         }
     }
 
+    @Test("record writes a recording that the reader accepts, to standard output or to a file")
+    func record() async throws {
+        let (status, text, printError) = try await output("record --since -70min")
+        #expect(status == .success)
+        let recording = try RecordingReader.read(Array(text.utf8), file: "-")
+        #expect(recording.pipelines.map(\.name) == Scenario.descriptions.map(\.name).sorted())
+        let ended = recording.events.filter { $0.kind == .runEnded }
+        #expect(!ended.isEmpty && ended.allSatisfy { $0.run?.failure == nil })
+        #expect(recording.events.contains { $0.kind == .signal })
+        #expect(printError.hasPrefix("recorded ") && printError.contains("\(ended.count) runs"))
+
+        let directory = try TemporaryDirectory()
+        let (stored, silent, _) = try await output("record --since -70min -q -o \(directory.path)/day")
+        #expect(stored == .success && silent.isEmpty)
+        let bytes = try #require(try EditedFile.content(of: directory.path + "/day"))
+        #expect(String(decoding: bytes, as: UTF8.self) == text)
+        let (refused, _, reason) = try await output("record -o \(directory.path)/none/day")
+        #expect(refused == .failure && reason.contains("cannot make a file in '\(directory.path)/none'"))
+        let (_, _, harmful) = try await output("record -o \(directory.path)/none\u{1b}[2J/day")
+        #expect(harmful.contains(#"none\u{1b}[2J"#) && !harmful.contains("\u{1b}"))
+        #expect(try await output("record --since -70min -q -o -").1 == text)
+        #expect(try await output("record --since -40d").0 == .usage)
+    }
+
     @Test("marbles explains the runs")
     func marbles() async throws {
         let (status, text, _) = try await output("marbles flags --since -30min")
