@@ -28,6 +28,7 @@ DESTDIR ?=
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+GENERATORDIR ?= $(PREFIX)/lib/systemd/system-generators
 LIBEXECDIR ?= $(PREFIX)/libexec/freshet
 CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 DOCDIR ?= $(PREFIX)/share/doc/freshet
@@ -52,12 +53,14 @@ RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker 
 STATIC = .build/static
 SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|g' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|g' \
-	-e 's|/usr/share/doc/freshet|$(DOCDIR)|g' -e 's|/usr/share/freshet/|$(DATADIR)/|g'
+	-e 's|/usr/share/doc/freshet|$(DOCDIR)|g' -e 's|/usr/share/freshet/|$(DATADIR)/|g' \
+	-e 's|/usr/libexec/freshet/|$(LIBEXECDIR)/|g'
 # Units for the system and for users.
 UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer \
 	freshet-changed@.path freshet-changed@.service
 # Units for the system only.
-SYSTEMUNITS = $(UNITS) freshet-metrics.service freshet-metrics.timer
+SYSTEMUNITS = $(UNITS) freshet-metrics.service freshet-metrics.timer freshet-reload@.path freshet-reload@.service \
+	freshet-publish@.path freshet-publish@.service
 MANPAGES = $(notdir $(wildcard man/*.[1-8]))
 # files-below DIRECTORY
 files-below = $$(cd $(1) && find . -type f -printf '%P\n' | LC_ALL=C sort)
@@ -169,6 +172,8 @@ install:
 		install -D $(STRIP) -m 0755 $(BIN)/freshet-template $(DESTDIR)$(LIBEXECDIR)/freshet-template; fi
 	for unit in $(SYSTEMUNITS); do $(call install-text,systemd/$$unit,$(UNITDIR)/$$unit); done
 	for unit in $(UNITS); do $(call install-text,systemd/user/$$unit,$(USERUNITDIR)/$$unit); done
+	$(call install-text,systemd/freshet-reload-generator,$(GENERATORDIR)/freshet-reload-generator,0755)
+	$(call install-text,systemd/freshet-publish,$(LIBEXECDIR)/publish,0755)
 	$(call install-text,systemd/freshet.catalog,$(CATALOGDIR)/freshet.catalog)
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 systemd/freshet.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf
@@ -201,7 +206,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(SYSTEMUNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
-		$(DESTDIR)$(LIBEXECDIR)/freshet-template \
+		$(DESTDIR)$(GENERATORDIR)/freshet-reload-generator $(DESTDIR)$(LIBEXECDIR)/publish $(DESTDIR)$(LIBEXECDIR)/freshet-template \
 		$(DESTDIR)$(CATALOGDIR)/freshet.catalog $(DESTDIR)$(BASHCOMPDIR)/freshetctl \
 		$(DESTDIR)$(ZSHCOMPDIR)/_freshetctl $(DESTDIR)$(FISHCOMPDIR)/freshetctl.fish \
 		$(foreach page,$(MANPAGES),$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page))

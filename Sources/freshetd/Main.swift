@@ -54,6 +54,13 @@ struct FreshetDaemonCommand: ParsableCommand {
         name: .customLong("check"),
         help: "Print all errors of the configuration, and exit with 0, or with 78 if there are errors.")
     var check = false
+    @Flag(
+        name: .customLong("polkit"),
+        help: """
+            With --check: print the polkit rule by which the hooks of all or of the named pipelines may reload their \
+            units, instead of warnings.
+            """)
+    var polkit = false
     @Option(
         name: .customLong("user"),
         help: "If root starts freshetd: run as this user (default: the owner of the state directory, or freshet).")
@@ -143,7 +150,9 @@ struct FreshetDaemonCommand: ParsableCommand {
             a budget permits no request yet, or with 78 if a pipeline is invalid.
             """)
     var once = false
-    @Argument(help: ArgumentHelp("With --once, --cat and --fleet: use only these pipelines.", valueName: "pipeline"))
+    @Argument(
+        help: ArgumentHelp("With --once, --cat, --polkit and --fleet: use only these pipelines.", valueName: "pipeline")
+    )
     var names: [String] = []
 
     func validate() throws {
@@ -171,12 +180,13 @@ struct FreshetDaemonCommand: ParsableCommand {
         guard !new || fleet == .key else { throw ValidationError("--new needs --fleet key") }
         guard fleet != .key || seed != nil else { throw ValidationError("--fleet key needs --seed FILE") }
         guard [1, 3, 5].contains(replicas) else { throw ValidationError("--replicas has to be 1, 3 or 5") }
-        if let name = names.first, !once, !cat, !(fleet?.needsPipeline ?? false), fleet != .status,
+        guard !polkit || check && !json else { throw ValidationError("--polkit needs --check, and excludes --json") }
+        if let name = names.first, !once, !cat, !polkit, !(fleet?.needsPipeline ?? false), fleet != .status,
             fleet != .accounts
         {
             throw ValidationError(
-                "unexpected argument '\(name)'; only --once, --cat and some actions of --fleet accept names of pipelines"
-            )
+                "unexpected argument '\(name)'; only --once, --cat, --polkit and some actions of --fleet accept names "
+                    + "of pipelines")
         }
         guard !(fleet?.needsPipeline ?? false) || names.count == 1 else {
             throw ValidationError("--fleet \(fleet?.rawValue ?? "") needs the name of one pipeline")
@@ -233,6 +243,7 @@ struct FreshetDaemonCommand: ParsableCommand {
         var replayRequest = replay.map(ReplayRequest.init(file:))
         replayRequest?.json = json
         if let failure = DaemonEntry.dropRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
+        if polkit { throw ExitCode(DaemonEntry.printPolkitRule(names, options).rawValue) }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
         if cat { throw ExitCode(DaemonEntry.cat(names, options, json: json).rawValue) }
         if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }

@@ -8,20 +8,35 @@ struct Check: Verb {
             Prints all errors as file:line:column; the exit status is 78 if there are errors. No daemon is needed: \
             freshetctl executes 'freshetd --check'. If the daemon runs, the check uses the groups of its process and, \
             as root, its credentials; a lack of either is a warning, because a restart may repair it. Lines \
-            that begin with 'not checked' name what only the service can see.
+            that begin with 'not checked' name what this user cannot see.
+
+            Hooks that reload a unit need a polkit rule. --polkit prints the rule for all hooks, or for those of the \
+            named pipelines, and nothing else.
 
             Examples:
               freshetctl check
               freshetctl check --config-dir ./etc
+              freshetctl check --polkit | sudo tee /etc/polkit-1/rules.d/50-freshet.rules
             """)
 
+    @Flag(help: "Print the polkit rule by which hooks may reload their units.")
+    var polkit = false
+    @Argument(help: "With --polkit: pipelines, or patterns of their names; without a name, all.")
+    var names: [String] = []
     @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+        guard polkit || names.isEmpty else {
+            throw ValidationError("all pipelines are checked together; only --polkit accepts names")
+        }
+        guard !polkit || !options.json else { throw ValidationError("--polkit prints a rule, not JSON") }
+    }
+
     func run(_ session: Session) throws(CommandFailure) {
         let arguments =
-            ["--check"] + (options.json ? ["--json"] : []) + socketArguments
-            + ConfigurationOptions.arguments(session.configurationDirectories(search.configDir))
+            ["--check"] + (polkit ? ["--polkit"] : []) + (options.json ? ["--json"] : []) + socketArguments
+            + ConfigurationOptions.arguments(session.configurationDirectories(search.configDir)) + names
         throw session.becomeDaemon(arguments)
     }
 

@@ -42,17 +42,21 @@ package enum DaemonEntry {
         configuration = loader.addingProgramErrors(errors, in: configuration)
         configuration = addingTemplateErrors(in: configuration, loader)
         // A restart can change the environment of the service, so problems with it are only warnings.
-        let needsService = configuration.pipelines.contains { $0.cache.group != nil || !$0.credentials.isEmpty }
-        let service = needsService ? ServiceProcess.find(options) : .missing("")
+        let needsService = configuration.pipelines.contains {
+            $0.cache.group != nil || !$0.credentials.isEmpty || $0.hooks.contains { $0.unit != nil }
+        }
+        let reloadsUnit = configuration.hooks.contains { $0.action.unit != nil }
+        let service = needsService || reloadsUnit ? ServiceProcess.find(options) : .missing("")
         let hostEnvironment = HostEnvironment(
             checking: configuration, environment: options.environment, isRoot: options.owner == 0, service: service,
             PathTrust(
                 user: service.process?.user ?? getpwnam("freshet")?.pointee.pw_uid,
                 isPersonal: !options.isSystemService))
-        let notChecked = hostEnvironment.notChecked(service, options)
+        let rights = ReloadRights(of: configuration, service, options)
+        let notChecked = hostEnvironment.notChecked(service, options) + rights.notChecked
         configuration = loader.adding(
-            hostEnvironment.errors + hostEnvironment.warnings + unpackWarnings(configuration), as: .warning,
-            in: configuration)
+            hostEnvironment.errors + hostEnvironment.warnings + rights.warnings + unpackWarnings(configuration),
+            as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let report = CheckReport(diagnostics: diagnostics, notChecked: notChecked.isEmpty ? nil : notChecked)
@@ -76,18 +80,7 @@ package enum DaemonEntry {
             count == 0
             ? "0 pipelines in \(PlainText.escaping(loader.searchPath.text)); \(result)\n"
             : "\(count) \(count == 1 ? "pipeline" : "pipelines"), \(result)\n"
-        text += polkitRule(for: configuration, options)
         return StandardStream.answer(text) ? .success : .failure
-    }
-
-    /// The polkit rule that the administrator has to install if hooks reload units; empty: no rule is needed.
-    private static func polkitRule(for configuration: Configuration, _ options: DaemonOptions) -> String {
-        let units = Set(configuration.pipelines.flatMap { $0.hooks.compactMap(\.unit) }).sorted()
-        guard !units.isEmpty, options.isSystemService else { return "" }
-        let rule = Polkit.rule(for: units, user: "freshet")
-        return
-            "hooks reload \(units.joined(separator: ", ")); to permit that, put this rule into "
-            + "/etc/polkit-1/rules.d/50-freshet.rules:\n\(rule)\n"
     }
 
     /// The configuration with the errors of its templates, which a helper parses; or, without the program of the

@@ -12,6 +12,8 @@ package struct DaemonOptions: Sendable {
     private(set) var copiedContents: [String: Result<FileContent, FileError>] = [:]
     /// The files of a configuration directory that root named; nil: files are read when they are needed.
     private(set) var recordedFiles: RecordedFileSystem?
+    /// The rules of polkit, for a check; nil: they were not read.
+    private(set) var polkitRules: PolkitRules?
     /// The user of `--user`; nil: the owner of the state directory, or `freshet`.
     package var user: String?
     /// The effective user of the process when it started. A process of root changes its user before it works, and is
@@ -45,10 +47,11 @@ package struct DaemonOptions: Sendable {
     }
 
     /// Reads files that perhaps only root can read: `copies`, and for a check or a dry run the directories of
-    /// `--config-dir`. The system's own directories are read later, because the service's user has to be able to read
-    /// them. Blocks.
+    /// `--config-dir` and the rules of polkit. The system's own directories are read later, because the service's user
+    /// has to be able to read them. Blocks.
     mutating func readFiles(for work: DaemonEntry.Work) {
         copiedContents = copies.mapValues(SubstitutingFileSystem.copy(of:))
+        if work == .reading { polkitRules = PolkitRules() }
         let path = ConfigurationLocation.searchPath(self)
         guard work == .reading, invoker == 0, !configurationDirectories.isEmpty, !path.isSystemPath else { return }
         recordedFiles = RecordedFileSystem(ConfigurationLocation.fileSystem(self), at: path)

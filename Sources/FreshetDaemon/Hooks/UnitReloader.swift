@@ -1,7 +1,7 @@
 import FreshetEventLoop
+import FreshetModel
 import FreshetPipelines
 import FreshetSystemSignals
-import Glibc
 import Synchronization
 
 /// Reloads units through the service manager's D-Bus interface (org.freedesktop.systemd1(5)), and waits for the result.
@@ -75,9 +75,9 @@ struct UnitReloader: Sendable {
         case .late: failure = "it took longer than \(timeout)"
         case .unreachable(let reason): failure = reason
         case .refused(let error) where Self.denials.contains(error.name):
-            let rule = Polkit.rule(for: [unit], user: Polkit.name(of: geteuid()))
             failure =
-                "polkit refused it; to permit it, put this rule into /etc/polkit-1/rules.d/50-freshet.rules: \(rule)"
+                "polkit refused it; to permit it, put the rule that 'freshetctl check --polkit' prints into "
+                + Polkit.ruleFile
         case .refused(let error) where error.name == "org.freedesktop.systemd1.UnitInactive": return
         case .refused(let error): failure = error.description
         }
@@ -163,33 +163,6 @@ private final class ReloadJob: Sendable {
                 return state.outcome
             }
             if let known { continuation.resume(returning: known) }
-        }
-    }
-}
-
-/// Rules for polkit(8).
-enum Polkit {
-    /// A rule that permits a user to reload these units, and nothing else.
-    static func rule(for units: [String], user: String) -> String {
-        let names = units.map { "\"\($0.replacing("\\", with: "\\\\"))\"" }.joined(separator: ", ")
-        return """
-            polkit.addRule(function(action, subject) { \
-            if (action.id == "org.freedesktop.systemd1.manage-units" && subject.user == "\(user)" && \
-            action.lookup("verb") == "reload" && [\(names)].indexOf(action.lookup("unit")) >= 0) \
-            return polkit.Result.YES; });
-            """
-    }
-
-    /// The name of a user, or the user's number if there is no name. Blocks if the user database is on the network.
-    static func name(of user: uid_t) -> String {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
-            guard let text = buffer.baseAddress,
-                getpwuid_r(user, &entry, text, buffer.count, &found) == 0, let found,
-                let name = found.pointee.pw_name
-            else { return "\(user)" }
-            return String(cString: name)
         }
     }
 }
