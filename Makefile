@@ -16,6 +16,7 @@
 #   make docs      build the documentation of the libraries, in .build/docs
 #   make sanitize  run unit tests and simulation under the thread and the address sanitizer
 #   make fuzz      SECONDS=60 TARGETS=: run the fuzzer on each parser of untrusted bytes (CONTRIBUTING.md)
+#   make order     place the code that freshetd executes side by side, which saves memory (docs/packaging.md)
 #   make deb       install missing packages, and build a Debian package, in .build/deb (docs/packaging.md)
 #   make install   DESTDIR= PREFIX=/usr: install; keeps existing configuration
 #   make uninstall uninstall; keeps configuration and data
@@ -46,11 +47,16 @@ BIN ?= .build/release
 STRIP ?= -s
 DEBDIR ?= .build/deb
 # -z now: relocated data is read-only before the program reads its first byte from the network.
+# -function-sections: the linker leaves out functions that nothing calls. --no-export-dynamic: no library calls the program.
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections -Xlinker -z -Xlinker now \
-	-Xlinker "-L$(CURDIR)/$(STATIC)" $(SWIFTFLAGS)
+	-Xswiftc -Xfrontend -Xswiftc -function-sections \
+	-Xlinker --no-export-dynamic -Xlinker "-L$(CURDIR)/$(STATIC)" $(SWIFTFLAGS)
 # Swift's library is linked statically, and so is the C++ library that it needs, if a static one is installed: resolving its
 # symbols would take a seventh of the time of a `freshetctl status`.
 STATIC = .build/static
+# Which functions of freshetd the linker places side by side, if there is such a file: `make order` writes it.
+ORDER ?= .build/order
+ORDERED = $(if $(wildcard $(ORDER)),-Xlinker "--section-ordering-file=$(abspath $(ORDER))")
 SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|g' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|g' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|g' -e 's|/usr/share/freshet/|$(DATADIR)/|g' \
@@ -74,7 +80,7 @@ install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	else echo "make install: freshetctl does not run here; the completions for $(1) are not installed" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals bench-scale bench-compare docs sanitize fuzz deb install uninstall clean
+.PHONY: help setup setup-deb setup-test static-library build order run test test-quick soak lint format bench bench-network bench-signals bench-scale bench-compare docs sanitize fuzz deb install uninstall clean
 # A build uses all processors itself, and packages must be installed before it.
 .NOTPARALLEL:
 
@@ -99,9 +105,13 @@ static-library:
 	done || echo 'make: libstdc++.a not found; the programs will need the shared library' >&2
 
 build: static-library
-	@$(RELEASE) --product freshetd
+	@$(RELEASE) $(ORDERED) --product freshetd
 	@$(RELEASE) --product freshetctl
 	@$(RELEASE) --product freshet-template
+
+order: build
+	@Scripts/order .build/release $(ORDER)
+	@$(MAKE) --no-print-directory build
 
 run: setup build
 	@Scripts/demo
@@ -156,7 +166,7 @@ fuzz: setup
 
 # With BIN=DIRECTORY on the command line, it packages these programs, and neither installs packages nor builds.
 ifneq ($(origin BIN),command line)
-deb: setup-deb build
+deb: setup-deb order
 endif
 deb:
 	@Scripts/deb $(BIN) $(DEBDIR)
@@ -215,4 +225,4 @@ uninstall:
 
 clean:
 	@$(SWIFT) package clean
-	@rm -rf run stage Benchmarks/.build
+	@rm -rf run stage Benchmarks/.build .build/order
