@@ -90,8 +90,8 @@ package final class ControlClient {
         try connection.list("Summarize", request) { (reply: ControlMessage.Summaries) in reply.summaries }
     }
 
-    /// The status of the daemon, and summaries of all pipelines or, if there are more than a limit, of those that failed
-    /// or are held.
+    /// The status of the daemon, and summaries of all pipelines or, if there are more than a limit, of those that
+    /// failed or are held.
     package struct Overview: Hashable, Sendable {
         package var daemon: DaemonStatus
         package var summaries: [PipelineSummary]
@@ -101,8 +101,8 @@ package final class ControlClient {
         package var isCut = false
     }
 
-    /// The status of the daemon and summaries of pipelines. Both calls are sent together, so the client waits only once,
-    /// or twice if there are more pipelines than the limit.
+    /// The status of the daemon and summaries of pipelines. Both calls are sent together, so the client waits only
+    /// once, or twice if there are more pipelines than the limit.
     ///
     /// - Parameter limit: the most summaries; nil: all pipelines.
     package func overview(limit: Int? = nil) throws(Failure) -> Overview {

@@ -1,8 +1,8 @@
 package import FreshetVarlink
 
 // The operations that the control interface needs from the daemon. ``ControlDispatcher`` has checked the caller's
-// rights, and that a pipeline with the name exists. The caller's task is cancelled when its client goes away. Methods may
-// be called concurrently.
+// rights, and that a pipeline with the name exists. The caller's task is cancelled when its client goes away. Methods
+// may be called concurrently.
 
 /// A pipeline's copy: published, withdrawn, or none.
 package enum CopyStatus: Hashable, Sendable {

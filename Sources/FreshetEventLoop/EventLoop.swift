@@ -267,7 +267,11 @@ public final class EventLoop: Sendable {
     /// The caller keeps the descriptor and has to cancel the watch before it closes the descriptor. There is one watch
     /// for each descriptor: a second one fails with EEXIST.
     ///
-    /// - Parameter name: The name of the handler in logs if it is slow.
+    /// - Parameters:
+    ///   - descriptor: the descriptor, which need not be in non-blocking mode.
+    ///   - interest: the conditions to wait for.
+    ///   - name: the name of the handler in logs if it is slow.
+    ///   - handler: called with the conditions that hold.
     /// - Returns: The watch, which ends when it is cancelled or released.
     public func watch(
         _ descriptor: Int32, for interest: Interest, named name: String = "descriptor",
@@ -386,7 +390,9 @@ public final class EventLoop: Sendable {
     /// Use it for objects that belong to that thread, such as a C object that may be used on one thread only. A stopped
     /// loop does not run the closure.
     ///
-    /// - Parameter name: The name of the closure in logs if it is slow.
+    /// - Parameters:
+    ///   - name: the name of the closure in logs if it is slow.
+    ///   - body: the closure.
     public func perform(named name: String = "call", _ body: @escaping @Sendable () -> Void) {
         let wake = state.withLock { state in
             if state.stopped { return false }

@@ -7,7 +7,10 @@ public final class LoopTimer: Sendable {
 
     /// Makes a timer that is not armed.
     ///
-    /// - Parameter name: The name of the handler in logs if it is slow.
+    /// - Parameters:
+    ///   - loop: the loop on whose thread the handler runs.
+    ///   - name: the name of the handler in logs if it is slow.
+    ///   - handler: called when the timer is due.
     public init(_ loop: EventLoop, named name: String = "timer", _ handler: @escaping @Sendable () -> Void) {
         self.loop = loop
         identifier = loop.makeTimer(name, handler)

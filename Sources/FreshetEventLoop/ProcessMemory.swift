@@ -39,7 +39,9 @@ public enum ProcessMemory {
     /// Limits the writable memory of a process of the same user (prlimit(2), RLIMIT_DATA). Memory that the process
     /// already has stays.
     ///
-    /// - Parameter bytes: The soft limit; the hard limit does not change.
+    /// - Parameters:
+    ///   - process: the process identifier.
+    ///   - bytes: the soft limit; the hard limit does not change.
     public static func limit(_ process: Int32, to bytes: UInt64) throws(SystemCallError) {
         guard freshet_limit_data(process, UInt(clamping: bytes)) == 0 else {
             throw SystemCallError("prlimit", errno: errno)

@@ -17,7 +17,6 @@ struct ArticleTests {
             ("\(articles)/ExampleObservedList.md", "Examples/Signals/ObservedList.swift"),
             ("\(articles)/ExampleForm.md", "Examples/Signals/Form.swift"),
             ("Sources/FreshetTestKit/FreshetTestKit.docc/TestingWithoutWaiting.md", "Tests/Examples/RatesTests.swift"),
-            ("README.md", "Examples/Signals/Rates.swift Examples/System/Watchers.swift"),
             (
                 "Sources/FreshetSystemSignals/FreshetSystemSignals.docc/Facts.md",
                 "Examples/System/Watchers.swift Examples/System/Forecast.swift"
@@ -30,6 +29,17 @@ struct ArticleTests {
         for block in blocks {
             #expect(source.contains(block: block), "\(page) shows other code:\n\(block.joined(separator: "\n"))")
         }
+    }
+
+    @Test("README.md shows the whole template, so that it can be pasted; only the address of the package differs")
+    func template() throws {
+        let blocks = codeBlocks(in: try lines(of: "README.md"))
+        let path = "        .package(name: \"freshet\", path: \"../..\")"
+        let package = try lines(of: "Examples/Template/Package.swift").dropLast()
+        #expect(package.contains(path))
+        let url = "        .package(url: \"https://git.example.com/freshet.git\", branch: \"main\")"
+        let program = try lines(of: "Examples/Template/Sources/Template/Template.swift").dropLast()
+        #expect(blocks == [package.map { $0 == path ? url : $0 }, Array(program)])
     }
 
     @Test("a block that differs is found, and a block that is only indented differently is accepted")

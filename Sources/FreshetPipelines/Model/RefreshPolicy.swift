@@ -10,7 +10,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var every: Duration?
     /// The times of planned checks, besides `every`.
     package var calendar: [CalendarEvent]
-    /// The largest delay that is added to `every` and to a calendar time; for one host and pipeline the delay is always the same.
+    /// The largest delay that is added to `every` and to a calendar time; for one host and pipeline the delay is always
+    /// the same.
     package var randomDelay: Duration
     /// The quiet period: a burst ends, and its held signals are delivered, when this time passes without a signal.
     package var quiet: Duration

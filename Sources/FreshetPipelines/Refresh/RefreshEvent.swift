@@ -90,8 +90,8 @@ package enum RefreshAction: Hashable, Sendable {
     case requestPermit(UInt64)
     /// Releases the permit, or withdraws the request for it.
     case releasePermit(UInt64)
-    /// Requests a proof of the network, instead of the previous request, until ``RefreshEvent/proof(_:)`` brings it; nil:
-    /// withdraws the request.
+    /// Requests a proof of the network, instead of the previous request, until ``RefreshEvent/proof(_:)`` brings it;
+    /// nil: withdraws the request.
     case prove(ProofRequest?)
     case start(RunOrder)
     /// Withdraws the copy from readers. ``RefreshEvent/copySettled(_:)`` reports the result.

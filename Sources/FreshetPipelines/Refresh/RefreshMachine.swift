@@ -3,10 +3,10 @@ package import FreshetModel
 /// Decides when a pipeline runs. A state machine: events in, actions out. It reads no clock and performs no action
 /// itself.
 ///
-/// The way of a signal: *received* → (splay) → debouncer → *ready* → permit → run. ``RunQueue`` has the requests on this
-/// way, ``RunConditions`` what a *ready* request may still wait for, ``CheckSchedule`` the checks by the clock, and
-/// ``RunPhase`` the run. A run takes all signals that were received until it starts. If the run does not succeed, its
-/// causes go back: to the retry after a failure, to *ready* or through the debouncer if the run was superseded.
+/// The way of a signal: *received* → (splay) → debouncer → *ready* → permit → run. ``RunQueue`` has the requests on
+/// this way, ``RunConditions`` what a *ready* request may still wait for, ``CheckSchedule`` the checks by the clock,
+/// and ``RunPhase`` the run. A run takes all signals that were received until it starts. If the run does not succeed,
+/// its causes go back: to the retry after a failure, to *ready* or through the debouncer if the run was superseded.
 package struct RefreshMachine: Sendable {
     package typealias Instant = BootInstant
     package typealias Event = RefreshEvent

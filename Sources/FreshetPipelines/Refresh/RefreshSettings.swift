@@ -7,7 +7,8 @@ package struct RefreshSettings: Hashable, Sendable {
     package var splay: Duration
     /// The calendar times of planned checks; nil: there are none.
     package var calendar: Shared<CalendarPlan>?
-    /// The delay that is added to `every` and to a calendar time: a part of `random-delay`, always the same on this host.
+    /// The delay that is added to `every` and to a calendar time: a part of `random-delay`, always the same on this
+    /// host.
     package var plannedDelay: Duration
     /// This host's and pipeline's fraction of all random values that are always the same: 0 or more, less than 1.
     package var share = 0.0

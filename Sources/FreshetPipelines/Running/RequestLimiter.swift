@@ -64,9 +64,8 @@ package final class RequestLimiter: Sendable {
     /// - Parameters:
     ///   - pipeline: the pipeline of the request; requests of different pipelines are granted alternately.
     ///   - origin: the origin of the request; nil: the request is not over HTTP.
-    ///   - - granted: called once when the permit is granted, from the thread that released it, unless the permit is
-    ///     granted
-    ///     immediately or the ticket is released before. It must not block.
+    ///   - granted: called once when the permit is granted, from the thread that released it, unless the permit is
+    ///     granted immediately or the ticket is released before. It must not block.
     package func request(
         for pipeline: UInt64, at origin: HTTPOrigin?, _ granted: @escaping @Sendable () -> Void
     ) -> Reply {

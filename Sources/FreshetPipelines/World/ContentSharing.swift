@@ -59,8 +59,8 @@ package struct SharedContent: Sendable {
 }
 
 extension PipelineDefinition {
-    /// Everything that decides what the shared content is, as bytes: source, parameters, transforms and format. Machines
-    /// for which it differs do not share. Checks are each machine's own.
+    /// Everything that decides what the shared content is, as bytes: source, parameters, transforms and format.
+    /// Machines for which it differs do not share. Checks are each machine's own.
     package func sharedProduct(with parameters: ParameterValues) -> [UInt8] {
         var binding = BindingHash(recording: true)
         // The first text is the version of this list.

@@ -87,6 +87,7 @@ public final class VarlinkClient {
     ///   - parameters: the parameters of the method.
     ///   - timeout: for the whole call; nil: no limit.
     ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
+    ///   - meanwhile: called on the caller's thread while it waits.
     @discardableResult
     public func call(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
@@ -113,6 +114,7 @@ public final class VarlinkClient {
     ///     end is closed), the stream ends immediately as if `each` had returned false, without waiting for the next
     ///     reply.
     ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
+    ///   - meanwhile: called on the caller's thread while it waits.
     ///   - each: gets each reply, including the last. If it returns false, or throws, before the last reply, the client
     ///     closes the connection: this is how a client ends a stream.
     public func callMore(
@@ -190,7 +192,10 @@ public final class VarlinkClient {
     /// ``takeReplies(timeout:until:endingWithReaderOf:every:meanwhile:each:)`` takes them. Several calls may be begun
     /// one after the other: the service answers in the same order.
     ///
-    /// - Parameter more: whether the method may send several replies.
+    /// - Parameters:
+    ///   - method: the name of the method with its interface.
+    ///   - parameters: the parameters of the method.
+    ///   - more: whether the method may send several replies.
     public func begin(
         _ method: String, _ parameters: VarlinkParameters = .none, more: Bool = true
     ) throws(VarlinkClientError) {

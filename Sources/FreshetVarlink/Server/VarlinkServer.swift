@@ -87,8 +87,14 @@ public final class VarlinkServer: Sendable {
     ///
     /// `org.varlink.service` is added to the interfaces.
     ///
-    /// - Parameter isPrivileged: whether a client is admitted even if others use all connections, as root always is.
-    ///   The server calls it on the loop, once for each client, so it must be fast.
+    /// - Parameters:
+    ///   - loop: the loop on whose thread the handlers run.
+    ///   - listener: the socket that accepts the clients.
+    ///   - identity: what `org.varlink.service.GetInfo` says about the service.
+    ///   - interfaces: the service's interfaces with their methods.
+    ///   - limits: the limits of connections and messages.
+    ///   - isPrivileged: whether a client is admitted even if others use all connections, as root always is. The server
+    ///     calls it on the loop, once for each client, so it must be fast.
     public convenience init(
         _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
         limits: Limits = Limits(), isPrivileged: @escaping @Sendable (VarlinkPeer) -> Bool = { _ in false }
