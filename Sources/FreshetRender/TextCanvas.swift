@@ -27,9 +27,11 @@ package struct TextCanvas: Sendable {
         while rows.count <= row { rows.append([]) }
         while rows[row].count < column + width { rows[row].append(Cell(character: " ", style: .plain)) }
         guard width > 0 else {
-            // A combining mark belongs to the character before it.
+            // A combining mark belongs to the character before it. Other invisible characters, such as a zero-width
+            // space, do not combine; they are left out.
             if column > 0, let before = rows[row][column - 1].character {
-                rows[row][column - 1].character = Character(String(before) + String(character))
+                let whole = String(before) + String(character)
+                if whole.count == 1, let whole = whole.first { rows[row][column - 1].character = whole }
             }
             return
         }

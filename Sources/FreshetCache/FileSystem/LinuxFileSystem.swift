@@ -158,7 +158,7 @@ struct LinuxFileSystem: FileSystem {
             if errno == ENOENT || errno == ENOTDIR || errno == EINVAL { return nil }
             throw SystemCallError(call: "readlink", path: path, errno: errno)
         }
-        return String(decoding: bytes[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(decoding: bytes[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     func unlink(_ path: String) throws(SystemCallError) {

@@ -6,7 +6,7 @@ extension SystemCallError: CustomStringConvertible {
         var buffer = [CChar](repeating: 0, count: 256)
         // strerror would share one buffer between threads. It fails only for an unknown number, and then still writes.
         _ = strerror_r(errno, &buffer, buffer.count)
-        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
         return "\(call) \(path): \(text)\(remedy)"
     }
 

@@ -77,15 +77,17 @@ enum Completion {
     ///
     /// - Parameter quote: the open quotation mark, if there is one.
     static func escaped(_ text: some StringProtocol, in quote: Character? = nil) -> String {
-        text.reduce(into: "") { result, character in
+        // Scalars, not characters: a combining mark after a quotation mark makes one character of both.
+        text.unicodeScalars.reduce(into: "") { result, scalar in
             switch quote {
-            case "'": return result += character == "'" ? #"'\''"# : "\(character)"
-            case "\""?: return result += "$`\"\\".contains(character) ? "\\\(character)" : "\(character)"
+            case "'": return result += scalar == "'" ? #"'\''"# : "\(scalar)"
+            case "\""?: return result += "$`\"\\".unicodeScalars.contains(scalar) ? "\\\(scalar)" : "\(scalar)"
             default: break
             }
             let isPlain =
-                character.isLetter || character.isNumber || "_./:=,@%+-".contains(character) || !character.isASCII
-            result += isPlain ? "\(character)" : "\\\(character)"
+                !scalar.isASCII || scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                || "_./:=,@%+-".unicodeScalars.contains(scalar)
+            result += isPlain ? "\(scalar)" : "\\\(scalar)"
         }
     }
 

@@ -66,7 +66,7 @@ struct EditedFile {
         var template = Array("\(directory)/.\(path.split(separator: "/").last ?? "").XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw EditFailure("cannot make a file in '\(directory)'", errno) }
-        let temporary = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let temporary = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
         var isDone = false
         defer {
             close(descriptor)
@@ -148,7 +148,8 @@ struct EditedFile {
         // mkdtemp(3) replaces the six X.
         var template = Array("\(directory)/freshet-edit-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw EditFailure("cannot make a directory in '\(directory)'", errno) }
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) + "/" + name
+        let path =
+            String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self) + "/" + name
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw EditFailure("cannot make '\(path)'", errno) }
         defer { close(descriptor) }

@@ -86,7 +86,7 @@ package struct HostFileSystem: ConfigurationFileSystem {
     private static func reason(_ error: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 128)
         guard strerror_r(error, &buffer, buffer.count) == 0 else { return "error \(error)" }
-        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     /// The name of the effective user, or the number if the user has no name.

@@ -25,7 +25,7 @@ struct ProgramInputFiles: Sendable {
                 description: "cannot create a directory in \(parent): \(String(cString: strerror(errno)))")
         }
         return ProgramInputFiles(
-            directory: String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self),
+            directory: String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self),
             prefix: prefix,
             suffix: "")
     }

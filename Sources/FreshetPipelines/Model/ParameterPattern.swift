@@ -39,7 +39,7 @@ package struct ParameterPattern: ~Copyable {
         guard status == 0 else {
             var reason = [CChar](repeating: 0, count: 128)
             _ = regerror(status, nil, &reason, reason.count)
-            let bytes = reason.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            let bytes = reason.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
             throw ValidationError("is not a regular expression: \(String(decoding: bytes, as: UTF8.self).lowercased())")
         }
         self.compiled = compiled

@@ -37,17 +37,18 @@ package struct CopyRestorer: Sendable {
     /// Publishes the copy again if readers do not find it, or records its loss: after a run without a new copy, and
     /// after another program has removed the published file.
     ///
+    /// The store is asked also if the runner knows of no copy: a run may have committed one that it has not recorded yet.
+    ///
     /// - Returns: what readers find now.
     @discardableResult
     package func restore() async -> RestoredCopy {
-        guard let before = runner.state.withLock({ $0.copy.generation }), before.withdrawnSince == nil else {
-            return .whole
-        }
+        let before = runner.state.withLock { $0.copy.generation }
+        guard before?.withdrawnSince == nil else { return .whole }
         switch await store.restoreCopy(of: runner.name) {
         case .done(let generation):
             runner.state.withLock { $0.copy.record(generation) }
             return .whole
-        case .nothing, .damaged: return losesCopy(before) ? .lost : .whole
+        case .nothing, .damaged: return before != nil && losesCopy(before) ? .lost : .whole
         case .left: return .whole
         case .failed: return .failed
         }

@@ -62,10 +62,12 @@ struct PipelineRun: Sendable {
         let definition = runner.definition
         if definition.cache != body.definition.cache { await world.store.setAccess(definition) }
         // One that succeeded has looked.
-        if case .succeeded = result {} else { await runner.restorer.restore() }
+        if case .succeeded = result {} else if hasCopy { await runner.restorer.restore() }
         permits.close()
         end(result)
     }
+
+    private var hasCopy: Bool { runner.state.withLock { $0.copy.generation != nil } }
 
     /// Reports the result, unless an operator has accepted the content that the run rejected: then the run has
     /// confirmed the copy.

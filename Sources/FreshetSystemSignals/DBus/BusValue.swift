@@ -80,7 +80,7 @@ struct BusValueReader {
     }
 
     private mutating func readOne(_ type: CChar, _ contents: String?) -> BusValue? {
-        switch UnicodeScalar(UInt8(bitPattern: type)) {
+        switch UnicodeScalar(UInt8(truncatingIfNeeded: type)) {
         case "y": read(type, UInt8(0)).map(BusValue.byte)
         case "b": read(type, Int32(0)).map { .boolean($0 != 0) }
         case "n": read(type, Int16(0)).map(BusValue.int16)

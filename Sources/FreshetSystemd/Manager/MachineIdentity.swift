@@ -15,7 +15,7 @@ public struct MachineIdentity: Hashable, Sendable {
     public static var hostName: [UInt8] {
         var name = [CChar](repeating: 0, count: 256)  // HOST_NAME_MAX is 64
         guard gethostname(&name, name.count - 1) == 0 else { return [] }
-        return name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return name.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
     }
 
     /// Reads the identity; nil if the machine has none: a container without `/etc/machine-id`, or a first boot before

@@ -34,6 +34,11 @@ extension MemoryStore {
         }
     }
 
+    package func restoreCopy(of pipeline: String) async -> WithdrawalResult {
+        state.withLock { $0.restorations += 1 }
+        return .left
+    }
+
     package func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult {
         state.withLock { state in
             guard var generation = state.remembered.generation, state.bytes != nil else { return .nothing }

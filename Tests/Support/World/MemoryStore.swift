@@ -26,7 +26,7 @@ package final class MemoryStore: SnapshotStore {
         /// Called when rejected content was stored, before the run knows.
         package var whenRejected: (@Sendable (RejectedCandidate) -> Void)?
         /// Called when a generation was committed, before the run knows.
-        package var whenCommitted: (@Sendable () -> Void)?
+        package var whenCommitted: (@Sendable () async -> Void)?
         /// Bodies that were stored, in their order.
         package var bodies: [MemoryBody] = []
         /// Withdrawing and publishing again fail.
@@ -35,6 +35,8 @@ package final class MemoryStore: SnapshotStore {
         package var isDamaged = false
         /// The withdrawals and publications, in their order.
         package var withdrawals: [Withdrawal] = []
+        /// How often it was asked whether readers find the copy.
+        package var restorations = 0
     }
 
     package let state = Lock(State())
@@ -130,7 +132,7 @@ package final class MemoryStore: SnapshotStore {
             return old == nil ? .changed(generation) : .unchanged(generation)
         }
         guard let result else { throw RunFailure(.local, "the disk is full") }
-        state.withLock { $0.whenCommitted }?()
+        await state.withLock { $0.whenCommitted }?()
         return result
     }
 

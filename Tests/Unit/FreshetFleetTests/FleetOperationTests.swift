@@ -88,22 +88,29 @@ struct FleetOperationTests {
         let (server, first) = try await makeFleet()
         defer { withExtendedLifetime(server) {} }
         let second = try Member("ams-2", server, seed: try seed(), publishers: [try seed()])
-        let subject = try makeSubject()
-        for member in [first, second] {
-            member.add(subject)
-            #expect(await member.isConnected())
+        var operations: [String?] = []
+        // If the claim is renewed at the moment of the stop, its end comes too late, and it ends by itself: on a busy
+        // machine that can happen.
+        for attempt in 1...3 where !operations.contains("PURGE") {
+            let member =
+                attempt == 1 ? first : try Member("ams-1\(attempt)", server, seed: try seed(), publishers: [try seed()])
+            let subject = try makeSubject("p\(attempt)")
+            for member in [member, second] {
+                member.add(subject)
+                #expect(await member.isConnected())
+            }
+            #expect(await member.client.begin(subject, FleetRequest(.operation)) == .fetch)
+            member.stop()
+            let key = FleetKey(subject).description
+            #expect(
+                await eventually {
+                    guard let last = try? await second.client.store.last(.claim, key) else { return false }
+                    return FleetClaim(last).holder == nil
+                })
+            // Not the marker of a claim that has ended by itself.
+            operations.append(try await second.client.store.last(.claim, key)?.message.headers["KV-Operation"])
         }
-        #expect(await first.client.begin(subject, FleetRequest(.operation)) == .fetch)
-        first.stop()
-        let key = FleetKey(subject).description
-        #expect(
-            await eventually {
-                guard let last = try? await second.client.store.last(.claim, key) else { return false }
-                return FleetClaim(last).holder == nil
-            })
-        // Not the marker of a claim that has ended by itself.
-        let last = try #require(try await second.client.store.last(.claim, key))
-        #expect(last.message.headers["KV-Operation"] == "PURGE")
+        #expect(operations.last == "PURGE", "\(operations)")
     }
 
     @Test("a member that was away for long reads all heads with one request, and the content of those that changed")

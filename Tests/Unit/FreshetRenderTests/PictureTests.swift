@@ -21,6 +21,13 @@ import Testing
         canvas.put("x", row: 0, column: -1)
         #expect(canvas.lines(Palette(isColourful: false)) == ["a漢"])
     }
+
+    @Test("a combining mark stays at its letter, and an invisible character that does not combine is left out")
+    func invisible() {
+        var canvas = TextCanvas(columns: 9)
+        canvas.put("\u{200B}a\u{301}\u{200B}b\u{FEFF}漢\u{301}\u{AD}c", row: 0, column: 0)
+        #expect(canvas.lines(Palette(isColourful: false)) == ["a\u{301}b漢\u{301}c"])
+    }
 }
 
 @Suite struct AxisTests {

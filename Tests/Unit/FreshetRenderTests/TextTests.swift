@@ -128,6 +128,7 @@ private let second: Int64 = 1_000_000
     @Test("control characters are escaped")
     func harmless() {
         #expect(DisplayText.harmless("eth0\u{1B}[2J\n\u{202E}x") == "eth0\\u{1b}[2J\\u{a}\\u{202e}x")
+        #expect(DisplayText.harmless("a\u{61C}b\u{200F}") == "a\\u{61c}b\\u{200f}")
         #expect(DisplayText.harmless("änd 日本") == "änd 日本")
     }
 }

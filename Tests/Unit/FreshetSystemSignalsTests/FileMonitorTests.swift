@@ -159,7 +159,8 @@ struct FileMonitorTests {
             try bed.write("d/a", "one")
             #expect(await bed.next(&causes) == "its entries changed")
             bed.rename("d", "e")
-            #expect(await bed.next(&causes) == "removed")
+            // The entry was created and then closed, so it may have fired twice.
+            #expect(await bed.receives("removed", from: &causes))
         }
     }
 

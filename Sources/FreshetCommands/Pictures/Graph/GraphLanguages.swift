@@ -98,29 +98,30 @@ struct GraphLanguages {
         }
     }
 
-    /// A string of DOT; a line feed becomes `\n`.
+    /// A string of DOT; a line feed becomes `\n`. Scalars are escaped, not characters: a combining mark after a
+    /// quotation mark makes one character of both.
     static func quoted(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            DisplayText.harmless(String(line)).reduce(into: "") { result, character in
-                if character == "\"" || character == "\\" { result.append("\\") }
-                result.append(character)
+            DisplayText.harmless(String(line)).unicodeScalars.reduce(into: "") { result, scalar in
+                if scalar == "\"" || scalar == "\\" { result.append("\\") }
+                result.unicodeScalars.append(scalar)
             }
         }
         return "\"\(lines.joined(separator: "\\n"))\""
     }
 
-    /// A string of Mermaid; special characters become entities, as in HTML.
+    /// A string of Mermaid; special scalars become entities, as in HTML.
     static func words(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            DisplayText.harmless(String(line)).reduce(into: "") { result, character in
-                switch character {
+            DisplayText.harmless(String(line)).unicodeScalars.reduce(into: "") { result, scalar in
+                switch scalar {
                 case "\"": result += "#quot;"
                 case "#": result += "#35;"
                 case "<": result += "#lt;"
                 case ">": result += "#gt;"
                 case "&": result += "#amp;"
                 case "`": result += "#96;"
-                default: result.append(character)
+                default: result.unicodeScalars.append(scalar)
                 }
             }
         }

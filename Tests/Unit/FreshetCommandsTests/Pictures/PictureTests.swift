@@ -178,4 +178,13 @@ import Testing
         #expect(documents[2].contains(##"echo \"#&</title>`\\\\u{7}"##))
         #expect(documents[3].contains("echo #quot;#35;#amp;#lt;/title#gt;#96;"))
     }
+
+    @Test("a combining mark does not keep the character before it from being escaped")
+    func combiningMarks() {
+        // A quotation mark and a combining mark are one Character.
+        #expect(GraphLanguages.quoted("a\"\u{301}b\\\u{301}") == "\"a\\\"\u{301}b\\\\\u{301}\"")
+        #expect(GraphLanguages.words("a\"\u{301}<\u{338}") == "\"a#quot;\u{301}#lt;\u{338}\"")
+        #expect(Completion.escaped("a'\u{301}", in: "'") == "a'\\''\u{301}")
+        #expect(Completion.escaped("a;\u{301}b") == "a\\;\u{301}b")
+    }
 }

@@ -32,6 +32,21 @@ struct PublicationTests {
         #expect(stage.status.generation?.number == 9)
     }
 
+    @Test("is restored if its file was removed when the run had committed, but not yet recorded it")
+    func removedMeanwhile() throws {
+        let stage = try Stage()
+        try stage.start()
+        stage.store.state.withLock { state in
+            state.whenCommitted = { [runner = stage.runner] in
+                #expect(runner.state.withLock { $0.copy.generation } == nil)
+                await runner.restorer.restore()
+            }
+        }
+        try stage.fire("start")
+        #expect(stage.outcomes.last == .changed)
+        #expect(stage.store.state.withLock { $0.restorations } == 1)
+    }
+
     @Test("is reported as gone once when it has expired and was damaged, and is fetched by the next signal")
     func damaged() throws {
         var definition = Stage.definition(RefreshPolicy(freshFor: .zero))
