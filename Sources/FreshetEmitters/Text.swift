@@ -23,6 +23,8 @@ enum Text {
     }
 
     static func escaped(_ text: String) -> String {
+        // Nearly all texts have nothing to escape, and the categories of characters are slow to look up.
+        if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text }
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {

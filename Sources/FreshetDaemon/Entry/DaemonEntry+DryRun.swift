@@ -33,8 +33,8 @@ extension DaemonEntry {
     package static func dryRun(
         _ request: DryRunRequest, _ options: DaemonOptions, on loop: EventLoop
     ) async -> DaemonExit {
-        let isEnded = CurrentValue(false)
-        let termination = try? SignalDescriptor(loop, [SIGTERM, SIGINT, SIGHUP]) { _ in isEnded.value = true }
+        let isEnded = OneTimeEvent()
+        let termination = try? SignalDescriptor(loop, [SIGTERM, SIGINT, SIGHUP]) { _ in isEnded.happen() }
         defer { withExtendedLifetime(termination) {} }
         let session = DryRunSession(request: request, options: options, loop: loop)
         return await interruptible(by: isEnded, otherwise: .failure) { await session.run() }

@@ -27,8 +27,8 @@ extension DaemonEntry {
                 to: STDERR_FILENO)
             return .configuration
         }
-        let isEnded = CurrentValue(false)
-        let termination = try? SignalDescriptor(loop, [SIGTERM, SIGINT, SIGHUP]) { _ in isEnded.value = true }
+        let isEnded = OneTimeEvent()
+        let termination = try? SignalDescriptor(loop, [SIGTERM, SIGINT, SIGHUP]) { _ in isEnded.happen() }
         defer { withExtendedLifetime(termination) {} }
         do throws(FleetMembershipError) {
             let seed: NKeySeed?

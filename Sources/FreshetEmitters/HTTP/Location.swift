@@ -25,11 +25,9 @@ struct Location: Hashable, Sendable {
 
     /// The path for messages, without the query, shortened at its end; empty if it is only a slash.
     var pathForPeople: String {
-        let bytes = url.utf8
-        guard let mark = bytes.firstRange(of: "://".utf8),
-            let start = bytes[mark.upperBound...].firstIndex(of: UInt8(ascii: "/"))
-        else { return "" }
-        let path = Text.escaped(bytes[start...].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+        let rest = url.utf8.dropFirst(origin.scheme.utf8.count + "://".utf8.count)
+        guard let start = rest.firstIndex(of: UInt8(ascii: "/")) else { return "" }
+        let path = Text.escaped(rest[start...].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
         guard path.utf8.count > Self.mostBytesOfPath else { return path == "/" ? "" : path }
         return String(decoding: path.utf8.prefix(Self.mostBytesOfPath), as: UTF8.self) + "…"
     }

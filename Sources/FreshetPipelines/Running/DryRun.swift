@@ -46,8 +46,8 @@ package struct DryRun: Sendable {
     /// Runs until there is an outcome, at most for the pipeline's deadline.
     package func run() async throws(FetchError) -> Outcome {
         let deadline = body.definition.refresh.deadline
-        let isLate = CurrentValue(false)
-        let timer = body.world.clock.makeTimer { isLate.value = true }
+        let isLate = OneTimeEvent()
+        let timer = body.world.clock.makeTimer { isLate.happen() }
         if deadline > .zero { timer.arm(at: body.world.clock.now + deadline) }
         defer { timer.disarm() }
         let failure: FetchError? = await interruptible(by: isLate, otherwise: .cancelled) { [body] in
@@ -58,7 +58,7 @@ package struct DryRun: Sendable {
                 return error
             }
         }
-        if failure == .cancelled, isLate.value, !Task.isCancelled {
+        if failure == .cancelled, isLate.hasHappened, !Task.isCancelled {
             throw .failed(RunFailure(.deadline, "the run took longer than its deadline of \(deadline)"))
         }
         if let failure { throw failure }

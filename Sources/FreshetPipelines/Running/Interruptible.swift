@@ -1,22 +1,18 @@
 package import FreshetSignals
 
-/// Runs a body until it returns. When the value becomes true, the body is cancelled, and its end is awaited.
+/// Runs a body until it returns. When the interruption happens, the body is cancelled, and its end is awaited. The
+/// interruption is for this body only.
 ///
 /// - Parameter nothing: the result if the task was cancelled before the body could begin.
 package func interruptible<Result: Sendable>(
-    by interruption: CurrentValue<Bool>, otherwise nothing: Result, _ body: @escaping @Sendable () async -> Result
+    by interruption: OneTimeEvent, otherwise nothing: Result, _ body: @escaping @Sendable () async -> Result
 ) async -> Result {
-    await withTaskGroup(of: Result?.self) { group in
-        group.addTask { await body() }
+    await withTaskGroup(of: Result.self) { group in
         group.addTask {
-            for await isInterrupted in interruption where isInterrupted { break }
-            return nil
+            defer { interruption.giveUp() }
+            return await body()
         }
-        var result = nothing
-        for await ended in group {
-            group.cancelAll()
-            if let ended { result = ended }
-        }
-        return result
+        if await interruption.wait() { group.cancelAll() }
+        return await group.next() ?? nothing
     }
 }

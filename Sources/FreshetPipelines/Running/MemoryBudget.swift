@@ -7,10 +7,10 @@ internal import FreshetSignals
 package final class MemoryBudget: Sendable {
     private struct State {
         var machine: MemoryBudgetMachine
-        var waiters: [MemoryBudgetMachine.Ticket: CurrentValue<Bool>] = [:]
+        var waiters: [MemoryBudgetMachine.Ticket: OneTimeEvent] = [:]
 
         /// Returns the waiters to wake.
-        mutating func granted(_ tickets: [MemoryBudgetMachine.Ticket]) -> [CurrentValue<Bool>] {
+        mutating func granted(_ tickets: [MemoryBudgetMachine.Ticket]) -> [OneTimeEvent] {
             tickets.compactMap { waiters.removeValue(forKey: $0) }
         }
     }
@@ -25,7 +25,7 @@ package final class MemoryBudget: Sendable {
     /// Sets another limit. Memory that is taken beyond a lower limit is not granted again when it is released.
     package func change(limit: UInt64) {
         let waiters = state.withLock { state in state.granted(state.machine.change(limit: limit)) }
-        for waiter in waiters { waiter.value = true }
+        for waiter in waiters { waiter.happen() }
     }
 
     /// The limit in bytes.
@@ -45,7 +45,7 @@ package final class MemoryBudget: Sendable {
     package func reserve(
         for input: Int, _ level: MemoryShare.Level, waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(FetchError) -> MemoryReservation {
-        let isGranted = CurrentValue(false)
+        let isGranted = OneTimeEvent()
         let limit = limit
         guard let share = MemoryShare(for: UInt64(input), level, of: limit) else {
             throw .failed(Self.tooLarge(input, limit))
@@ -58,8 +58,7 @@ package final class MemoryBudget: Sendable {
         let reservation = MemoryReservation(share, isAll: share.total == limit, in: self, ticket)
         if isImmediate { return reservation }
         waiting("\(Self.mebibytes(share.total)) of \(Self.mebibytes(limit)) MiB (memory.max)")
-        for await isGranted in isGranted where isGranted { break }
-        guard !Task.isCancelled else {
+        guard await isGranted.wait() else {
             reservation.release()
             throw .cancelled
         }
@@ -71,7 +70,7 @@ package final class MemoryBudget: Sendable {
             state.waiters[ticket] = nil
             return state.granted(state.machine.release(ticket))
         }
-        for waiter in waiters { waiter.value = true }
+        for waiter in waiters { waiter.happen() }
     }
 
     private static func tooLarge(_ input: Int, _ limit: UInt64) -> RunFailure {

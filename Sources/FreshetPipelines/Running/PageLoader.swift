@@ -361,10 +361,10 @@ extension FetchError {
 extension EngineClock {
     /// Returns when this time has passed, or when the task is cancelled.
     package func pause(for duration: Duration) async {
-        let isOver = CurrentValue(false)
-        let timer = makeTimer { isOver.value = true }
+        let isOver = OneTimeEvent()
+        let timer = makeTimer { isOver.happen() }
         timer.arm(at: now + duration)
-        for await over in isOver where over { break }
+        _ = await isOver.wait()
         timer.disarm()
     }
 }

@@ -8,8 +8,8 @@ struct PipelineRun: Sendable {
     private let order: RunOrder
     private let body: RunExecutor
     private let permits: RunPermits
-    /// Becomes true to end the run.
-    private let interruption = CurrentValue(false)
+    /// Happens to end the run.
+    private let interruption = OneTimeEvent()
 
     /// Begins the run.
     ///

@@ -193,7 +193,7 @@ package final class PipelineRunner: Sendable {
         case .withdraw, .putBack:
             group.addTask { [restorer] in await restorer.settle(withdraws: action == .withdraw) }
         case .cancel:
-            state.withLock { $0.runs.interruption }?.value = true
+            state.withLock { $0.runs.interruption }?.happen()
         case .wake(at: let instant?):
             timer.arm(at: instant)
         case .wake(at: nil):

@@ -22,7 +22,7 @@ final class ProbeCoordinator: Sendable {
         var machine: ProbeMachine
         let timer: any EngineTimer
         /// Set to true to end the attempt in progress.
-        var interruption: CurrentValue<Bool>?
+        var interruption: OneTimeEvent?
     }
 
     private struct State {
@@ -132,7 +132,7 @@ final class ProbeCoordinator: Sendable {
     private func perform(_ action: ProbeMachine.Action, of probe: NetworkProbe, in group: inout DiscardingTaskGroup) {
         switch action {
         case .start(let attempt, let epoch):
-            let interruption = CurrentValue(false)
+            let interruption = OneTimeEvent()
             state.withLock { $0.entries[probe]?.interruption = interruption }
             group.addTask { [self] in
                 let outcome = await interruptible(by: interruption, otherwise: .cancelled) {
@@ -141,7 +141,7 @@ final class ProbeCoordinator: Sendable {
                 mailbox.post(.ended(probe, attempt: attempt, outcome))
             }
         case .cancel:
-            state.withLock { $0.entries[probe]?.interruption }?.value = true
+            state.withLock { $0.entries[probe]?.interruption }?.happen()
         case .notify(let subscribers, let result):
             var isProven = false
             if case .proven = result { isProven = true }

@@ -3,8 +3,8 @@ internal import FreshetSignals
 
 /// The run in progress, and what all runs have left.
 struct RunHistory: Sendable {
-    /// Set to end the run in progress; nil: there is none.
-    private(set) var interruption: CurrentValue<Bool>?
+    /// Happens to end the run in progress; nil: there is none.
+    private(set) var interruption: OneTimeEvent?
     /// The progress of the run in progress; nil: there is none.
     private(set) var progress: RunProgress?
     /// The permits of that run.
@@ -28,7 +28,7 @@ struct RunHistory: Sendable {
 
     /// A run begins.
     mutating func began(
-        _ progress: RunProgress, _ permits: RunPermits, _ interruption: CurrentValue<Bool>,
+        _ progress: RunProgress, _ permits: RunPermits, _ interruption: OneTimeEvent,
         of definition: PipelineDefinition
     ) {
         if mirrors == nil, definition.mirrors != nil { mirrors = MirrorRecords() }

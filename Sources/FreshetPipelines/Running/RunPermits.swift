@@ -177,8 +177,8 @@ final class RunPermits: Sendable {
         }
         if let own { return own }
         if let idle { requestLimiter.release(idle.ticket) }
-        let isGranted = CurrentValue(false)
-        switch requestLimiter.request(for: pipeline, at: origin, { isGranted.value = true }) {
+        let isGranted = OneTimeEvent()
+        switch requestLimiter.request(for: pipeline, at: origin, { isGranted.happen() }) {
         case .granted(let ticket):
             // Another request of the run may have kept a permit meanwhile.
             let idle = state.withLock { state in
@@ -193,7 +193,7 @@ final class RunPermits: Sendable {
         }
     }
 
-    private func wait(for ticket: RequestLimiter.Ticket, _ isGranted: CurrentValue<Bool>) async throws(FetchError) {
+    private func wait(for ticket: RequestLimiter.Ticket, _ isGranted: OneTimeEvent) async throws(FetchError) {
         // The same; from now on no request keeps a permit.
         let idle = state.withLock { state in
             state.waiting.append(ticket)
@@ -201,8 +201,7 @@ final class RunPermits: Sendable {
             return state.takeKept()
         }
         if let idle { requestLimiter.release(idle.ticket) }
-        for await isGranted in isGranted where isGranted { break }
-        let isCancelled = Task.isCancelled
+        let isCancelled = await !isGranted.wait()
         state.withLock { state in
             state.waiting.removeAll { $0 == ticket }
             if !isCancelled { state.inProgress += 1 }

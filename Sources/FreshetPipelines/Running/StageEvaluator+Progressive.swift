@@ -32,7 +32,7 @@ extension StageEvaluator {
                     // worse than the published one: its origin may be down.
                     guard row.contains(where: \.isNew), !row.allSatisfy(\.isIn) else { continue }
                     await show(row)
-                    await pause()
+                    await world.clock.pause(for: Self.publishingPause)
                 }
             }
             // A commit in progress is finished first.
@@ -49,13 +49,5 @@ extension StageEvaluator {
             return .success(outcomes)
         }
         return try result.get()
-    }
-
-    private func pause() async {
-        let isOver = CurrentValue(false)
-        let timer = world.clock.makeTimer { isOver.value = true }
-        timer.arm(at: world.clock.now.advanced(by: Self.publishingPause))
-        for await over in isOver where over { break }
-        timer.disarm()
     }
 }

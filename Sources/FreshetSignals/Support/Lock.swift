@@ -1,7 +1,7 @@
 #if FRESHET_PTHREAD_LOCKS
     internal import Glibc
 #else
-    internal import Synchronization
+    public import Synchronization
 #endif
 
 /// A value that only one thread at a time can access.
@@ -9,6 +9,10 @@
 /// It is `Synchronization.Mutex` behind another name, because the thread sanitizer does not recognise the futex calls
 /// of that type and reports false races. A build with `-DFRESHET_PTHREAD_LOCKS` uses a pthread mutex instead, which the
 /// sanitizer recognises, so that its reports are real.
+///
+/// It is inlinable, because a lock is so cheap that to look up the metadata of an unspecialized type would cost more.
+/// Other modules specialize only a type that is `@usableFromInline` itself.
+@usableFromInline
 package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
     #if FRESHET_PTHREAD_LOCKS
         private let storage: Storage
@@ -46,13 +50,15 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
             }
         }
     #else
-        private let mutex: Mutex<Value>
+        @usableFromInline let mutex: Mutex<Value>
 
+        @inlinable
         package init(_ initial: consuming sending Value) {
             mutex = Mutex(initial)
         }
 
         /// Runs `body` with exclusive access to the value.
+        @inlinable
         package borrowing func withLock<Result: ~Copyable, Failure: Error>(
             _ body: (inout sending Value) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {

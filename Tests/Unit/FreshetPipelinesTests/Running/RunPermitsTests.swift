@@ -442,12 +442,12 @@ private struct RandomRun: Sendable {
             ticket = queued
         }
         let permits = RunPermits(requestLimiter, for: pipeline, beginningWith: ticket, at: first)
-        let interruption = CurrentValue(false)
+        let interruption = OneTimeEvent()
         await withDiscardingTaskGroup { group in
             if let cancelsAfter {
                 group.addTask {
                     for _ in 0..<cancelsAfter { await Task.yield() }
-                    interruption.value = true
+                    interruption.happen()
                 }
             }
             await interruptible(by: interruption, otherwise: ()) {
