@@ -12,8 +12,8 @@ package struct PersistentState: Hashable, Sendable {
     package var lastRun: UInt64
     /// The record of that run; nil: there is none.
     package var lastRunRecord: RunRecord?
-    /// The binding (`Snapshot.binding`) of the copy; nil: not known. With another binding, the last check says
-    /// nothing about the current configuration.
+    /// The binding (`Snapshot.binding`) of the copy; nil: not known, or compared already. With another binding, the last
+    /// check says nothing about the current configuration (``isOfOtherConfiguration``).
     package var binding: String?
     /// The used part of its budget.
     package var requests: [RequestBurst]

@@ -30,7 +30,7 @@ struct ExposedSecretChecker {
     }
 
     private func warnQuery(of source: HTTPSource, in section: Section) {
-        guard let entry = section["url"] else { return }
+        guard source.url.utf8.contains(UInt8(ascii: "?")), let entry = section["url"] else { return }
         let query = source.url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         for parameter in query.split(separator: "&") {
             let parts = parameter.split(separator: "=", maxSplits: 1)

@@ -142,6 +142,8 @@ extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
 extension ValueKind where Value == StandardSignal {
     fileprivate static let signal = ValueKind(name: "a list of signals such as [network, resume]") {
         scalar throws(ValueError) in
+        // Most pipelines name some signals, and the list of all signals is slow to make.
+        if let signal = StandardSignal(rawValue: scalar.text) { return signal }
         guard scalar.text != "operator" else {
             throw ValueError(
                 "does not accept 'operator'", remedy: "leave it out: every pipeline receives requests of the operator")

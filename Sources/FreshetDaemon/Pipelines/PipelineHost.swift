@@ -144,13 +144,13 @@ final class PipelineHost {
         for (index, definition) in definitions.enumerated() {
             await context.giveWay(before: index, "start of pipelines")
             // The configuration may have got a stricter mode or another group while the daemon did not run.
-            if let state = remembered[definition.name], state.generation != nil,
-                !definition.makes(
-                    state.binding ?? "",
-                    with: ParameterSettings(remembered: state.parameters, for: definition).values(for: definition))
-            {
-                await store.setAccess(definition)
-            }
+            guard let state = remembered[definition.name], state.generation != nil else { continue }
+            let values = ParameterSettings(remembered: state.parameters, for: definition).values(for: definition)
+            let makes = state.binding.map { definition.makes($0, with: values) }
+            if makes != true { await store.setAccess(definition) }
+            // The runner need not compare them again.
+            remembered[definition.name]?.binding = nil
+            if makes == false { remembered[definition.name]?.isOfOtherConfiguration = true }
         }
         await OverdueCopies(store, context.limiter).settle(definitions, &remembered)
         for (index, definition) in definitions.enumerated() {
@@ -262,7 +262,9 @@ final class PipelineHost {
     }
 
     /// This host's share of the daemon's `splay`.
-    private var splay: Duration { splayLimit * share(of: "") }
+    private var splay: Duration { splayLimit * splayShare }
+
+    private lazy var splayShare = share(of: "")
 
     /// This host's share of a random delay of this name, always the same.
     private func share(of name: String) -> Double {

@@ -11,7 +11,8 @@ final class SignalRegistry {
     /// Returns the sources of one kind that a pipeline uses.
     typealias Selection = @DaemonActor (PipelineDefinition) -> [SourceReference]
 
-    private struct Entry {
+    @DaemonActor
+    private final class Entry {
         let source: any EventSource
         /// Nil: the daemon records the occurrences.
         let following: SignalRecorder.Following?
@@ -23,6 +24,50 @@ final class SignalRegistry {
         var users = 0
         /// The number of pipelines that subscribe to its signal.
         var subscribers = 0
+
+        init(_ source: any EventSource, _ following: SignalRecorder.Following?, isPermanent: Bool) {
+            self.source = source
+            self.following = following
+            self.isPermanent = isPermanent
+        }
+
+        /// A pipeline uses it from now on.
+        func use() {
+            users += 1
+            if users == 1 { source.useBegan() }
+        }
+    }
+
+    /// What a pipeline with certain references uses and subscribes to.
+    private struct Usage {
+        /// What follows from one reference; a source that is named twice counts once.
+        struct Step {
+            let entry: Entry
+            let index: Int
+            let isFirstUse: Bool
+            let isFirstSubscription: Bool
+        }
+
+        private let references: [SourceReference]
+        var steps: [Step] = []
+        var used: Set<String> = []
+        var subscribed: Set<String> = []
+
+        init(of references: [SourceReference]) { self.references = references }
+
+        /// Whether other references, perhaps with other signals, have the same names.
+        func isOf(_ others: [SourceReference]) -> Bool {
+            others.count == references.count
+                && zip(others, references).allSatisfy { $0.isSubscribed == $1.isSubscribed && $0.name == $1.name }
+        }
+
+        mutating func add(_ entry: Entry, _ index: Int) {
+            let name = references[index].name
+            let isFirstUse = used.insert(name).inserted
+            let isFirstSubscription = references[index].isSubscribed && subscribed.insert(name).inserted
+            steps.append(
+                Step(entry: entry, index: index, isFirstUse: isFirstUse, isFirstSubscription: isFirstSubscription))
+        }
     }
 
     private let context: DaemonContext
@@ -32,6 +77,8 @@ final class SignalRegistry {
     /// The sets of names of the leases since the last reload: most pipelines use the same sources, so most leases
     /// share a set.
     private var nameSets: Set<Set<String>> = []
+    /// Most pipelines use the same sources as the one before, and to look them all up again takes longer.
+    private var lastUsage: Usage?
 
     init(_ context: DaemonContext, _ recorder: SignalRecorder) {
         self.context = context
@@ -60,7 +107,7 @@ final class SignalRegistry {
         let following = source.signal.map {
             recorder.follow($0, row: source.name, logsAtInfo: source.logsAtInfo)
         }
-        let entry = Entry(source: source, following: following, isPermanent: isPermanent)
+        let entry = Entry(source, following, isPermanent: isPermanent)
         entries[source.name] = entry
         guard let source = source as? any FollowingSource else { return }
         context.tasks.add { [ending = entry.ending] in
@@ -76,20 +123,30 @@ final class SignalRegistry {
 
     /// Opens the sources that a pipeline uses, until the lease ends.
     func subscribe(_ definition: PipelineDefinition) -> SignalLease {
+        let references = references(for: definition)
+        let usage = lastUsage.flatMap { $0.isOf(references) ? $0 : nil } ?? makeUsage(of: references)
         var signals: [Signal] = []
-        var (used, subscribed): (Set<String>, Set<String>) = ([], [])
-        for reference in references(for: definition) {
-            if entries[reference.name] == nil, let source = reference.open() { open(source, isPermanent: false) }
-            guard let source = entries[reference.name]?.source else { continue }
-            if used.insert(reference.name).inserted {
-                entries[reference.name]?.users += 1
-                if entries[reference.name]?.users == 1 { source.useBegan() }
-            }
-            guard reference.isSubscribed, subscribed.insert(reference.name).inserted else { continue }
-            entries[reference.name]?.subscribers += 1
-            if let signal = reference.signal ?? source.signal { signals.append(signal) }
+        for step in usage.steps {
+            if step.isFirstUse { step.entry.use() }
+            guard step.isFirstSubscription else { continue }
+            step.entry.subscribers += 1
+            if let signal = references[step.index].signal ?? step.entry.source.signal { signals.append(signal) }
         }
-        return SignalLease(self, signal: .merge(signals), used: shared(used), subscribed: shared(subscribed))
+        return SignalLease(self, signal: .merge(signals), used: usage.used, subscribed: usage.subscribed)
+    }
+
+    /// Looks up the sources, and opens those that no pipeline uses yet.
+    private func makeUsage(of references: [SourceReference]) -> Usage {
+        var usage = Usage(of: references)
+        for (index, reference) in references.enumerated() {
+            if entries[reference.name] == nil, let source = reference.open() { open(source, isPermanent: false) }
+            if let entry = entries[reference.name] { usage.add(entry, index) }
+        }
+        usage.used = shared(usage.used)
+        usage.subscribed = shared(usage.subscribed)
+        // A source that could not be opened is tried again for the next pipeline.
+        lastUsage = usage.steps.count == references.count ? usage : nil
+        return usage
     }
 
     private func shared(_ names: Set<String>) -> Set<String> { nameSets.insert(names).memberAfterInsert }
@@ -110,6 +167,7 @@ final class SignalRegistry {
             entries[name] = nil
         }
         nameSets = []
+        lastUsage = nil
     }
 
     /// The names of the sources that a pipeline subscribes to, sorted.

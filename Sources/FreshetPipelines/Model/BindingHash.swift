@@ -29,6 +29,13 @@ struct BindingHash {
 
     mutating func add(_ text: String) { add(text.utf8) }
 
+    /// The same as a text that begins with this label. Each run hashes some of them, and to make such a text takes
+    /// longer than to hash it.
+    mutating func add(_ label: StaticString, _ text: String) {
+        label.withUTF8Buffer { for byte in $0 { add(byte) } }
+        add(text.utf8)
+    }
+
     /// Bytes that are UTF-8.
     mutating func add(_ bytes: some Sequence<UInt8>) {
         for byte in bytes { add(byte) }
@@ -47,12 +54,12 @@ extension BindingHash {
     mutating func add(_ source: SourceDefinition) {
         switch source {
         case .http(let source):
-            add("url:\(source.url)")
-            for mirror in source.mirrors?.list ?? [] { add("mirror:\(mirror.url)") }
+            add("url:", source.url)
+            for mirror in source.mirrors?.list ?? [] { add("mirror:", mirror.url) }
             for header in source.headers {
                 add(header.name.lowercased())
                 switch header.value {
-                case .text(let value): add("text:\(value)")
+                case .text(let value): add("text:", value)
                 case .credential(let name, let form): add("credential:\(form.scheme) \(name)")
                 }
             }
@@ -66,7 +73,7 @@ extension BindingHash {
             }
             if let path = source.certificateAuthority { add("certificate-authority:\(path)") }
         case .command(let arguments): add("command:\(arguments)")
-        case .file(let path): add("file:\(path)")
+        case .file(let path): add("file:", path)
         case .copy(let pipeline, let file): add("copy:\(pipeline) \(file)")
         case .joined(let sources):
             for source in sources {

@@ -95,7 +95,10 @@ package struct HTTPSource: Hashable, Sendable {
         if unixSocket != nil { return true }
         let host = host.lowercased()
         return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
-            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
+            || (host.hasPrefix("127.")
+                && host.utf8.allSatisfy {
+                    $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                })
     }
 }
 

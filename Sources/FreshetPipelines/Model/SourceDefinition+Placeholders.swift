@@ -6,7 +6,9 @@ extension SourceDefinition {
         case .http(let source):
             var placeholders =
                 source.urlPlaceholder.map { [$0] }
-                ?? source.alternatives.flatMap { (try? URLTemplate($0.url))?.placeholders ?? [] }
+                ?? source.alternatives.flatMap {
+                    $0.hasConfiguredURL ? [] : (try? URLTemplate($0.url))?.placeholders ?? []
+                }
             for header in source.headers {
                 guard case .text(let value) = header.value else { continue }
                 placeholders += TextTemplate.placeholders(in: value, as: .header)

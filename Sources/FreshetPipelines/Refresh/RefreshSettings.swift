@@ -84,9 +84,9 @@ extension PipelineDefinition {
     package func validatorBinding(with parameters: ParameterValues = ParameterValues()) -> String {
         var binding = BindingHash()
         binding.add(stage, with: parameters, and: check.proofSources.map(SourceDefinition.http))
-        binding.add("transform:\(transform ?? "")")
+        binding.add("transform:", transform ?? "")
         if let template { binding.add(template.bindingText) }
-        binding.add("jq:\(check.jq ?? "")")
+        binding.add("jq:", check.jq ?? "")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
         for line in check.laterLines { binding.add(line) }
         if cache.format != .json { binding.add("format:\(cache.format)") }

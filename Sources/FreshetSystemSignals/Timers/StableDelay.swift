@@ -10,6 +10,7 @@ public enum StableDelay {
     /// - Parameters:
     ///   - identity: Bytes that identify the machine, such as an identifier derived from the machine id.
     ///   - name: The pipeline's name.
+    @inlinable
     public static func fraction(identity: some Sequence<UInt8>, name: String) -> Double {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

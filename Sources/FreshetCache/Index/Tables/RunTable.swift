@@ -49,15 +49,33 @@ extension [CauseTimes] {
         return isEmpty || text.utf8.count > CacheLimits.runTextBytes ? nil : text
     }
 
-    /// Parses ``text``; empty if it is damaged.
+    /// Parses ``text``; empty if it is damaged. A start parses one text of each pipeline.
     init(text: String?) {
-        let parts = (text ?? "").split(separator: " ")
-        let times = parts.compactMap { part -> CauseTimes? in
-            let numbers = part.split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) ?? -1 }
-            guard numbers.count == 2, numbers[0] >= 0, numbers[0] <= numbers[1] else { return nil }
-            return CauseTimes(first: WallTime(microseconds: numbers[0]), last: WallTime(microseconds: numbers[1]))
+        self = []
+        var rest = Substring(text ?? "").utf8
+        while !rest.isEmpty {
+            guard let first = Self.number(from: &rest), rest.popFirst() == UInt8(ascii: "-"),
+                let last = Self.number(from: &rest), first <= last,
+                rest.isEmpty || rest.popFirst() == UInt8(ascii: " ")
+            else {
+                self = []
+                return
+            }
+            append(CauseTimes(first: WallTime(microseconds: first), last: WallTime(microseconds: last)))
         }
-        self = times.count == parts.count ? times : []
+    }
+
+    /// Takes a number from the front; nil if there is none, or if it is too large.
+    private static func number(from rest: inout Substring.UTF8View) -> Int64? {
+        var number: Int64?
+        while let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            let (product, overflows) = (number ?? 0).multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
+            guard !overflows, !overflowsToo else { return nil }
+            number = sum
+            rest.removeFirst()
+        }
+        return number
     }
 }
 
