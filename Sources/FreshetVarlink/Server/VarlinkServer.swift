@@ -68,8 +68,9 @@ public final class VarlinkServer: Sendable {
         var connections: [ObjectIdentifier: VarlinkConnection] = [:]
         /// Nil when the server has stopped.
         var listener: VarlinkListener?
+        /// Nil until ``run()`` listens, and when the server has stopped.
         var watch: DescriptorWatch?
-        /// Passes accepted connections to ``run()``; nil while it does not run.
+        /// Passes accepted connections to ``run()``; nil when the server has stopped.
         var accepted: AsyncStream<VarlinkConnection>.Continuation?
         /// A reserve descriptor. If no descriptor is left, the server closes it for a moment, to accept and close a
         /// client in the queue; otherwise the loop would report that client again and again.
@@ -82,6 +83,8 @@ public final class VarlinkServer: Sendable {
     private let limits: Limits
     private let rank: @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank
     private let state: Mutex<State>
+    /// The accepted connections, for ``run()``.
+    private let accepted: AsyncStream<VarlinkConnection>
 
     /// Creates a server on a listener. Clients wait in the kernel's queue until ``run()``.
     ///
@@ -113,7 +116,12 @@ public final class VarlinkServer: Sendable {
         self.rank = rank
         turns = FairScheduler(loop)
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
-        state = Mutex(State(limiter: ConnectionLimiter(limits), listener: listener, spare: Self.makeSpare()))
+        let continuation: AsyncStream<VarlinkConnection>.Continuation
+        (accepted, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
+        state = Mutex(
+            State(
+                limiter: ConnectionLimiter(limits), listener: listener, accepted: continuation,
+                spare: Self.makeSpare()))
     }
 
     /// The number of connections.
@@ -129,15 +137,10 @@ public final class VarlinkServer: Sendable {
     /// An inherited socket stays open: clients that connect later wait for the next process on it. Call this method
     /// only once.
     public func run() async throws(SystemCallError) {
-        let (connections, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
-        let first = state.withLock { state in
-            state.accepted = continuation
-            return state.listener
-        }
-        if let listener = consume first { try listen(on: listener) }
+        try listen()
         await withTaskExecutorPreference(loop) {
             await withDiscardingTaskGroup { group in
-                for await connection in connections {
+                for await connection in accepted {
                     group.addTask {
                         await connection.run()
                         self.leave(connection)
@@ -155,16 +158,47 @@ public final class VarlinkServer: Sendable {
     public var isInPlace: Bool { state.withLock { $0.listener }?.isInPlace ?? true }
 
     /// Accepts clients from another socket from now on, such as after the name of the first socket was removed.
-    /// Existing connections stay open. After the end of ``run()`` it only closes the listener.
+    /// Existing connections stay open, and clients that wait for the first socket are answered; before ``run()``, they
+    /// wait for it. After the end of ``run()`` it only closes the listener.
     public func change(to listener: VarlinkListener) throws(SystemCallError) {
-        let (isListening, isRunning) = state.withLock { ($0.listener != nil, $0.accepted != nil) }
-        guard isListening else { return listener.close() }
-        if isRunning { try listen(on: listener) } else { state.withLock { $0.listener = listener } }
+        // run() does not listen yet: it will watch the newest listener.
+        let unwatched = state.withLock { state -> VarlinkListener? in
+            guard state.watch == nil, let replaced = state.listener else { return nil }
+            state.listener = listener
+            return replaced
+        }
+        if let unwatched { return acceptAll(from: unwatched) }
+        guard state.withLock({ $0.listener != nil }) else { return listener.close() }
+        let watch = try watch(listener)
+        let before = state.withLock { state in
+            defer { if state.listener != nil { (state.listener, state.watch) = (listener, watch) } }
+            return (listener: state.listener, watch: state.watch)
+        }
+        before.watch?.cancel()
+        guard let replaced = before.listener else {
+            watch.cancel()
+            return listener.close()
+        }
+        if replaced !== listener { acceptAll(from: replaced) }
     }
 
-    private func listen(on listener: VarlinkListener) throws(SystemCallError) {
+    /// Watches the newest listener.
+    private func listen() throws(SystemCallError) {
+        while let listener = state.withLock({ $0.listener }) {
+            let watch = try watch(listener)
+            let isNewest = state.withLock { state in
+                guard state.listener === listener else { return false }
+                state.watch = watch
+                return true
+            }
+            guard !isNewest else { return }
+            watch.cancel()
+        }
+    }
+
+    private func watch(_ listener: VarlinkListener) throws(SystemCallError) -> DescriptorWatch {
         let resumption = LoopTimer(loop) { [weak self] in self?.state.withLock { $0.watch }?.change(to: .read) }
-        let watch = try loop.watch(listener.descriptor.rawValue, for: .read, named: "control socket") {
+        return try loop.watch(listener.descriptor.rawValue, for: .read, named: "control socket") {
             [weak self, weak listener] _ in
             guard let self, let listener else { return }
             if self.accept(from: listener) { return }
@@ -172,13 +206,11 @@ public final class VarlinkServer: Sendable {
             self.state.withLock { $0.watch }?.change(to: [])
             resumption.arm(at: .now + Self.acceptPause)
         }
-        let before = state.withLock { state in
-            defer { (state.listener, state.watch) = (listener, watch) }
-            return (state.listener, state.watch)
-        }
-        before.1?.cancel()
-        guard let replaced = before.0, replaced !== listener else { return }
-        // Clients that connected before its name was removed wait in its queue, which ends with it.
+    }
+
+    /// Accepts the clients that connected to a socket before its name was removed: they wait in its queue, which ends
+    /// with the socket.
+    private func acceptAll(from replaced: VarlinkListener) {
         for _ in 0...Int(VarlinkListener.backlog) / Self.acceptsPerTurn where accept(from: replaced) {}
     }
 

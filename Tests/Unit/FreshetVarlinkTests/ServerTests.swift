@@ -2,6 +2,7 @@ import FreshetEventLoop
 import Glibc
 import TestSupport
 import Testing
+import ThreadTestSupport
 
 @testable import FreshetVarlink
 
@@ -452,8 +453,6 @@ import Testing
     @Test("a client that connected just before its socket was replaced is answered")
     func replacedUnderClients() async throws {
         _ = try await withServer { harness in
-            // Before it runs, a server only notes which listener is the newest.
-            #expect(try harness.connect().call(note) != nil)
             for number in 1...50 {
                 let client = try VarlinkClient(path: harness.path)
                 unlink(harness.path)
@@ -462,6 +461,53 @@ import Testing
                 let reply = try client.call(
                     "org.example.test.Echo", VarlinkParameters(encoding: Text(text: "\(number)")))
                 #expect(try reply.decode(as: Text.self).text == "\(number)")
+            }
+        }
+    }
+
+    @Test("a client that connected before the server runs is answered, also if its socket was replaced")
+    func replacedBeforeRunning() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("org.example.test")
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let server = try VarlinkServer(
+            loop, try VarlinkListener(path: path), identity: identity, interfaces: [testInterface(Record())],
+            limits: VarlinkServer.Limits(), rank: { _ in .unprivileged })
+        let (start, starter) = AsyncStream.makeStream(of: Void.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(executorPreference: loop) {
+                for await _ in start {}
+                try await server.run()
+            }
+            let replies = await onThread {
+                var clients = [try RawClient(path: path)]
+                for _ in 1...3 {
+                    unlink(path)
+                    try server.change(to: VarlinkListener(path: path))
+                    clients.append(try RawClient(path: path))
+                }
+                starter.finish()
+                return try clients.map { try $0.call(note) }
+            }
+            group.cancelAll()
+            try await group.waitForAll()
+            #expect(try replies.get() == Array(repeating: #"{"parameters":{}}"#, count: 4))
+        }
+    }
+
+    @Test("a client is answered if its socket is replaced while the server begins to run")
+    func replacedAtStart() async throws {
+        for _ in 1...50 {
+            _ = try await withServer { harness in
+                let clients = try (1...2).map { _ in
+                    let client = try harness.connect()
+                    unlink(harness.path)
+                    try harness.server.change(to: VarlinkListener(path: harness.path))
+                    return client
+                }
+                for client in clients + [try harness.connect()] { #expect(try client.call(note) != nil) }
             }
         }
     }
