@@ -40,6 +40,8 @@ extension HookScheduler {
                 statusChanged: { status.mayHaveChanged() }),
             seed: UInt64.random(in: 0 ... .max),
             share: { isSplayed ? StableDelay.fraction(identity: identity, name: "hooks of \($0)") : 0 })
+        // The single run knows when the last pipeline has changed.
+        if context.options.once { holdBursts() }
     }
 }
 

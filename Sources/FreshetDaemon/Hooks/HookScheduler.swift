@@ -93,6 +93,12 @@ final class HookScheduler: Sendable {
         }
     }
 
+    /// From now on, hooks of several pipelines wait for ``endBursts()``.
+    func holdBursts() { state.withLock { $0.machine.holdBursts() } }
+
+    /// No more changes are expected: hooks of several pipelines run now.
+    func endBursts() { apply { $0.endBursts(at: $1) } }
+
     func dismiss(_ pipeline: String) {
         apply { $0.dismiss(pipeline, at: $1) }
         state.withLock { state in

@@ -31,7 +31,8 @@ struct OnceRun {
                 for await one in group where one == .failure || exit == .success { exit = one }
             }
         }
-        // Hooks run already. The daemon or the next `--once` retries a hook that fails.
+        // Hooks of one pipeline run already. The daemon or the next `--once` retries a hook that fails.
+        host.hooks.scheduler.endBursts()
         await host.hooks.scheduler.waitUntilSettled()
         return host.hooks.scheduler.failing > 0 ? .failure : exit
     }

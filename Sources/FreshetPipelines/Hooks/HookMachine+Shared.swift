@@ -17,6 +17,15 @@ extension HookMachine {
         return next(at: now)
     }
 
+    /// From now on, bursts of changes do not end, and hooks of several pipelines do not run, until ``endBursts(at:)``.
+    package mutating func holdBursts() { shared.holdsBursts = true }
+
+    /// No more changes are expected: hooks of several pipelines do not wait for their quiet periods.
+    package mutating func endBursts(at now: Instant) -> [Action] {
+        for identity in shared.endBursts() { enqueueShared(identity, at: now) }
+        return next(at: now)
+    }
+
     /// A hook of ``Action/runShared(_:)`` has ended.
     package mutating func ended(
         _ order: SharedHookMachine.Order, _ result: SharedHookMachine.Result, at now: Instant

@@ -91,6 +91,8 @@ package struct SharedHookMachine: Sendable {
     private var changes: UInt64 = 0
     /// The hooks with a burst that does not wait for a backoff.
     private var gathering: Set<String> = []
+    /// Whether the bursts go on until ``endBursts()``, and no hook runs before.
+    var holdsBursts = false
     private let share: @Sendable (_ hook: String) -> Double
 
     /// - Parameter share: the part of a splay that a hook waits on this host, from 0 to 1.
@@ -178,6 +180,17 @@ package struct SharedHookMachine: Sendable {
         return identities
     }
 
+    /// Ends all bursts, whatever their quiet periods are.
+    mutating func endBursts() -> [String] {
+        holdsBursts = false
+        let identities = hooks.keys.sorted()
+        for identity in identities {
+            hooks[identity]?.burst = nil
+            settle(identity)
+        }
+        return identities
+    }
+
     /// The hook begins to run.
     ///
     /// - Returns: nil: nothing has changed, or the hook has to wait.
@@ -255,15 +268,15 @@ package struct SharedHookMachine: Sendable {
     func limit(of identity: String) -> HookLimit? { hooks[identity]?.definition.action.limit }
 
     func isReady(_ identity: String, at now: Instant) -> Bool {
-        guard let hook = hooks[identity], !hook.isRunning, !hook.changed.isEmpty else { return false }
+        guard !holdsBursts, let hook = hooks[identity], !hook.isRunning, !hook.changed.isEmpty else { return false }
         return hook.due.map { $0 <= now } ?? true
     }
 
     /// When a hook may run that does not run, and has changes to report; nil: now, or never.
     func due(_ identity: String, after now: Instant) -> Instant? {
-        guard let hook = hooks[identity], !hook.isRunning, !hook.changed.isEmpty, let due = hook.due, due > now else {
-            return nil
-        }
+        guard !holdsBursts, let hook = hooks[identity], !hook.isRunning, !hook.changed.isEmpty, let due = hook.due,
+            due > now
+        else { return nil }
         return due
     }
 

@@ -71,6 +71,8 @@ struct SharedHookDriver {
         perform(machine.generationChanged(pipeline, generation(number), causes: causes, at: now))
     }
 
+    mutating func endBursts() { perform(machine.endBursts(at: now)) }
+
     mutating func succeed(_ hook: String) {
         guard let order = running.removeValue(forKey: hook) else { return }
         perform(machine.ended(order, .ended(order.changes.map { $0.memory.succeeded() }), at: now))

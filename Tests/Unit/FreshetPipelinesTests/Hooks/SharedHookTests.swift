@@ -36,6 +36,27 @@ struct SharedHookTests {
         #expect(driver.take() == [] && driver.machine.isSettled && driver.pending("a").isEmpty)
     }
 
+    @Test("a burst that is held ends when no more changes are expected, however long it took")
+    func heldBurst() {
+        var driver = SharedHookDriver()
+        driver.machine.holdBursts()
+        driver.use(SharedHookDriver.hook("all", ["a", "b"]), SharedHookDriver.hook("other", ["c"]))
+        driver.join("a", "all", current: 2, memory: StoredHookState(notified: identity(1)))
+        driver.join("b", "all", current: 1)
+        driver.join("c", "other", current: 1)
+        driver.advance(.seconds(100))
+        driver.change("b", 2)
+        driver.advance(.seconds(100))
+        #expect(driver.take() == [] && !driver.machine.isSettled)
+        driver.endBursts()
+        #expect(driver.take() == ["all: a 2, b 2"])
+        driver.succeed("all")
+        #expect(driver.machine.isSettled)
+        driver.change("c", 2)
+        driver.advance(.seconds(2))
+        #expect(driver.take() == ["other: c 2"])
+    }
+
     @Test("a steady stream of changes does not postpone the run for ever")
     func upperBound() {
         var driver = driver()
