@@ -84,6 +84,13 @@ struct FleetAccountsTests {
         try await fleet.fetcher.publish(subject, [1], try digest(1))
         #expect(await eventually { await follower.client.newest(subject)?.number == 1 })
         try await follower.client.store.put(.status, "ams-2", Array("{}".utf8))
+        // The fetching member releases its claim a moment after it has published.
+        let claims = fleet.fetcher.client.store
+        #expect(
+            await eventually {
+                guard let last = try? await claims.last(.claim, "\(key)") else { return false }
+                return FleetClaim(last).holder == nil
+            })
 
         let buckets = fleet.admin.client.buckets
         var before: [UInt64] = []

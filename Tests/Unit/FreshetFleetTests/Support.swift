@@ -29,12 +29,14 @@ final class Member: Sendable {
     let events = Mutex<[FleetClient.Event]>([])
     let fired = Mutex<[String]>([])
     private let loop: EventLoop
-    private let task: Task<Void, Never>
+    private let task = Mutex<Task<Void, Never>?>(nil)
 
-    /// - Parameter user: the seed for the server; nil: it needs none.
+    /// - Parameters:
+    ///   - user: the seed for the server; nil: it needs none.
+    ///   - isStarted: false: it connects after ``start()``.
     init(
         _ name: String, _ server: NATSServer, seed: NKeySeed?, publishers: [NKeySeed], user: NKeySeed? = nil,
-        domain: String? = nil, mirror: String? = nil
+        domain: String? = nil, mirror: String? = nil, isStarted: Bool = true
     ) throws {
         loop = try EventLoop()
         try loop.runInThread(named: name)
@@ -46,14 +48,16 @@ final class Member: Sendable {
             publishers: Set(try publishers.map { try NKeyPublicKey($0.publicKey) }), seed: seed)
         let report = Reporter()
         client = FleetClient(loop, configuration, identity, domain: domain, mirror: mirror) { report.send($0) }
-        task = Task { [client] in await client.run() }
         report.member = { [weak self] event in self?.events.withLock { $0.append(event) } }
+        if isStarted { start() }
     }
 
     deinit {
-        task.cancel()
+        stop()
         loop.stop()
     }
+
+    func start() { task.withLock { $0 = Task { [client] in await client.run() } } }
 
     func add(
         _ subject: FleetSubject, fetches: Bool = true, share: Double = 0, rollOut: RollOutPlan? = nil,
@@ -65,7 +69,7 @@ final class Member: Sendable {
         client.add(subject, settings, seen: number) { [weak self] detail in self?.fired.withLock { $0.append(detail) } }
     }
 
-    func stop() { task.cancel() }
+    func stop() { task.withLock { $0 }?.cancel() }
 
     func isConnected() async -> Bool { await eventually { await client.obstacle == nil } }
 
@@ -148,7 +152,10 @@ final class Reporter: Sendable {
 
 /// Another user of the server, who sees the messages of all.
 final class Observer: Sendable {
-    private final class Seen: Sendable { let subjects = Mutex<[String]>([]) }
+    private final class Seen: Sendable {
+        let subjects = Mutex<[String]>([])
+        let hasProbe = Mutex(false)
+    }
 
     private let loop: EventLoop
     private let task: Task<Void, Never>
@@ -159,22 +166,26 @@ final class Observer: Sendable {
         try loop.runInThread(named: "observer")
         let client = NATSClient(loop, NATSConfiguration(servers: [try server.address()], name: "observer"))
         let subscription = try await client.subscribe(try NATSSubjectPattern(pattern))
+        // Its own message: the server has the subscription. It is sent until one arrives, and others may arrive later.
+        let probe = try NATSSubject(pattern.replacing(">", with: "probe"))
         task = Task { [seen] in
             await withDiscardingTaskGroup { group in
                 group.addTask { await client.run() }
                 group.addTask {
                     while case .message(let message)? = try? await subscription.next() {
-                        seen.subjects.withLock { $0.append("\(message.subject)") }
+                        if message.subject == "\(probe)" {
+                            seen.hasProbe.withLock { $0 = true }
+                        } else {
+                            seen.subjects.withLock { $0.append("\(message.subject)") }
+                        }
                     }
                 }
             }
         }
-        // Its own message: the server has the subscription.
-        let probe = try NATSSubject(pattern.replacing(">", with: "probe"))
         try #require(
             await eventually {
                 try? await client.publish(probe)
-                return seen.subjects.withLock { $0.contains("\(probe)") }
+                return seen.hasProbe.withLock { $0 }
             })
     }
 

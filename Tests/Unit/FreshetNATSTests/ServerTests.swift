@@ -240,7 +240,7 @@ struct ServerTests {
                 do throws(NATSError) { try await client.publish(self.a, payload) } catch let full { error = full }
                 return error != nil
             }
-            #expect(isFull && error == .outgoingBufferFull(limit: 200_000))
+            #expect(isFull && error == .outgoingBufferFull(limit: 200_000), "\(String(describing: error))")
             server.freeze(false)
             let isFlushed = await eventually {
                 do throws(NATSError) {
