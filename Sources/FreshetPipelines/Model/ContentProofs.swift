@@ -105,7 +105,8 @@ extension HTTPSource {
     }
 
     /// The request for a file beside this request's answer. At the same origin, it takes this request's header fields,
-    /// certificates and socket; a request to another origin takes none of them.
+    /// certificates and socket; a request to another origin takes none of them. The proxy and the limit on redirects
+    /// are for both.
     ///
     /// - Parameter resolve: resolves a reference against a base URL.
     func beside(_ url: String, host: String, resolve: (_ reference: String, _ base: String) -> WebAddress?)
@@ -113,6 +114,7 @@ extension HTTPSource {
     {
         var source = HTTPSource(url: url, host: host)
         source.proxy = proxy
+        source.redirects = redirects
         guard let home = resolve(self.url, self.url)?.origin, home == resolve(url, url)?.origin else { return source }
         source.headers = headers
         source.unixSocket = unixSocket

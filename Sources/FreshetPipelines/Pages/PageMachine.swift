@@ -129,16 +129,21 @@ struct PageMachine: Sendable {
 
     /// The place at which the load of a set can go on: the current page, and what is known of the pages before it.
     struct Position: Hashable, Sendable {
-        fileprivate var request: Request
+        /// The number of the current page.
+        fileprivate(set) var page: Int
+        /// Of the request only this is kept: the rest, such as the proxy, is that of the definition that goes on.
+        fileprivate var url: String
+        fileprivate var host: String
         fileprivate var items: Int
         fileprivate var seen: [UInt64]
         fileprivate var isAtHome: Bool
-
-        /// The number of the current page.
-        var page: Int { request.page }
     }
 
-    var position: Position { Position(request: request, items: items, seen: seen, isAtHome: isAtHome) }
+    var position: Position {
+        Position(
+            page: request.page, url: request.source.url, host: request.source.host, items: items, seen: seen,
+            isAtHome: isAtHome)
+    }
 
     /// Goes on at a page of an earlier load of the same set.
     ///
@@ -149,7 +154,7 @@ struct PageMachine: Sendable {
         seen = position.seen
         known = Dictionary(zip(seen, 1...)) { first, _ in first }
         isAtHome = position.isAtHome
-        request = position.request
+        request = Request(page: position.page, source: source(at: position.url, host: position.host))
         return request
     }
 
@@ -259,10 +264,17 @@ struct PageMachine: Sendable {
         return source(at: there.url, host: there.host)
     }
 
-    /// The request for a page after the first. Header fields, certificates and the socket are for the source's own
-    /// origin only. A URL that a page names is requested by GET: it contains the query of the source.
+    /// The request for a page after the first. Header fields, certificates, the socket and the mirrors are for the
+    /// source's own origin only; the proxy and the limits on redirects and bodies are for all pages. A URL that a page
+    /// names is requested by GET: it contains the query of the source.
     private func source(at url: String, host: String) -> HTTPSource {
-        guard isAtHome else { return HTTPSource(url: url, host: host) }
+        guard isAtHome else {
+            var away = HTTPSource(url: url, host: host)
+            away.proxy = source.proxy
+            away.redirects = source.redirects
+            away.allowsUnframed = source.allowsUnframed
+            return away
+        }
         var next = source
         next.url = url
         next.host = host

@@ -47,13 +47,34 @@ struct PageOriginTests {
         #expect(try second(rule, source, by: Facts(items: 1, next: "x")) == expected)
     }
 
-    @Test("at another origin the request has nothing but the URL")
+    @Test("at another origin the request has only the URL, the proxy and the limits on redirects and bodies")
     func away() throws {
         var source = source
         source.unixSocket = nil
         let facts = Facts(items: 1, next: "https://b.example/2")
-        #expect(
-            try second(.url(".next"), source, by: facts) == HTTPSource(url: "https://b.example/2", host: "b.example"))
+        var expected = HTTPSource(url: "https://b.example/2", host: "b.example")
+        #expect(try second(.url(".next"), source, by: facts) == expected)
+        for (proxy, redirects) in [(HTTPSource.Proxy.none, HTTPSource.Redirects.none), (.url("http://p"), .sameOrigin)]
+        {
+            (source.proxy, source.redirects, source.allowsUnframed) = (proxy, redirects, true)
+            (expected.proxy, expected.redirects, expected.allowsUnframed) = (proxy, redirects, true)
+            #expect(try second(.url(".next"), source, by: facts) == expected)
+        }
+    }
+
+    @Test("an interrupted set goes on with the request of the definition that goes on")
+    func goesOn() throws {
+        var source = source
+        source.unixSocket = nil
+        for next in ["/2", "https://b.example/2"] {
+            let facts = Facts(items: 1, next: next)
+            var interrupted = machine(.url(".next"), source)
+            _ = try interrupted.loaded(facts)
+            var changed = source
+            (changed.proxy, changed.redirects) = (.url("http://proxy.example:3128"), .none)
+            var machine = machine(.url(".next"), changed)
+            #expect(machine.goOn(at: interrupted.position).source == (try second(.url(".next"), changed, by: facts)))
+        }
     }
 
     @Test("a source that is fetched through a socket leads to no other origin, whatever is allowed")

@@ -62,6 +62,16 @@ struct ContentVerificationTests {
 
     // MARK: Checksums
 
+    @Test("the file beside an answer has the proxy and the limit on redirects of the source, at any origin")
+    func requestBeside() {
+        var source = HTTPSource(url: "https://a.example/1", headers: [.bearer("token")], host: "a.example")
+        (source.proxy, source.redirects) = (.url("http://proxy.example:3128"), .none)
+        for (host, headers) in [("a.example", source.headers), ("b.example", [])] {
+            let beside = source.beside("https://\(host)/SUMS", host: host) { ScriptedURLs.resolve($0, against: $1) }
+            #expect(beside.proxy == source.proxy && beside.redirects == .none && beside.headers == headers)
+        }
+    }
+
     @Test("Content with its checksum in the list becomes the copy; an unchanged answer needs one request")
     func sum() throws {
         let stage = try stage { $0.sha256 = ChecksumRule.list(Self.list) }
