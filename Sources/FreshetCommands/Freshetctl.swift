@@ -61,8 +61,9 @@ package enum Freshetctl {
         // Before parsing: the parser takes an unknown verb for an argument of the default verb.
         if let stray = unknownVerb(arguments) {
             let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""
+            let shown = DisplayText.harmless(stray)
             context.printError(
-                "freshetctl: there is no verb '\(stray)'\(meant)\nSee 'freshetctl --help' for the verbs.\n")
+                "freshetctl: there is no verb '\(shown)'\(meant)\nSee 'freshetctl --help' for the verbs.\n")
             return .usage
         }
         let command: any ParsableCommand

@@ -39,7 +39,10 @@ extension Diagnostic {
             let prefix = directory.hasSuffix("/") ? directory : directory + "/"
             if shown.hasPrefix(prefix) { shown = shown.dropFirst(prefix.count) }
         }
-        return [String(shown), line.map(String.init), column.map(String.init)].compactMap { $0 }
+        // A name in a directory may have any character.
+        var name = String.UnicodeScalarView()
+        for scalar in shown.unicodeScalars { name.append(harmless: scalar) }
+        return [String(name), line.map(String.init), column.map(String.init)].compactMap { $0 }
             .joined(separator: ":")
     }
 }
@@ -85,7 +88,7 @@ extension Diagnostic.Excerpt {
     }
 
     private static func harmless(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-        scalar != "\t" && scalar.actsOnTerminal ? "\u{FFFD}" : scalar
+        scalar != "\t" && scalar.isReplacedInMessages ? "\u{FFFD}" : scalar
     }
 }
 
@@ -97,6 +100,10 @@ extension Unicode.Scalar {
         default: false
         }
     }
+
+    /// Whether messages replace it: it acts on a terminal, or is an invisible mark of the writing direction, which
+    /// values may contain.
+    var isReplacedInMessages: Bool { actsOnTerminal || [0x061C, 0x200E, 0x200F].contains(value) }
 
     /// How many columns of a terminal it takes: zero for a combining mark, two for a wide character (the wide and
     /// full-width ranges of Unicode's annex 11, joined where the gaps are unassigned).
@@ -116,6 +123,17 @@ extension Unicode.Scalar {
     }
 }
 
+extension String.UnicodeScalarView {
+    /// Appends a character of a message; as `\u{…}` if messages replace it.
+    fileprivate mutating func append(harmless scalar: Unicode.Scalar) {
+        if scalar.isReplacedInMessages {
+            append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
+        } else {
+            append(scalar)
+        }
+    }
+}
+
 extension StringProtocol {
     /// The text in quotation marks for a message: on one line, without control characters, without the secrets of URLs,
     /// and at most 48 characters long.
@@ -123,13 +141,7 @@ extension StringProtocol {
         let longest = 48
         let masked = SourceText.maskingURLs(Array(unicodeScalars))
         var view = String.UnicodeScalarView()
-        for scalar in masked.prefix(longest) {
-            if scalar.actsOnTerminal {
-                view.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
-            } else {
-                view.append(scalar)
-            }
-        }
+        for scalar in masked.prefix(longest) { view.append(harmless: scalar) }
         if masked.count > longest { view.append("…") }
         return "'\(String(view))'"
     }

@@ -196,11 +196,12 @@ package struct RecordingReader {
         }
     }
 
-    /// At most 40 characters that a terminal can show.
+    /// At most 40 characters. Names are ASCII, so all others are replaced: they may control a terminal, or change the
+    /// direction of the text.
     private static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.prefix(40).map { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0 }))
+                text.unicodeScalars.prefix(40).map { (0x20..<0x7F).contains($0.value) ? $0 : "?" }))
     }
 
     private func failure(_ message: String) -> RecordingError { RecordingError(file: file, line: line, message) }

@@ -23,6 +23,7 @@ import Testing
             ("--json lst", "there is no verb 'lst'; did you mean 'list'?"),
             ("--socket /s refrsh x", "there is no verb 'refrsh'; did you mean 'refresh'?"),
             ("teleportation", "there is no verb 'teleportation'\n"),
+            ("a\u{1B}[31m\u{202E}", "there is no verb 'a\\u{1b}[31m\\u{202e}'\n"),
             ("help statsu", "there is no verb 'statsu'; did you mean 'status'?"),
             ("help signals teleportation", "there is no verb 'teleportation'\n"),
         ])

@@ -57,6 +57,9 @@ struct DiagnosticTests {
     @Test("control characters are replaced")
     func controlCharacters() {
         #expect(text("a\u{1B}[31m\u{202E}b", column: 1).first == "a\u{FFFD}[31m\u{FFFD}b")
+        #expect(text("a\u{61C}b\u{200E}c\u{200F}", column: 1).first == "a\u{FFFD}b\u{FFFD}c\u{FFFD}")
+        let file = Diagnostic(file: "/etc/a\u{1B}[31m\u{202E}\u{61C}.yaml", message: "no")
+        #expect(file.text(relativeTo: "/etc") == "a\\u{1b}[31m\\u{202e}\\u{61c}.yaml: error: no")
         #expect(load(pipeline: pipeline("\"\\e[31m\": 1")).diagnostics.first?.message == "unknown key '\\u{1b}[31m'")
     }
 

@@ -78,6 +78,10 @@ struct RecordingTests {
             ("", "2: this is not a JSON object (byte 1)"),
             (#"{"pipeline":{"name":"a/b","source":"","signals":[]}}"#, "2: 'a/b' is not the name of a pipeline"),
             (
+                "{\"pipeline\":{\"name\":\"a\u{202E}\u{61C}\u{9B}b\",\"source\":\"\",\"signals\":[]}}",
+                "2: 'a???b' is not the name of a pipeline"
+            ),
+            (
                 #"{"event":{"at":2001,"kind":"fact","signal":"a","detail":"b"}}"#,
                 "2: the event is later than the end of the recording"
             ),
