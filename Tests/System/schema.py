@@ -78,6 +78,7 @@ for path in sorted((SOURCES / "etc").rglob("*.yaml")):
     document = yaml.load(path.read_text(), Loader) or {}
     kind = ("freshet" if path.name == "freshet.yaml"
             else "freshet-drop-in" if path.parent.name == "freshet.d"
+            else "hook" if path.parent.name == "hooks"
             else "pipeline-drop-in" if path.parent.name.endswith(".yaml.d") else "pipeline")
     for complaint in complaints(kind, document):
         expect(False, f"{path.relative_to(SOURCES)}: {complaint}")

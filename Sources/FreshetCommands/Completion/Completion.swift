@@ -29,7 +29,9 @@ enum Completion {
         var generations: (_ pipeline: String) -> [PastGeneration]
         var signals: () -> [SignalStatus]
         /// Names of examples, with descriptions.
-        var examples: () -> [Candidate]
+        var examples: (EditPlan.Kind) -> [Candidate]
+        /// Names of hooks of several pipelines.
+        var hooks: () -> [String]
     }
 
     /// The most pipelines that are suggested.
@@ -178,6 +180,8 @@ enum Completion {
         case .verbs:
             found = (place.root.subcommands ?? []).filter { $0.shouldDisplay ?? true }
                 .map { Candidate(text: $0.commandName, description: $0.abstract) }
+        case .pipelines where place.verbs.first == "edit" && place.flags.contains("--hook"):
+            found = place.positionals.isEmpty ? source.hooks().map { Candidate(text: $0) } : []
         case .pipelines:
             found = source.pipelines(current).filter { !place.positionals.contains($0.name) }
                 .map { Candidate(text: $0.name, description: $0.description ?? $0.source) }
@@ -196,7 +200,7 @@ enum Completion {
             let own: Set = place.verbs.last == "fire" ? ["operator", "parameter", "timer"] : []
             found = signals(source.signals().filter { !own.contains($0.name) }, place.positionals)
         case .properties: found = properties(pipeline.flatMap(source.pipeline) ?? source.pipelines("").first)
-        case .examples: found = source.examples()
+        case .examples: found = source.examples(place.flags.contains("--hook") ? .hook : .pipeline)
         case .states:
             let before = current.lastIndex(of: ",").map { String(current[...$0]) } ?? ""
             let used = Set(before.split(separator: ",").map(String.init))
@@ -274,10 +278,11 @@ enum Completion {
                 query { client throws(ControlClient.Failure) in try client.history(of: name) }?.generations ?? []
             },
             signals: { query { client throws(ControlClient.Failure) in try client.signals() } ?? [] },
-            examples: {
-                EditPlan.examples(in: Edit.exampleDirectories(context)).sorted { $0.key < $1.key }
+            examples: { kind in
+                EditPlan.examples(in: Edit.exampleDirectories(kind, context)).sorted { $0.key < $1.key }
                     .map { Candidate(text: $0.key, description: EditPlan.summary(ofExample: $0.value)) }
-            })
+            },
+            hooks: { Set(EditPlan.names(.hook, EditPlan.systemDirectories)).sorted() })
     }
 }
 
@@ -287,6 +292,8 @@ private struct Position {
     private(set) var command: CommandTree
     private(set) var verbs: [String] = []
     private(set) var positionals: [String] = []
+    /// The options without a value.
+    private(set) var flags: Set<String> = []
     /// The option whose value follows.
     private(set) var awaited: CommandTree.Argument?
     /// Whether `--` has ended the options.
@@ -301,7 +308,10 @@ private struct Position {
             } else if word == "--" {
                 isAfterOptions = true
             } else if !isAfterOptions, word.hasPrefix("-"), word != "-" {
-                guard let argument = argument(word), argument.kind == .option else { continue }
+                guard let argument = argument(word), argument.kind == .option else {
+                    flags.insert(word)
+                    continue
+                }
                 awaited = argument
             } else if positionals.isEmpty, let verb = command.subcommand(word) {
                 command = verb

@@ -17,6 +17,7 @@ struct EditPlan: Hashable {
     /// The arguments of `edit`.
     struct Request: Hashable {
         var name: String
+        var kind = Kind.pipeline
         var isNew = false
         var example: String?
         var isDropIn = false
@@ -24,6 +25,18 @@ struct EditPlan: Hashable {
         var directories: [String]
         /// The directories of the examples.
         var examples: [String] = []
+    }
+
+    /// What a file defines.
+    enum Kind: String, Hashable {
+        case pipeline
+        /// A hook of several pipelines.
+        case hook
+
+        /// The directory of the files, below a directory of the configuration.
+        var directory: String { "\(rawValue)s" }
+        /// The option of `edit` that chooses it.
+        fileprivate var option: String { self == .hook ? "--hook " : "" }
     }
 
     /// The system's search path for configuration.
@@ -44,15 +57,15 @@ struct EditPlan: Hashable {
     static func find(
         _ request: Request, checkTrust: (String) throws(CommandFailure) -> Void = { _ in }
     ) throws(CommandFailure) -> EditPlan {
-        let name = request.name
+        let (name, kind) = (request.name, request.kind)
         guard isName(name), let top = request.directories.first else {
             throw CommandFailure(
                 .failure,
-                "'\(name)' is not a pipeline's name: use letters, digits, '-', '_' and '.', and begin with a letter, a "
+                "'\(name)' is not a \(kind)'s name: use letters, digits, '-', '_' and '.', and begin with a letter, a "
                     + "digit or '_'")
         }
-        let target = path(top, "pipelines/\(name).yaml")
-        let places: [String] = request.directories.map { path($0, "pipelines/\(name).yaml") }
+        let target = path(top, "\(kind.directory)/\(name).yaml")
+        let places: [String] = request.directories.map { path($0, "\(kind.directory)/\(name).yaml") }
         // The search stops at the first name: the paths after it are neither read nor written.
         try checkTrust(target)
         var found: String?
@@ -67,20 +80,21 @@ struct EditPlan: Hashable {
         if request.isNew {
             guard found == nil else {
                 throw CommandFailure(
-                    .failure, "there is a pipeline '\(name)' already: '\(found ?? "")'; edit it without --new")
+                    .failure, "there is a \(kind) '\(name)' already: '\(found ?? "")'; edit it without --new")
             }
             guard let example = request.example else {
-                return EditPlan(target: target, text: Array(template(name).utf8), isNew: true)
+                return EditPlan(target: target, text: Array(template(name, kind).utf8), isNew: true)
             }
             return EditPlan(
                 target: target, text: try content(ofExample: example, request), isNew: true, isExample: true)
         }
         guard let found else {
-            let others = names(request.directories)
+            let others = names(kind, request.directories)
             let meant = NameSuggestion.closest(to: name, among: others).map { "; did you mean '\($0)'?" } ?? ""
             throw CommandFailure(
                 .failure,
-                "there is no file of a pipeline '\(name)'\(meant)\nTo make one: freshetctl edit --new \(name)")
+                "there is no file of a \(kind) '\(name)'\(meant)\n"
+                    + "To make one: freshetctl edit \(kind.option)--new \(name)")
         }
         guard let text = try content(found) else {
             throw CommandFailure(.failure, "'\(found)' is a link to nothing")
@@ -89,7 +103,7 @@ struct EditPlan: Hashable {
             return EditPlan(
                 target: target, text: text, source: found == target ? nil : found, isNew: found != target)
         }
-        let dropIn = path(top, "pipelines/\(name).yaml.d/\(dropInName)")
+        let dropIn = path(top, "\(kind.directory)/\(name).yaml.d/\(dropInName)")
         try checkTrust(dropIn)
         if EditedFile.isMask(dropIn) {
             throw CommandFailure(.failure, "'\(dropIn)' is a link to /dev/null; remove that first: rm \(dropIn)")
@@ -115,21 +129,35 @@ struct EditPlan: Hashable {
 
     // MARK: Texts
 
-    /// The minimal file of a pipeline.
-    static func template(_ name: String) -> String {
+    /// The minimal file of a pipeline, or of a hook.
+    static func template(_ name: String, _ kind: Kind) -> String {
+        if kind == .hook { return hookTemplate(name) }
+        return """
+            # The pipeline '\(name)'. When you save and leave the editor, this file is
+            # checked and installed; if you do not save, nothing is installed. The keys are
+            # in freshet.pipeline(5); 'freshetctl edit --examples' lists examples.
+            description: What it is
+            source:
+              url: https://example.com/\(name).json
+            refresh:
+              every: 15min
+            check:
+              type: application/json
+            cache:
+              file: \(name).json
+
+            """
+    }
+
+    private static func hookTemplate(_ name: String) -> String {
         """
-        # The pipeline '\(name)'. When you save and leave the editor, this file is
-        # checked and installed; if you do not save, nothing is installed. The keys are
-        # in freshet.pipeline(5); 'freshetctl edit --examples' lists examples.
-        description: What it is
-        source:
-          url: https://example.com/\(name).json
-        refresh:
-          every: 15min
-        check:
-          type: application/json
-        cache:
-          file: \(name).json
+        # The hook '\(name)': a program that runs once for a burst of changes of several
+        # pipelines. When you save and leave the editor, this file is checked and
+        # installed; if you do not save, nothing is installed. The keys are in
+        # freshet.pipeline(5); 'freshetctl edit --hook --examples' lists examples.
+        description: What it does
+        on-change-of: [first, second]
+        exec: [/usr/local/lib/freshet/\(name)]
 
         """
     }
@@ -169,7 +197,7 @@ struct EditPlan: Hashable {
             let rest =
                 all.isEmpty
                 ? "no examples are installed: looked in \(request.examples.joined(separator: ", "))"
-                : "'freshetctl edit --examples' lists the examples"
+                : "'freshetctl edit \(request.kind.option)--examples' lists the examples"
             throw CommandFailure(.failure, "there is no example '\(example)'\(meant)\n\(rest)")
         }
         return content
@@ -202,8 +230,8 @@ struct EditPlan: Hashable {
         return isWellFormed && !name.isEmpty && !name.hasPrefix("-") && !name.hasPrefix(".") && name.utf8.count <= 64
     }
 
-    private static func names(_ directories: [String]) -> [String] {
-        directories.flatMap { EditedFile.names(in: path($0, "pipelines")) ?? [] }
+    static func names(_ kind: Kind, _ directories: [String]) -> [String] {
+        directories.flatMap { EditedFile.names(in: path($0, kind.directory)) ?? [] }
             .filter { $0.hasSuffix(".yaml") && !$0.hasPrefix(".") }.map { String($0.dropLast(".yaml".count)) }
     }
 

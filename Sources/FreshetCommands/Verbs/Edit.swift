@@ -5,7 +5,7 @@ import FreshetRender
 struct Edit: Verb {
     static let configuration = CommandConfiguration(
         commandName: "edit",
-        abstract: "Edit a pipeline's file, check it, install it, reload.",
+        abstract: "Edit a pipeline or hook, check it, install it, reload.",
         discussion: """
             Opens a copy of the file in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in editor, nano, vim or vi. Then \
             checks the copy together with all other files. If the copy has errors, you can edit it again, or give up: \
@@ -24,10 +24,13 @@ struct Edit: Verb {
               freshetctl edit --new keys --from jwks-discovery
               freshetctl edit --drop-in jwks
               freshetctl edit --examples
+              freshetctl edit --hook shop
+              freshetctl edit --hook --new shop
             """)
 
-    @Argument(help: "The pipeline.") var name: String?
-    @Flag(help: "Make a new pipeline.") var new = false
+    @Argument(help: "The pipeline; with --hook, the hook.") var name: String?
+    @Flag(help: "Edit a hook of several pipelines (hooks/NAME.yaml), not a pipeline.") var hook = false
+    @Flag(help: "Make a new pipeline or hook.") var new = false
     @Option(help: ArgumentHelp("With --new: start from this example.", valueName: "example")) var from: String?
     @Flag(help: "List the examples that --from takes.") var examples = false
     @Flag(help: "Edit a drop-in (NAME.yaml.d/override.yaml), not the file itself.")
@@ -38,15 +41,17 @@ struct Edit: Verb {
     func validate() throws {
         if examples {
             guard name == nil, !new, from == nil, !dropIn else {
-                throw ValidationError("Give --examples without other arguments.")
+                throw ValidationError("Give --examples alone, or with --hook.")
             }
             return
         }
-        guard name != nil else { throw ValidationError("Name the pipeline to edit.") }
+        guard name != nil else { throw ValidationError("Name the \(kind) to edit.") }
         if from != nil, !new { throw ValidationError("--from needs --new.") }
         if new, dropIn { throw ValidationError("Give --new or --drop-in, but not both.") }
         if options.json { throw ValidationError("edit has no JSON output.") }
     }
+
+    private var kind: EditPlan.Kind { hook ? .hook : .pipeline }
 
     func run(_ session: Session) throws(CommandFailure) {
         if examples { return list(session) }
@@ -59,10 +64,11 @@ struct Edit: Verb {
         let editor = try Editor.find(session.context)
         let places = directories(session)
         var request = EditPlan.Request(name: name, directories: places)
+        request.kind = kind
         request.isNew = new
         request.example = from
         request.isDropIn = dropIn
-        request.examples = Self.exampleDirectories(session.context)
+        request.examples = Self.exampleDirectories(kind, session.context)
         let plan = try EditPlan.find(request) { (path) throws(CommandFailure) in
             try EditTrust.check(path, user: session.context.user)
         }
@@ -98,7 +104,7 @@ struct Edit: Verb {
 
     /// The directories of the examples: relative to this executable, as `make install` installs them; then those of
     /// packages.
-    static func exampleDirectories(_ context: CommandContext) -> [String] {
+    static func exampleDirectories(_ kind: EditPlan.Kind, _ context: CommandContext) -> [String] {
         var roots: [String] = []
         if let own = context.ownPath {
             let parts = own.split(separator: "/")
@@ -107,7 +113,7 @@ struct Edit: Verb {
             }
         }
         if !roots.contains("/usr/share/doc/freshet/examples") { roots.append("/usr/share/doc/freshet/examples") }
-        return roots.flatMap { ["\($0)/uses", "\($0)/pipelines"] }
+        return roots.flatMap { kind == .hook ? ["\($0)/hooks"] : ["\($0)/uses", "\($0)/pipelines"] }
     }
 
     /// The least width of the text of an example.
@@ -125,7 +131,7 @@ struct Edit: Verb {
     }
 
     private func list(_ session: Session) {
-        let directories = Self.exampleDirectories(session.context)
+        let directories = Self.exampleDirectories(kind, session.context)
         let examples = EditPlan.examples(in: directories).sorted { $0.key < $1.key }
         guard !examples.isEmpty else {
             return session.message("No examples are installed: looked in \(directories.joined(separator: ", ")).")
@@ -136,7 +142,8 @@ struct Edit: Verb {
                 rows: Self.rows(
                     examples.map { ($0.key, EditPlan.summary(ofExample: $0.value)) }, columns: session.context.columns)),
             total:
-                "\(Count.text(examples.count, "example")): 'freshetctl edit --new NAME --from EXAMPLE' starts from one."
+                "\(Count.text(examples.count, "example")): 'freshetctl edit \(hook ? "--hook " : "")--new NAME --from EXAMPLE' "
+                + "starts from one."
         )
     }
 }

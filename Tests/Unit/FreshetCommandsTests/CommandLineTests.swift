@@ -45,7 +45,8 @@ import Testing
             "run", "run --dry-run", "run a b --dry-run",
             "is-fresh", "wait", "wait a --fresh --state loaded", "wait a --timeout soon", "wait a --state gone",
             "wait a --generation 0", "logs -n -1", "status -n x", "list --limit 0", "list --state", "edit",
-            "edit a --from b", "edit --new --drop-in a", "edit --examples a", "diagnose", "completions",
+            "edit a --from b", "edit --new --drop-in a", "edit --examples a", "edit --hook",
+            "diagnose", "completions",
             "completions csh", "report --json", "report --limit 0", "report --output=", "record --output=",
         ])
     func usage(line: String) {
@@ -122,7 +123,7 @@ import Testing
                 \u{20} accept                  Publish content that a check rejected.
                 \u{20} watch                   Print a copy and each change of it.
                 CONFIGURATION SUBCOMMANDS:
-                \u{20} edit                    Edit a pipeline's file, check it, install it, reload.
+                \u{20} edit                    Edit a pipeline or hook, check it, install it, reload.
                 \u{20} check                   Check the configuration files.
                 \u{20} reload                  Reload the configuration of the daemon.
                 \u{20} run                     Try a pipeline without publishing.

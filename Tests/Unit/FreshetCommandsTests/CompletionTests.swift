@@ -36,7 +36,8 @@ import Testing
                     SignalStatus(name: $0, fact: "f")
                 }
             },
-            examples: { [.init(text: "kiosk", description: "For a kiosk.")] })
+            examples: { [.init(text: $0 == .hook ? "site" : "kiosk", description: "For a kiosk.")] },
+            hooks: { ["shop"] })
     }
 
     /// The candidates that begin like the last word.
@@ -74,6 +75,8 @@ import Testing
             ("freshetctl list --state failed,wai", "failed,waiting"), ("freshetctl show jwks -p na", "name"),
             ("freshetctl check --config-dir ", ":directories"), ("freshetctl run jwks --dry-run --output ", ":files"),
             ("freshetctl run homepage --set l", "language="), ("freshetctl edit --from ", "kiosk"),
+            ("freshetctl edit --hook --from ", "site"), ("freshetctl edit --hook ", "shop"),
+            ("freshetctl edit --hook shop ", ""), ("freshetctl edit je", ""), ("freshetctl edit jw", "jwks"),
             ("freshetctl refresh --wait --w", ""), ("freshetctl status -- fe", "feed-a feed-b"),
             ("freshetctl refresh jwks --f", "--force"), ("freshetctl teleport ", ""),
         ])

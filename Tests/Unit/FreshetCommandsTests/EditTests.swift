@@ -365,6 +365,55 @@ import Testing
         #expect(again.status == .failure && again.printError.contains("there is a pipeline 'rates' already"))
     }
 
+    // MARK: Hooks of several pipelines
+
+    @Test("--hook edits a hook's file in the same way")
+    func hook() async throws {
+        try temporary.makeDirectory("usr/hooks")
+        try write("usr/hooks/shop.yaml", "on-change-of: [a]\nexec: [/x]\n")
+        try write("etc/pipelines/shop.yaml", "every: 1h\n")
+        let wrong = error("etc/hooks/shop.yaml")
+        let world = World(
+            turns: [{ $0 + "quite: 1s\n" }, { $0.replacing("quite", with: "quiet") }],
+            errors: { $0?.contains("quite") == true ? [wrong] : [] }, answers: ["e"])
+        let service = ScriptedService()
+        service.change { $0.reload = .success(ReloadSummary(changed: [], unchanged: 1, changedHooks: ["shop"])) }
+        let result = try await edit(["--hook", "shop"], world, service: service)
+        #expect(result.status == .success)
+        #expect(result.printError.hasPrefix("DIR/etc/hooks/shop.yaml:1:1: error: "))
+        #expect(
+            result.printError.hasSuffix(
+                "made: DIR/etc/hooks/shop.yaml\nhooks changed: shop; 1 pipeline unchanged\n"), "\(result.printError)")
+        #expect(read("etc/hooks/shop.yaml") == "on-change-of: [a]\nexec: [/x]\nquiet: 1s\n")
+        #expect(read("usr/hooks/shop.yaml") == "on-change-of: [a]\nexec: [/x]\n")
+        #expect(read("etc/pipelines/shop.yaml") == "every: 1h\n")
+        let dropIn = try await edit(
+            ["--hook", "--drop-in", "shop"],
+            World(turns: [{ $0.contains("# on-change-of: [a]\n") ? "quiet: 3s\n" : nil }]), service: service)
+        #expect(dropIn.status == .success && read("etc/hooks/shop.yaml.d/override.yaml") == "quiet: 3s\n")
+    }
+
+    @Test("--hook --new starts from a template, and makes the directory of hooks")
+    func newHook() async throws {
+        let world = World(turns: [
+            { text in
+                #expect(text.contains("on-change-of: [first, second]\nexec: [/usr/local/lib/freshet/shop]\n"))
+                return text + "# mine\n"
+            }
+        ])
+        let result = try await edit(["--hook", "--new", "shop"], world, service: ScriptedService())
+        #expect(result.printError.hasPrefix("made: DIR/etc/hooks/shop.yaml\n"), "\(result.printError)")
+        let again = try await edit(["--new", "--hook", "shop"], World(turns: []))
+        #expect(again.status == .failure && again.printError.contains("there is a hook 'shop' already"))
+        let missing = try await edit(["--hook", "shp"], World(turns: []))
+        #expect(
+            missing.printError.contains(
+                "there is no file of a hook 'shp'; did you mean 'shop'?\nTo make one: freshetctl edit --hook --new shp")
+        )
+        let invalid = try await edit(["--hook", "../x"], World(turns: []))
+        #expect(invalid.printError.contains("'../x' is not a hook's name"))
+    }
+
     @Test("a file that cannot be edited is an error with a reason")
     func refused() async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")

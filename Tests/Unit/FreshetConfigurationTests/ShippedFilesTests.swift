@@ -23,11 +23,13 @@ struct ShippedFilesTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("the examples are valid, and are the five that the documentation names")
+    @Test("the examples are valid, and are the five pipelines and the hook that the documentation names")
     func examples() {
         let configuration = load("etc/examples")
         #expect(configuration.diagnostics.map { $0.text() } == [])
         #expect(configuration.pipelines.map(\.name) == ["blocklist", "flags", "hosts", "jwks", "kernel"])
+        #expect(configuration.hooks.map(\.name) == ["site"])
+        #expect(configuration.hooks.allSatisfy { $0.description != nil })
         for pipeline in configuration.pipelines {
             if case .http(let source) = pipeline.source { #expect(source.url.hasPrefix("http://127.0.0.1:8480/")) }
         }
