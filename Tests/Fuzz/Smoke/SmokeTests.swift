@@ -17,7 +17,7 @@ import Testing
     private static func count(_ target: FuzzTarget) -> Int {
         switch target.name {
         case "index-rows": 100
-        case "yaml": 3_000
+        case "yaml", "hook": 3_000
         default: 10_000
         }
     }

@@ -87,7 +87,8 @@ extension Array where Element == [UInt8] {
 /// All targets.
 enum FuzzTargets {
     static let all: [FuzzTarget] = [
-        .varlinkJSON, .varlinkMessages, .httpHead, .httpDates, .linkField, .yaml, .urlTemplate, .textTemplate, .netlink,
+        .varlinkJSON, .varlinkMessages, .httpHead, .httpDates, .linkField, .yaml, .hook, .urlTemplate, .textTemplate,
+        .netlink,
         .minisign, .checksumList, .jqReply, .mustache, .unpackReport, .indexRows, .natsParser, .fleetRecord,
         .fleetClaim,
         .tokenAnswer, .recording,
