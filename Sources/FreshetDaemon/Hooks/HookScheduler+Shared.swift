@@ -77,17 +77,30 @@ extension HookScheduler {
 
     // MARK: The journal
 
+    /// How many changed pipelines a line names.
+    private static let mostNames = 20
+    /// How many changed pipelines an entry of the journal has as fields, so that their logs have the entry: journald
+    /// accepts 1,024 fields, and each of a hundred lines of output has these fields.
+    private static let mostPipelineFields = 100
+
+    private static func pipelines(_ order: SharedHookMachine.Order) -> Logger.MetadataValue {
+        .array(order.changes.prefix(mostPipelineFields).map { .string($0.pipeline) })
+    }
+
     private func fields(_ order: SharedHookMachine.Order) -> [JournalField: Logger.MetadataValue] {
-        let names = order.changes.prefix(20).map(\.pipeline)
+        let names = order.changes.prefix(Self.mostNames).map(\.pipeline)
         let rest = order.changes.count - names.count
         return [
-            .hook: .string(order.hook.name), .pipelines: .stringConvertible(order.changes.count),
+            .hook: .string(order.hook.name), .pipeline: Self.pipelines(order),
+            .pipelines: .stringConvertible(order.changes.count),
             .names: .string(names.joined(separator: " ") + (rest > 0 ? " and \(rest) more" : "")),
         ]
     }
 
     private func log(_ logging: TrustedPrograms.OutputHandling, of order: SharedHookMachine.Order) {
-        var fields: [JournalField: Logger.MetadataValue] = [.hook: .string(order.hook.name)]
+        var fields: [JournalField: Logger.MetadataValue] = [
+            .hook: .string(order.hook.name), .pipeline: Self.pipelines(order),
+        ]
         switch logging {
         case .line(let line):
             fields[.output] = .string(line)

@@ -14,7 +14,8 @@ public import Logging
 /// // in the journal: MESSAGE=changed PRIORITY=6 FRESHET_PIPELINE=jwks FRESHET_GENERATION=3 FRESHET_CAUSES=…
 /// ```
 ///
-/// Messages are constants; variable values are metadata. The metadata key `message-id` becomes `MESSAGE_ID`. Secrets in
+/// Messages are constants; variable values are metadata. The metadata key `message-id` becomes `MESSAGE_ID`. A list
+/// becomes several fields of the same name; lines for people leave out a list with the key `pipeline`. Secrets in
 /// URLs are redacted (``Redaction``), values longer than 4 KiB are truncated, and control characters are escaped in
 /// lines for people. An event that cannot be written (a full pipe, no journal) is dropped: a daemon does not fail
 /// because of its log. Logging never waits for the journal: entries that the journal does not accept immediately are

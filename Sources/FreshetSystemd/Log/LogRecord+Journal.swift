@@ -1,6 +1,7 @@
 /// The record as journal fields (systemd.journal-fields(7)). `MESSAGE` is the sentence for people, including values.
 /// The constant parts, for searching and counting, are `MESSAGE_ID` and `FRESHET_MESSAGE`. Each value has its own
-/// field.
+/// field; a list has a field of the same name for each element, so that `journalctl FRESHET_PIPELINE=NAME` finds an entry
+/// about several pipelines by the name of each.
 extension LogRecord {
     /// journald refuses fields with longer names.
     static let fieldNameLimit = 64
@@ -20,7 +21,10 @@ extension LogRecord {
             "CODE_FUNC=\(function)",
         ]
         if let messageID { fields.append("MESSAGE_ID=\(messageID)") }
-        for (key, value) in values { fields.append("\(Self.fieldName(for: key))=\(value)") }
+        for (key, value) in values {
+            let name = Self.fieldName(for: key)
+            fields += (lists[key] ?? [value]).map { "\(name)=\($0)" }
+        }
         return fields
     }
 

@@ -9,7 +9,9 @@ extension LogRecord {
     var sentence: String {
         var rest = values
         var text = ""
-        let pipeline = rest.take("pipeline")
+        var pipeline = rest.take("pipeline")
+        // An entry about several pipelines names the first of them in another field.
+        if lists["pipeline"] != nil { pipeline = nil }
         if let pipeline { text += PlainText.escaping(pipeline) + ": " }
         text += Self.filled(message, taking: &rest, pipeline: pipeline)
         if let generation = rest.take("generation") { text += ", generation " + PlainText.escaping(generation) }

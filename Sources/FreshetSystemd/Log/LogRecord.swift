@@ -11,6 +11,8 @@ struct LogRecord: Sendable {
     var message: String
     /// Sorted by key.
     var values: [(key: String, value: String)]
+    /// The elements of the values that are lists. In the journal, each element is a field of the same name.
+    var lists: [String: [String]] = [:]
     /// The MESSAGE_ID: 32 hexadecimal digits that identify an entry of the journal's catalogue.
     var messageID: String?
     var file: String
@@ -33,6 +35,7 @@ struct LogRecord: Sendable {
         merged.merge(event.metadata ?? [:]) { _, new in new }
         if let error = event.error { merged["error"] = .string(String(describing: error)) }
         messageID = merged.removeValue(forKey: Self.messageIDKey)?.description
+        for case (let key, .array(let elements)) in merged { lists[key] = elements.map { shown($0.description) } }
         level = event.level
         self.label = label
         message = shown(event.message.description)

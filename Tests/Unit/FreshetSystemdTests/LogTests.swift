@@ -137,6 +137,21 @@ struct JournalEntryTests {
             ])
     }
 
+    @Test("has a field for each element of a list, and the line has no list of pipelines")
+    func lists() {
+        let record = record(
+            "done", ["pipeline": ["a", "b"], "names": "a b", "others": ["c", "https://u:p@x.example/"]])
+        let fields = record.journalFields(identifier: "freshetd")
+        #expect(
+            fields.suffix(5) == [
+                "FRESHET_NAMES=a b", "FRESHET_OTHERS=c", "FRESHET_OTHERS=https://x.example/", "FRESHET_PIPELINE=a",
+                "FRESHET_PIPELINE=b",
+            ], "\(fields)")
+        #expect(record.sentence.hasPrefix("done (names=a b; others="))
+        let empty = FreshetSystemdTests.record("m", ["pipeline": []])
+        #expect(empty.journalFields(identifier: "f").allSatisfy { !$0.hasPrefix("FRESHET_P") })
+    }
+
     @Test("keeps line breaks in a value: a field may contain any byte")
     func binary() {
         #expect(record("m", ["error": "a\nb"]).journalFields(identifier: "f").contains("FRESHET_ERROR=a\nb"))
