@@ -299,6 +299,8 @@ package struct BranchFailureStatus: Codable, Hashable, Sendable {
 package struct PendingHook: Codable, Hashable, Sendable {
     /// The command, as text; `hook NAME` for a hook of several pipelines.
     package var hook: String
+    /// The line about a hook of several pipelines, from its file.
+    package var description: String?
     /// The generation that the hook has to process.
     package var generation: Int64
     package var running: Bool
@@ -314,10 +316,12 @@ package struct PendingHook: Codable, Hashable, Sendable {
     package var waits: String?
 
     package init(
-        hook: String, generation: Int64, running: Bool, attempts: Int64 = 0, since: Int64? = nil,
+        hook: String, description: String? = nil, generation: Int64, running: Bool, attempts: Int64 = 0,
+        since: Int64? = nil,
         error: String? = nil, next: Int64? = nil, waits: String? = nil
     ) {
         self.hook = hook
+        self.description = description
         self.generation = generation
         self.running = running
         self.attempts = attempts

@@ -140,7 +140,8 @@ extension FreshetControl.PendingHook {
     fileprivate init(_ pending: HookMachine.PendingRun) {
         self.init(
             hook: pending.shared.map(SharedHookDefinition.identity) ?? pending.hook.text,
-            generation: Int64(clamping: pending.generation), running: pending.isRunning,
+            description: pending.description, generation: Int64(clamping: pending.generation),
+            running: pending.isRunning,
             attempts: Int64(pending.memory.attempts), since: pending.memory.failingSince?.microseconds,
             error: pending.memory.error,
             next: pending.next.map(WallClock.microseconds(at:)), waits: pending.wait.flatMap(\.text))

@@ -68,6 +68,8 @@ package struct HookMachine: Sendable {
         package var hook: HookDefinition
         /// The name of the hook of several pipelines; nil: the pipeline's own hook.
         package var shared: String?
+        /// The line about the hook of several pipelines.
+        package var description: String?
         package var generation: UInt64
         package var memory: StoredHookState
         package var isRunning: Bool

@@ -297,6 +297,7 @@ package struct SharedHookMachine: Sendable {
                 hook: hook.definition.action, generation: current.number, memory: member.memory, isRunning: isRunning,
                 next: hook.isRunning ? nil : hook.due)
             pending.shared = hook.definition.name
+            pending.description = hook.definition.description
             guard !isRunning else { return pending }
             if hook.isRunning {
                 pending.wait = .ownRun

@@ -100,6 +100,10 @@ struct PipelineViewTests {
                 "     Hook: /x a: /x exited with status 1, 3 attempts for generation 7, first failed 5min ago, next in 1min",
             ])
         #expect(row(status).contains("loaded; hook fails"))
+        pending.hook = "hook shop"
+        pending.description = "The shop"
+        status.hooks = [pending]
+        #expect(view(status).lines.last?.hasPrefix("     Hook: hook shop (The shop): /x exited with") == true)
         pending.running = true
         pending.next = nil
         status.hooks = [pending]
