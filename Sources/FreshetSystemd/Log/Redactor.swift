@@ -20,15 +20,16 @@ public final class Redactor: Sendable {
     private struct Secrets {
         /// By their first eight bytes, in lower case, because host names are in lower case.
         var byBeginning: [UInt64: [[UInt8]]] = [:]
-        var texts: Set<String> = []
-        var previous: Set<String> = []
+        /// Bytes, because two texts that Swift compares as equal may have different ones.
+        var texts: Set<[UInt8]> = []
+        var previous: Set<[UInt8]> = []
         /// The secrets that were read or issued later, with those before them, by their keys.
-        var renewed: [String: (now: Set<String>, before: Set<String>)] = [:]
+        var renewed: [String: (now: Set<[UInt8]>, before: Set<[UInt8]>)] = [:]
 
         mutating func rebuild() {
             var all: Set<[UInt8]> = []
             for text in renewed.values.reduce(texts.union(previous), { $0.union($1.now).union($1.before) }) {
-                all.insert(Redactor.lowered(text.utf8))
+                all.insert(Redactor.lowered(text))
                 all.insert(Redactor.lowered(Redactor.percentEncoded(text)))
             }
             byBeginning = [:]
@@ -46,7 +47,7 @@ public final class Redactor: Sendable {
     public func setSecrets(_ texts: Set<String>) {
         secrets.withLock { secrets in
             secrets.previous = secrets.texts
-            secrets.texts = texts
+            secrets.texts = Set(texts.map { Array($0.utf8) })
             secrets.rebuild()
         }
     }
@@ -54,6 +55,7 @@ public final class Redactor: Sendable {
     /// Sets the secrets of one key, such as of a file that is read again, besides those of ``setSecrets(_:)``. The
     /// secrets of the key's previous call are still removed.
     public func setSecrets(_ texts: Set<String>, of key: String) {
+        let texts = Set(texts.map { Array($0.utf8) })
         secrets.withLock { secrets in
             let before = secrets.renewed[key]?.now ?? []
             guard before != texts else { return }
@@ -106,9 +108,9 @@ public final class Redactor: Sendable {
     private static func lowered(_ bytes: some Sequence<UInt8>) -> [UInt8] { bytes.map(lowered) }
 
     /// The text as it is encoded in a URL: all but the unreserved characters (RFC 3986, 2.3).
-    private static func percentEncoded(_ text: String) -> [UInt8] {
+    private static func percentEncoded(_ text: [UInt8]) -> [UInt8] {
         let digits = Array("0123456789abcdef".utf8)
-        return text.utf8.flatMap { byte -> [UInt8] in
+        return text.flatMap { byte -> [UInt8] in
             switch lowered(byte) {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
                 UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):

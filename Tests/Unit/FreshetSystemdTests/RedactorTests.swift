@@ -47,6 +47,13 @@ struct RedactorTests {
         #expect(redactor.text("tok/en+0123456789 second-secret third-secret") == "tok/en+0123456789 *** ***")
     }
 
+    @Test("removes both of two secrets that Swift compares as equal")
+    func equivalent() {
+        redactor.setSecrets(["caf\u{E9}-secret"], of: "file")
+        redactor.setSecrets(["cafe\u{301}-secret"], of: "file")
+        #expect(redactor.text("cafe\u{301}-secret caf\u{E9}-secret") == "*** ***")
+    }
+
     @Test("removes the longest of secrets with the same beginning")
     func alike() {
         redactor.setSecrets(["prefix-one", "prefix-one-and-more", "prefix-two"])
