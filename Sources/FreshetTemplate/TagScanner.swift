@@ -46,7 +46,11 @@ struct TagScanner {
 
     init(_ template: String) throws(TemplateError) {
         scalars = Array(template.unicodeScalars)
-        while find(opening) { try readTag() }
+        while find(opening) {
+            let start = position
+            try readTag()
+            try checkNeighbours(start)
+        }
         if let section = sections.last {
             throw Self.error(
                 at: section, "the section '\(section.name)' is not closed: {{/\(section.name)}} is missing")
@@ -83,6 +87,24 @@ struct TagScanner {
         case ">", "<", "$": throw error(at: start, "a template cannot use other templates: {{\(sigil)…}}")
         case "%": throw error(at: start, "pragmas are not supported: {{%…}}; transform.escape sets the escape")
         default: try addTag(nil, name(start, end: closing), start)
+        }
+    }
+
+    /// swift-mustache reads characters, and a brace that is one character with its neighbour does not count as a brace:
+    /// with a combining mark after it, or with a mark such as U+0600 before it.
+    private mutating func checkNeighbours(_ start: Int) throws(TemplateError) {
+        func areOne(_ first: Int) -> Bool {
+            guard first >= 0, first + 1 < scalars.count, !scalars[first].isASCII || !scalars[first + 1].isASCII else {
+                return false
+            }
+            return String(String.UnicodeScalarView(scalars[first...first + 1])).count == 1
+        }
+        guard !areOne(start - 1) else {
+            throw error(at: start, "the character before the tag joins its first brace; put another one between them")
+        }
+        guard !areOne(position - 1) else {
+            throw error(
+                at: start, "the combining character after the tag joins its last brace; put another one between them")
         }
     }
 

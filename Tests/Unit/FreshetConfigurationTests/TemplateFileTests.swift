@@ -68,6 +68,8 @@ struct TemplateFileTests {
         let others = [
             try definition("transform: {template: t.mustache, escape: json}", template: "a {{c}}\n"),
             try definition("transform: {template: t.mustache, escape: html}"),
+            try definition("transform: {template: t.mustache, escape: json}", template: "\u{E9}"),
+            try definition("transform: {template: t.mustache, escape: json}", template: "e\u{301}"),
             try definition("transform: {jq: .a, template: t.mustache, escape: json}"),
             try definition("transform: .a"),
         ]
@@ -76,6 +78,7 @@ struct TemplateFileTests {
             #expect(one.validatorBinding() != other.validatorBinding())
             #expect(one.sharedProduct(with: ParameterValues()) != other.sharedProduct(with: ParameterValues()))
         }
+        #expect(others[2] != others[3] && !others[2].makesTheSame(as: others[3]))
         #expect(try one == definition("transform: {escape: json, template: t.mustache}"))
     }
 

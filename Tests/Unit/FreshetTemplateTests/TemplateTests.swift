@@ -112,8 +112,23 @@ struct TemplateTests {
         ] {
             #expect(rendered(template, "{}").hasPrefix("invalidProgram: 1 1 "), "\(template)")
         }
-        // The library reads a bracket and a combining character as one character.
-        #expect(rendered("{{a}}\u{301}", "{}").hasPrefix("invalidProgram: 1 "))
+    }
+
+    @Test(
+        "is rejected with a position and a remedy if a character joins a brace of a tag",
+        arguments: ["{{a}}\u{301}", "{{! c }}\u{301}", "{{#a}}\u{301}{{/a}}", "{{{a}}}\u{FE0F}"])
+    func joined(template: String) {
+        let message = "the combining character after the tag joins its last brace; put another one between them"
+        #expect(rendered(template, #"{"a":"1"}"#) == "invalidProgram: 1 1 \(message)")
+    }
+
+    @Test("is rejected if a character before a tag joins its first brace, and takes other characters beside a tag")
+    func neighbours() {
+        #expect(
+            rendered("x\u{600}{{a}}", "{}")
+                == "invalidProgram: 1 3 the character before the tag joins its first brace; put another one between them"
+        )
+        #expect(rendered("e\u{301}{{a}}\u{E9}\u{200B}\u{301}", #"{"a":"1"}"#) == "e\u{301}1\u{E9}\u{200B}\u{301}")
     }
 
     @Test("has a limit of nesting")
