@@ -45,6 +45,7 @@ package struct ConfigurationLoader: Sendable {
         let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
         let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
         var definition = result?.definition
+        if let root = merged.root { definition?.exactTexts = ExactTexts(of: root) }
         if let template = reader.template {
             definition?.template?.text = readTemplate(template.file, reader, at: template.location) ?? ""
         }
@@ -71,6 +72,7 @@ package struct ConfigurationLoader: Sendable {
         files.errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
         files.hookLimits = reader.hookLimits
         files.definition = result?.definition
+        if let root = merged.root { files.definition?.exactTexts = ExactTexts(of: root) }
         files.pipelines = result?.pipelines ?? []
         files.sources = merged.sources
         return files

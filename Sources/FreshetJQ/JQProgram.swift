@@ -214,7 +214,8 @@ struct ProgramCache: ~Copyable {
     var count: Int { entries.count }
 
     mutating func program(_ text: String, variables: [String] = []) throws(JQProgram.Invalid) -> JQProgram {
-        if let index = entries.firstIndex(where: { $0.text == text && $0.variables == variables }) {
+        if let index = entries.firstIndex(where: { $0.text.utf8.elementsEqual(text.utf8) && $0.variables == variables })
+        {
             let entry = entries.remove(at: index)
             entries.append(entry)
             return entry.program

@@ -220,7 +220,8 @@ final class ConfigurationReloader {
     /// Sets the hooks of a pipeline if its configuration has changed them.
     private func assignHooks(of definition: PipelineDefinition, before: PipelineDefinition?) async {
         let hasNewShared = before == nil && !host.hooks.shared(of: definition.name).isEmpty
-        guard hasNewShared || definition.hooks != before?.hooks ?? [] else { return }
+        let hasNewTexts = !definition.hooks.isEmpty && definition.exactTexts != before?.exactTexts
+        guard hasNewShared || hasNewTexts || definition.hooks != before?.hooks ?? [] else { return }
         await host.hooks.assign([definition]) { host.running($0)?.runner.status.kept }
     }
 }

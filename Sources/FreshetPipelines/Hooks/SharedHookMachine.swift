@@ -119,7 +119,8 @@ package struct SharedHookMachine: Sendable {
             }
             hooks[identity]?.definition = definition
             // The administrator may have repaired the hook.
-            if known.action != definition.action { hooks[identity]?.backoff = nil }
+            let isRepaired = known.action != definition.action || known.exactTexts != definition.exactTexts
+            if isRepaired { hooks[identity]?.backoff = nil }
             hooks[identity]?.burst?.shorten(to: definition, at: now)
             let pipelines = Set(definition.pipelines)
             for pipeline in hooks[identity]?.members.keys.map(\.self) ?? [] where !pipelines.contains(pipeline) {

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A parameter of a pipeline as its configuration declares it: a value of its source that can be changed while the
 /// daemon runs.
 package struct ParameterDefinition: Hashable, Sendable {
@@ -39,7 +41,7 @@ package struct ParameterDefinition: Hashable, Sendable {
         switch rule {
         case .any: return nil
         case .choices(let choices):
-            if choices.contains(value) { return nil }
+            if choices.contains(where: { $0.hasSameBytes(as: value) }) { return nil }
             return isSecret ? "is not one of its choices" : "has to be one of \(choices.joined(separator: ", "))"
         case .pattern(let text):
             do throws(ParameterPattern.ValidationError) {
@@ -89,8 +91,14 @@ package struct ParameterValues: Hashable, Sendable {
 
     /// The names of the parameters whose values differ from those in `other`, sorted.
     package func names(unlike other: ParameterValues) -> [String] {
-        Set(values.keys).union(other.values.keys).filter { values[$0] != other.values[$0] }.sorted()
+        Set(values.keys).union(other.values.keys).filter { name in
+            guard let value = values[name], let otherValue = other.values[name] else { return true }
+            return !value.hasSameBytes(as: otherValue)
+        }.sorted()
     }
+
+    /// Canonically equivalent values are different: a source gets different bytes.
+    package static func == (one: Self, other: Self) -> Bool { one.values.hasSameBytes(as: other.values) }
 }
 
 /// A requested change of a parameter: to this value, or with nil to the default.

@@ -16,8 +16,11 @@ package struct PipelineDefinition: Hashable, Sendable {
         var parameters: [ParameterDefinition]
         var hooks: [HookDefinition] = []
         var fleet: FleetSharing?
+        var exactTexts = ExactTexts()
 
         mutating func share(with other: Content) {
+            // Texts that are equal may have different bytes.
+            guard exactTexts == other.exactTexts else { return }
             _refresh.share(with: other._refresh)
             _check.share(with: other._check)
         }
@@ -74,6 +77,12 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var fleet: FleetSharing? {
         get { content.fleet }
         set { content.fleet = newValue }
+    }
+
+    /// What `==` of the other properties does not see.
+    package var exactTexts: ExactTexts {
+        get { content.exactTexts }
+        set { content.exactTexts = newValue }
     }
 
     /// The refresh policy, for another property that shares the instance.

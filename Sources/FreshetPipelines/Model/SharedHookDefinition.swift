@@ -3,6 +3,8 @@ package struct SharedHookDefinition: Hashable, Sendable {
     package var name: String
     /// One line for people.
     package var description: String?
+    /// What `==` of the other properties does not see.
+    package var exactTexts = ExactTexts()
     /// The names of the pipelines, without duplicates.
     package var pipelines: [String]
     /// The command or the unit, with its timeout, splay and limit.

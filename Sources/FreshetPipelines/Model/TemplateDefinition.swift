@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// A template that makes the copy from the data (`transform.template`). Its text is a part of the configuration: it is
 /// read with the pipeline's file, so that a changed template is a changed definition.
 package struct TemplateDefinition: Hashable, Sendable {
@@ -18,6 +20,11 @@ package struct TemplateDefinition: Hashable, Sendable {
         self.file = file
         self.text = text
         self.escape = escape
+    }
+
+    /// Templates with canonically equivalent texts are different: the copies have different bytes.
+    package static func == (one: Self, other: Self) -> Bool {
+        one.text.hasSameBytes(as: other.text) && one.escape == other.escape && one.file == other.file
     }
 
     /// Everything that decides what the copy becomes. Where the file is does not matter.

@@ -69,7 +69,7 @@ extension PipelineDefinition {
     /// other.
     package func makesTheSame(as other: PipelineDefinition) -> Bool {
         stage == other.stage && transform == other.transform && template == other.template && check == other.check
-            && cache.keepsTheSame(as: other.cache)
+            && cache.keepsTheSame(as: other.cache) && exactTexts.ofProduct == other.exactTexts.ofProduct
     }
 
     /// The binding of validators besides the content: everything that decides what the snapshot becomes, whether it is

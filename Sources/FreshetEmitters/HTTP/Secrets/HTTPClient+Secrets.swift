@@ -51,7 +51,7 @@ extension HTTPClient {
                 continue
             }
         }
-        return renewed == secrets ? nil : renewed
+        return renewed.hasSameBytes(as: secrets) ? nil : renewed
     }
 
     // MARK: Access tokens
