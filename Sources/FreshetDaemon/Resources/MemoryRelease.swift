@@ -4,7 +4,7 @@ import Synchronization
 /// Gives memory that the start or a run has freed back to the system, a moment later.
 ///
 /// malloc(3) keeps small blocks that were freed: after a run over a list of 9,500 items, more than 80 MB that nothing
-/// uses; after the start of 10,000 pipelines 4 MB. Returning them takes milliseconds, so a thread does it, and only if
+/// uses; after 100 pipelines ran together 8 MB. Returning them takes milliseconds, so a thread does it, and only if
 /// there may be much to return.
 final class MemoryRelease: Sendable {
     private struct State {
@@ -36,7 +36,14 @@ final class MemoryRelease: Sendable {
         let isUseful = state.withLock { state in
             state.isDue = false
             guard let before else { return false }
-            return state.schedule.isUseful(used: before, now: .now)
+            switch state.schedule.decision(used: before, now: .now) {
+            case .release: return true
+            case .keep: return false
+            case .lookAgain(let instant):
+                state.isDue = true
+                state.timer?.arm(at: instant)
+                return false
+            }
         }
         guard isUseful, let before else { return }
         pool.perform("memory") { [weak self] in
@@ -51,42 +58,58 @@ final class MemoryRelease: Sendable {
 struct MemoryReleaseSchedule {
     typealias Instant = ContinuousClock.Instant
 
+    enum Decision: Hashable {
+        case release
+        /// There is little to return.
+        case keep
+        /// There was nothing to return the last time, and the process has not grown since then. The memory may be in
+        /// use.
+        case lookAgain(at: Instant)
+    }
+
     /// The time from the end of a run to the return: the last memory of a run is freed a little after its end, and runs
     /// that end together cause one return.
     static let delay = Duration.seconds(1)
-    /// The time between two returns. It doubles after each return that was not useful, for example because the memory
-    /// is in use.
+    /// The time between two returns. While the process does not grow, it doubles after each return that was not useful.
     static let intervals = Duration.seconds(5)...Duration.seconds(300)
-    /// A return is useful if it returns as many bytes.
-    static let useful: UInt64 = 16 << 20
+    /// The bytes that are worth a return, if the process used `least` before: 100 pipelines that run together leave 8
+    /// MiB in a process of 5 MiB. A return takes milliseconds, and the next runs get the same pages from the system
+    /// again.
+    static func useful(least: UInt64) -> UInt64 { max(1 << 20, least / 8) }
 
     /// The least memory that the process has used after a return, in bytes.
     private var least: UInt64
+    /// The memory that it used after the last return.
+    private var last: UInt64
     private var interval = intervals.lowerBound
-    private var earliest: Instant?
+    /// The last return.
+    private var returned: Instant?
 
     /// - Parameter used: the memory that the process uses now, in bytes.
-    init(used: UInt64) { least = used }
+    init(used: UInt64) { (least, last) = (used, used) }
 
-    /// When memory may be returned after the end of a run.
+    /// When to decide after the end of a run.
     func next(after end: Instant) -> Instant {
         let next = end + Self.delay
-        return earliest.map { max($0, next) } ?? next
+        return returned.map { max($0 + Self.intervals.lowerBound, next) } ?? next
     }
 
     /// Whether there may be enough memory to return. If so, the next return follows an interval later.
-    mutating func isUseful(used: UInt64, now: Instant) -> Bool {
-        least = min(least, used)
-        guard used - least >= Self.useful else { return false }
-        earliest = now + interval
-        return true
+    mutating func decision(used: UInt64, now: Instant) -> Decision {
+        (least, last) = (min(least, used), min(last, used))
+        let useful = Self.useful(least: least)
+        guard used - least >= useful else { return .keep }
+        if used - last < useful, let returned, now < returned + interval {
+            return .lookAgain(at: returned + interval)
+        }
+        returned = now
+        return .release
     }
 
     /// The memory that the process used before and after a return, in bytes.
     mutating func hasReturned(before: UInt64, after: UInt64) {
-        least = min(least, after)
-        interval =
-            before >= after && before - after >= Self.useful
-            ? Self.intervals.lowerBound : min(interval * 2, Self.intervals.upperBound)
+        (least, last) = (min(least, after), after)
+        let wasUseful = before >= after && before - after >= Self.useful(least: least)
+        interval = wasUseful ? Self.intervals.lowerBound : min(interval * 2, Self.intervals.upperBound)
     }
 }
