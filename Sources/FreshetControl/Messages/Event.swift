@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// Something that happened, as `Monitor` reports it.
 ///
 /// Create events with the static functions: they set the fields that belong to the kind.
@@ -21,8 +23,8 @@ package struct ControlEvent: Codable, Hashable, Sendable {
     /// The number of the signal's firing, counted from 1; or how many events were skipped.
     package var number: Int64?
     package var detail: String?
-    package var run: RunStatus?
-    package var generation: GenerationStatus?
+    @Boxed package var run: RunStatus?
+    @Boxed package var generation: GenerationStatus?
     package var state: PipelineState?
     package var waitingFor: WaitingReason?
     package var waitingUntil: Int64?

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// A source and the processing of its answer: one node of a pipeline's tree. A pipeline with one request has one stage.
 package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition

@@ -1,16 +1,21 @@
 /// Stores a large, mostly absent value outside of its owner: an absent value takes one word.
 @propertyWrapper
+@usableFromInline
 package struct Boxed<Value: Sendable>: Sendable {
-    fileprivate indirect enum Box {
+    @usableFromInline
+    indirect enum Box: Sendable {
         case value(Value)
     }
 
-    fileprivate var box: Box?
+    @usableFromInline
+    var box: Box?
 
+    @inlinable
     package init(wrappedValue: Value?) {
         box = wrappedValue.map { .value($0) }
     }
 
+    @inlinable
     package var wrappedValue: Value? {
         get {
             switch box {
