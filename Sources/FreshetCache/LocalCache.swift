@@ -123,8 +123,7 @@ package final class LocalCache: Sendable {
             try index.validators.row(boundTo: binding, for: publication.checkedDigest, of: publication.pipeline.id)
         }
         if let version, let validators,
-            let copy = CheckedCopy(
-                publication, BoundValidators(binding: binding, validators), layout: context.layout, epoch: epoch)
+            let copy = CheckedCopy(publication, BoundValidators(binding: binding, validators), epoch: epoch)
         {
             entry.remember(copy, since: version)
         }

@@ -133,7 +133,7 @@ struct Committer: Sendable {
         guard publication.checkedDigest == candidate.digest,
             check.validators.count == 1, let validators = check.validators.first, validators.isStorable
         else { return }
-        state.checked = CheckedCopy(publication, validators, layout: context.layout, epoch: context.index.epoch)
+        state.checked = CheckedCopy(publication, validators, epoch: context.index.epoch)
     }
 
     /// The current generation stays. The candidate is not from a check, so it does not show what the origin has.

@@ -117,8 +117,8 @@ final class PipelineEntry: Sendable {
 
 /// A published copy and the validators of the last check, as the index has them.
 final class CheckedCopy: Sendable {
-    /// The published file.
-    let path: String
+    /// The name of the published file.
+    let file: String
     let identity: FileIdentity
     /// The digest of the content that the validators belong to.
     let digest: ContentDigest
@@ -126,8 +126,8 @@ final class CheckedCopy: Sendable {
     /// The ``SharedIndex/epoch``.
     let epoch: Int
 
-    init(path: String, identity: FileIdentity, digest: ContentDigest, validators: BoundValidators, epoch: Int) {
-        self.path = path
+    init(file: String, identity: FileIdentity, digest: ContentDigest, validators: BoundValidators, epoch: Int) {
+        self.file = file
         self.identity = identity
         self.digest = digest
         self.validators = validators
@@ -135,9 +135,9 @@ final class CheckedCopy: Sendable {
     }
 
     /// Nil for a copy that one status call cannot verify: one that is withdrawn, or a set of files.
-    init?(_ publication: IndexedPublication, _ validators: BoundValidators, layout: CacheLayout, epoch: Int) {
+    init?(_ publication: IndexedPublication, _ validators: BoundValidators, epoch: Int) {
         guard !publication.isWithdrawn, !publication.pipeline.isSet else { return nil }
-        path = layout.reader(publication.file)
+        file = publication.file
         identity = publication.generation.identity
         digest = publication.checkedDigest
         self.validators = validators
@@ -145,6 +145,6 @@ final class CheckedCopy: Sendable {
     }
 
     func with(_ validators: BoundValidators) -> CheckedCopy {
-        CheckedCopy(path: path, identity: identity, digest: digest, validators: validators, epoch: epoch)
+        CheckedCopy(file: file, identity: identity, digest: digest, validators: validators, epoch: epoch)
     }
 }

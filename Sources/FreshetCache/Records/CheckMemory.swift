@@ -44,6 +44,7 @@ package struct CheckMemory: Sendable {
     }
 
     private func isPublished(_ copy: CheckedCopy) -> Bool {
-        copy.epoch == context.index.epoch && (try? context.fileSystem.status(copy.path))??.identity == copy.identity
+        guard copy.epoch == context.index.epoch else { return false }
+        return (try? context.fileSystem.status(context.layout.reader(copy.file)))??.identity == copy.identity
     }
 }

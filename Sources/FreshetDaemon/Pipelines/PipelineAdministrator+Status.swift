@@ -121,7 +121,7 @@ extension PipelineAdministrator {
             return host.invalid(name).map { _ in PipelineCounters(name: name) }
         }
         let counters = hosted.runner.counters
-        func runs(_ outcome: FreshetModel.RunOutcome) -> Int64 { Int64(counters.outcomes[outcome] ?? 0) }
+        func runs(_ outcome: FreshetModel.RunOutcome) -> Int64 { Int64(counters.runs(outcome)) }
         return PipelineCounters(
             name: name, changed: runs(.changed), unchanged: runs(.unchanged), failed: runs(.failed),
             superseded: runs(.superseded), cancelled: runs(.cancelled), durationUSec: counters.duration.microseconds,

@@ -19,6 +19,8 @@ final class NetworkSources {
     private let monitor: NetworkMonitor
     private let context: DaemonContext
     private let recorder: SignalRecorder
+    /// Stands for the signal of a target in a pipeline's references, because the feed brings it.
+    private let noSignal = Signal.never
     /// The targets that pipelines use.
     private var used: [NetworkTarget: NetworkSource] = [:]
     /// Expires when a summary of network changes is due.
@@ -40,7 +42,7 @@ final class NetworkSources {
         let target = target(of: definition)
         let isSubscribed = definition.refresh.on.contains(.network)
         return [
-            SourceReference(name: NetworkSource.name(of: target), isSubscribed: isSubscribed, signal: .never) {
+            SourceReference(name: NetworkSource.name(of: target), isSubscribed: isSubscribed, signal: noSignal) {
                 [self] in
                 let source = NetworkSource(target, monitor, recorder)
                 source.owner = self

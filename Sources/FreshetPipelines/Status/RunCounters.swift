@@ -2,8 +2,11 @@ package import FreshetModel
 
 /// Counts the runs of a pipeline.
 package struct RunCounters: Hashable, Sendable {
-    /// The number of ended runs, by outcome.
-    package private(set) var outcomes: [RunOutcome: Int] = [:]
+    private var changed = 0
+    private var unchanged = 0
+    private var failed = 0
+    private var superseded = 0
+    private var cancelled = 0
     /// The total duration.
     package private(set) var duration: Duration = .zero
     /// The total number of requests.
@@ -13,9 +16,26 @@ package struct RunCounters: Hashable, Sendable {
 
     package init() {}
 
+    /// The number of runs that ended with this outcome.
+    package func runs(_ outcome: RunOutcome) -> Int {
+        switch outcome {
+        case .changed: changed
+        case .unchanged: unchanged
+        case .failed: failed
+        case .superseded: superseded
+        case .cancelled: cancelled
+        }
+    }
+
     /// Adds a run that ended.
     mutating func record(_ summary: RunSummary, _ progress: RunProgress?) {
-        outcomes[summary.outcome, default: 0] += 1
+        switch summary.outcome {
+        case .changed: changed += 1
+        case .unchanged: unchanged += 1
+        case .failed: failed += 1
+        case .superseded: superseded += 1
+        case .cancelled: cancelled += 1
+        }
         duration += summary.duration
         requests += progress?.requests ?? 0
         bytes &+= progress?.loaded.bytes ?? 0

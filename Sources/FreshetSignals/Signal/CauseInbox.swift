@@ -84,9 +84,13 @@ package final class CauseSubscription: Sendable {
         for source in sources where !distinct.contains(where: { $0 === source }) { distinct.append(source) }
         let listener = CauseListener(count: distinct.count, inbox: inbox, key: key)
         self.listener = listener
-        registrations = distinct.enumerated().compactMap { index, source in
-            source.add(listener, as: index).map { (source, $0) }
+        var registrations: [(source: Source, key: Source.Key)] = []
+        // Thousands of subscriptions keep this array, so its capacity is exact.
+        registrations.reserveCapacity(distinct.count)
+        for (index, source) in distinct.enumerated() {
+            if let key = source.add(listener, as: index) { registrations.append((source, key)) }
         }
+        self.registrations = registrations
     }
 
     deinit {
