@@ -63,7 +63,7 @@ PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|g' -e 's|/usr/bin/fres
 	-e 's|/usr/libexec/freshet/|$(LIBEXECDIR)/|g'
 # Units for the system and for users.
 UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer \
-	freshet-changed@.path freshet-changed@.service
+	freshet-changed@.path freshet-changed@.service freshet-missed@.service
 # Units for the system only.
 SYSTEMUNITS = $(UNITS) freshet-metrics.service freshet-metrics.timer freshet-reload@.path freshet-reload@.service \
 	freshet-publish@.path freshet-publish@.service
@@ -184,6 +184,7 @@ install:
 	for unit in $(UNITS); do $(call install-text,systemd/user/$$unit,$(USERUNITDIR)/$$unit); done
 	$(call install-text,systemd/freshet-reload-generator,$(GENERATORDIR)/freshet-reload-generator,0755)
 	$(call install-text,systemd/freshet-publish,$(LIBEXECDIR)/publish,0755)
+	$(call install-text,systemd/freshet-missed-change,$(LIBEXECDIR)/missed-change,0755)
 	$(call install-text,systemd/freshet.catalog,$(CATALOGDIR)/freshet.catalog)
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 systemd/freshet.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf
@@ -216,7 +217,8 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(SYSTEMUNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
-		$(DESTDIR)$(GENERATORDIR)/freshet-reload-generator $(DESTDIR)$(LIBEXECDIR)/publish $(DESTDIR)$(LIBEXECDIR)/freshet-template \
+		$(DESTDIR)$(GENERATORDIR)/freshet-reload-generator $(DESTDIR)$(LIBEXECDIR)/publish $(DESTDIR)$(LIBEXECDIR)/missed-change \
+		$(DESTDIR)$(LIBEXECDIR)/freshet-template \
 		$(DESTDIR)$(CATALOGDIR)/freshet.catalog $(DESTDIR)$(BASHCOMPDIR)/freshetctl \
 		$(DESTDIR)$(ZSHCOMPDIR)/_freshetctl $(DESTDIR)$(FISHCOMPDIR)/freshetctl.fish \
 		$(foreach page,$(MANPAGES),$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page))
