@@ -57,6 +57,11 @@ package enum CacheError: Error, Hashable, Sendable {
     case nothingKept(String)
 }
 
+extension CacheError {
+    /// Whether the index has failed, and not a file of the cache.
+    package var isOfIndex: Bool { if case .index = self { true } else { false } }
+}
+
 extension CacheError: CustomStringConvertible {
     private static let reserveKey = ", or lower cache.min-free in freshet.yaml"
 

@@ -11,6 +11,7 @@ extension LocalCache {
     ///   - removed: called with the content that was removed to free space, from any thread, with locks held.
     ///   - rebuilt: called after the index was found damaged during use and was replaced, with its path.
     ///   - unrecorded: called with a pipeline, a run or check of which could not be recorded, from any thread.
+    ///   - changes: handles changes that fail halfway.
     ///   - verifiesAll: read all content and compare digests, not only if the file is not the one that was committed.
     ///   - directories: names in the state directory that must be directories if they exist.
     /// - Throws: ``CacheError/stateLocked(directory:holder:)``, ``CacheError/indexNewer(path:found:known:)``, and
@@ -20,12 +21,13 @@ extension LocalCache {
         limit: Int64? = nil, verifiesAll: Bool = false, directories: [String] = [],
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in },
-        unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in }
+        unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in },
+        changes: HalfFinishedChanges = HalfFinishedChanges()
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         try open(
             cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, limit: limit,
             verifiesAll: verifiesAll, directories: directories, fileSystem: LinuxFileSystem(), removed: removed,
-            rebuilt: rebuilt, unrecorded: unrecorded)
+            rebuilt: rebuilt, unrecorded: unrecorded, changes: changes)
     }
 
     /// The same with another file system, which gets all calls except those of the lock and of the index.
@@ -35,7 +37,8 @@ extension LocalCache {
         waitForSpace: @escaping @Sendable (_ attempt: Int) -> Bool = CacheSpace.wait,
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in },
-        unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in }
+        unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in },
+        changes: HalfFinishedChanges = HalfFinishedChanges()
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
         do throws(SystemCallError) {
@@ -56,7 +59,8 @@ extension LocalCache {
         strays += opened.strays
         let context = CacheContext(
             layout: layout, fileSystem: fileSystem, quota: CacheQuota(limit: limit, reserve: reserve),
-            index: SharedIndex(opened.index, layout: layout, onRebuild: rebuilt, onLoss: unrecorded), lock: lock)
+            index: SharedIndex(opened.index, layout: layout, onRebuild: rebuilt, onLoss: unrecorded), lock: lock,
+            changes: changes)
         let cache = LocalCache(context, waitForSpace: waitForSpace, onRemoval: removed)
         var report = try cache.start.recover(state, repairs, verifiesAll: verifiesAll)
         report.strays = strays

@@ -43,14 +43,17 @@ struct CacheStore: SnapshotStore {
 
     func remembered(_ pipeline: String) async -> PersistentState {
         await workers.run("index") { [self] in
-            attempt(pipeline, else: PersistentState()) { () throws(CacheError) in
-                var state = try cache.records.memory(pipeline, key: Self.bindingKey) ?? PersistentState()
+            var state = attempt(pipeline, else: PersistentState()) { () throws(CacheError) in
+                try cache.records.memory(pipeline, key: Self.bindingKey) ?? PersistentState()
+            }
+            // A copy that cannot be compared with the index does not release the pipeline.
+            attempt(pipeline, else: ()) { () throws(CacheError) in
                 state.signed = try cache.records.state(pipeline, key: Self.signedKey).flatMap {
                     SignedComment(stored: $0)
                 }
                 state.heldSince = try cache.records.state(pipeline, key: Self.heldKey).map(Self.instant)
-                return state
             }
+            return state
         }
     }
 

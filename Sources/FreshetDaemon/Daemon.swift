@@ -121,11 +121,12 @@ final class Daemon {
     /// Makes the collaborators and connects them.
     private func makeCollaborators(_ configuration: Configuration, since: Int64) async throws -> Collaborators {
         let removed = RemovedContentLog(context.limiter)
+        let repairs = CopyRepairs()
         let fileEvents = FileEventPublisher(log: context.flapLog, recorder: recorder)
         let commits = CommitSignals()
         let overview = PipelineOverview()
         let parts = try await DaemonParts(
-            context, configuration, removed, fileEvents, commits, recorder, status, overview)
+            context, configuration, removed, repairs, fileEvents, commits, recorder, status, overview)
         let networks = NetworkSources(parts.network, context, recorder)
         let signals = SignalRegistry(context, recorder)
         let host = PipelineHost(
@@ -141,6 +142,12 @@ final class Daemon {
             [weak administrator] in administrator?.copyLost($0)
         }
         host.publishedFiles = restorer.watch
+        repairs.begin(
+            CopyRepairs.Handlers { [tasks = context.tasks, weak restorer] pipeline in
+                tasks.add { [weak restorer] in await restorer?.retryLater(pipeline) }
+            } repaired: { [tasks = context.tasks, weak administrator] pipeline, generation in
+                tasks.add { [weak administrator] in await administrator?.followed(pipeline, generation) }
+            })
         removed.onRejected { [tasks = context.tasks, weak administrator] rejected in
             tasks.add { [weak administrator] in await administrator?.forgetRejected(rejected) }
         }

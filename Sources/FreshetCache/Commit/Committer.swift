@@ -16,24 +16,35 @@ struct Committer: Sendable {
     ) throws(CacheError) -> CommitOutcome {
         try checkSize(of: candidate, destination)
         return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
-            defer { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) }
-            let publication = try publisher.publication(for: destination, &state)
-            // A further page does not make withdrawn content younger.
-            if !candidate.isCheck, publication == nil,
-                let kept = try verifier.keptPublication(of: destination.pipeline, &state),
-                kept.isWithdrawn
-            {
-                return .unchanged(try drop(candidate, for: kept, &state))
+            let outcome = try commit(candidate, to: destination, check, &state)
+            // An earlier commit has published this content and then failed, and nobody has reported the change.
+            guard case .unchanged(let generation) = outcome, state.takeFollowed(generation.number) else {
+                return outcome
             }
-            if let stays = try held(back: candidate, to: destination, publication, &state) {
-                guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
-                return try decline(candidate, for: stays, destination, check, &state)
-            }
-            if let publication, publication.generation.content.digest == candidate.digest {
-                return .unchanged(try confirm(publication, candidate, destination, check, &state))
-            }
-            return try publish(candidate, to: destination, over: publication, check, &state)
+            return .changed(generation)
         }
+    }
+
+    private func commit(
+        _ candidate: Candidate, to destination: CacheDestination, _ check: Check, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> CommitOutcome {
+        defer { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) }
+        let publication = try publisher.publication(for: destination, &state)
+        // A further page does not make withdrawn content younger.
+        if !candidate.isCheck, publication == nil,
+            let kept = try verifier.keptPublication(of: destination.pipeline, &state),
+            kept.isWithdrawn
+        {
+            return .unchanged(try drop(candidate, for: kept, &state))
+        }
+        if let stays = try held(back: candidate, to: destination, publication, &state) {
+            guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
+            return try decline(candidate, for: stays, destination, check, &state)
+        }
+        if let publication, publication.generation.content.digest == candidate.digest {
+            return .unchanged(try confirm(publication, candidate, destination, check, &state))
+        }
+        return try publish(candidate, to: destination, over: publication, check, &state)
     }
 
     /// The results of a check of the origin, without the content.

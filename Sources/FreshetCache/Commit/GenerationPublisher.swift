@@ -83,6 +83,8 @@ struct GenerationPublisher: Sendable {
             let (surplus, publication) = try record(
                 row, of: pipeline, at: destination, isDurable: isDurable, token: candidate.token, update)
             state.isSuspect = false
+            // Nobody needs to know of an older one any more.
+            if state.followed?.number != UInt64(clamping: content.number) { state.followed = nil }
             // Step 11: content beyond `keep`. The commit is complete even if this fails; the next start finds the rest.
             for old in surplus {
                 try? context.fileSystem.unlink(context.layout.generation(old, of: destination.pipeline))
@@ -233,6 +235,8 @@ struct GenerationPublisher: Sendable {
                 publication = nil
             }
             guard let publication, publication.generation.content == content else { throw error }
+            // The caller reports it.
+            _ = state.takeFollowed(UInt64(clamping: content.number))
             let generation = publication.generation(
                 path: context.layout.reader(publication.file), revision: state.nextRevision())
             return RollbackOutcome(generation: generation, replaced: current, failure: error)

@@ -81,11 +81,9 @@ struct PublicationVerifier: Sendable {
     private func intactPublication(
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        let epoch = context.index.epoch
-        if state.isSuspect || state.epoch != epoch {
+        if state.isSuspect || state.epoch != context.index.epoch {
             try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: pipeline, files) }
-            _ = try recovery.reconcile(pipeline)
-            (state.isSuspect, state.epoch) = (false, epoch)
+            try recovery.repair(pipeline, &state)
         }
         guard var known = try context.reading({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
             let status = try status(of: known), status.isRegularFile

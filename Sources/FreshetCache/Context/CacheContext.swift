@@ -26,14 +26,16 @@ final class CacheContext: Sendable {
     let currentFlush = SharedFlush()
     /// The same for the directory `generations/`, in which each new pipeline gets a directory.
     let generationsFlush = SharedFlush()
+    private let changes: HalfFinishedChanges
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     /// The lock of the state directory is held as long as this object lives.
     private let lock: StateLock
 
     init(
         layout: CacheLayout, fileSystem: any FileSystem, quota: CacheQuota, index: SharedIndex,
-        lock: consuming StateLock
+        lock: consuming StateLock, changes: HalfFinishedChanges = HalfFinishedChanges()
     ) {
+        self.changes = changes
         self.layout = layout
         self.fileSystem = fileSystem
         self.quota = Mutex(quota)
@@ -46,7 +48,7 @@ final class CacheContext: Sendable {
     func entry(_ pipeline: String) -> PipelineEntry {
         pipelines.withLock { entries in
             if let known = entries[pipeline] { return known }
-            let made = PipelineEntry()
+            let made = PipelineEntry(pipeline, changes)
             entries[pipeline] = made
             return made
         }

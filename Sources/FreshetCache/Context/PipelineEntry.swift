@@ -1,5 +1,18 @@
-import FreshetModel
+package import FreshetModel
 import Synchronization
+
+/// What becomes of changes that failed halfway: readers see content that the index does not have yet, or the reverse.
+///
+/// Both closures may be called from any thread, with the lock of the pipeline held, so they must not use the cache.
+package struct HalfFinishedChanges: Sendable {
+    /// Index and files do not agree, and the repair has failed. Each access to the pipeline tries again; the receiver
+    /// has to make one later.
+    package var left: @Sendable (_ pipeline: String) -> Void = { _ in }
+    /// The index now has a generation that a failed change had published, and that was not reported before.
+    package var repaired: @Sendable (_ pipeline: String, CurrentGeneration) -> Void = { _, _ in }
+
+    package init() {}
+}
 
 /// The state of a pipeline that is only in memory. Its lock serializes commits and checks of one pipeline; it is taken
 /// before the lock of the index.
@@ -8,6 +21,12 @@ final class PipelineEntry: Sendable {
         /// Whether a commit failed between its first rename and its end: then the index must be compared with the files
         /// first.
         var isSuspect = false
+        /// Whether the index got a generation that a failed change had published, and its row is still to be read for
+        /// ``followed``.
+        var hasFollowed = false
+        /// A generation that a failed change had published, and that the index has now. Nil: there is none, or a caller
+        /// reports it. When the lock is released, ``HalfFinishedChanges/repaired`` gets it.
+        @Boxed var followed: CurrentGeneration?
         /// The ``SharedIndex/epoch`` in which the index was last compared with the files.
         var epoch = 0
         /// The identity of a published file whose digest was wrong: the file is not read again.
@@ -21,6 +40,13 @@ final class PipelineEntry: Sendable {
             revisions += 1
             return revisions
         }
+
+        /// Whether this is the generation of ``followed``. If it is, the caller reports it, and nobody else does.
+        mutating func takeFollowed(_ number: UInt64) -> Bool {
+            guard followed?.number == number else { return false }
+            followed = nil
+            return true
+        }
     }
 
     /// The published copy and its validators, as the index has them; and the number of changes, which is odd during a
@@ -30,9 +56,16 @@ final class PipelineEntry: Sendable {
         var copy: CheckedCopy?
     }
 
+    private let pipeline: String
+    private let changes: HalfFinishedChanges
     private let state = Mutex(State())
     /// Held for a few instructions, also on the event loop; nothing is called with it but ``DeferredRecords``.
     private let memory = Mutex(Memory())
+
+    init(_ pipeline: String, _ changes: HalfFinishedChanges) {
+        self.pipeline = pipeline
+        self.changes = changes
+    }
 
     /// Runs `body` with the lock. Only with the lock, the copy or its row in the index changes, so what is remembered
     /// about the copy is forgotten.
@@ -78,6 +111,11 @@ final class PipelineEntry: Sendable {
             memory.copy = state.checked
         }
         state.checked = nil
+        if let followed = state.followed {
+            state.followed = nil
+            changes.repaired(pipeline, followed)
+        }
+        if state.isSuspect { changes.left(pipeline) }
     }
 
     // MARK: The copy's memory

@@ -29,12 +29,28 @@ struct CacheRecovery: Sendable {
         return recovery
     }
 
+    /// Makes the pipeline's row and its files agree while the daemon runs. After a change that failed halfway, the
+    /// generation that readers see is reported when the lock is released.
+    func repair(_ pipeline: String, _ state: inout PipelineEntry.State) throws(CacheError) {
+        let epoch = context.index.epoch
+        let repaired = try reconcile(pipeline)
+        // A row of a new index is not new to the pipeline.
+        if state.isSuspect, repaired?.hasFollowed == true { state.hasFollowed = true }
+        if state.hasFollowed {
+            let known = try context.reading { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
+            if let known, !known.isWithdrawn {
+                let path = context.layout.reader(known.file)
+                state.followed = known.generation(path: path, revision: state.nextRevision())
+            }
+        }
+        (state.isSuspect, state.hasFollowed, state.epoch) = (false, false, epoch)
+    }
+
     /// Makes the index agree with what readers see now, after a change failed halfway. If that fails too, the pipeline
     /// stays suspect, and the next access retries it: its error occurs again then.
     func complete(_ pipeline: String, _ state: inout PipelineEntry.State) {
         do throws(CacheError) {
-            _ = try reconcile(pipeline)
-            state.isSuspect = false
+            try repair(pipeline, &state)
         } catch {
             // The caller reports the error of the change, which is the cause.
         }

@@ -89,4 +89,9 @@ package struct PipelineRecovery: Hashable, Sendable {
         self.pipeline = pipeline
         self.repairs = repairs
     }
+
+    /// Whether the index follows a generation that readers saw before.
+    var hasFollowed: Bool {
+        repairs.contains { if case .followed = $0 { true } else { false } }
+    }
 }

@@ -57,6 +57,18 @@ final class CacheAdministrator {
         copyLost(name)
     }
 
+    /// The index now has a generation that readers have seen since a change that failed.
+    func followed(_ name: String, _ generation: CurrentGeneration) {
+        let known = host.running(name)?.runner.copy ?? host.invalid(name)?.remembered.generation
+        // The code that has published a newer generation reports that one.
+        if let known, known.number != generation.number, known.revision > generation.revision { return }
+        let repair = PipelineRecovery.Repair.followed(Int64(clamping: generation.number)).description
+        changed(name, generation, detail: repair)
+        context.limiter.log(.cacheRepaired, [.pipeline: .string(name), .repairs: .string(repair)])
+        commits.fire(name, "\(name) was repaired")
+        hooks.generationChanged(name, generation, causes: "repair")
+    }
+
     /// Logs and publishes the loss of a copy. The pipeline fetches it again as soon as it may run.
     func copyLost(_ name: String) {
         context.limiter.log(.copyLost, [.pipeline: .string(name)])

@@ -17,9 +17,11 @@ struct CacheOpening: Sendable {
     ///
     /// - Parameters:
     ///   - removed: logs content that the cache removes to free space.
+    ///   - repairs: gets what becomes of changes that failed halfway.
     ///   - commits: fires for a pipeline whose generation is published again.
     init(
-        _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog, _ commits: CommitSignals
+        _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog, _ repairs: CopyRepairs,
+        _ commits: CommitSignals
     ) async throws {
         let (directories, log, limiter) = (context.directories, context.log, context.limiter)
         try DaemonDirectories.make(directories.state, mode: 0o700)
@@ -33,7 +35,7 @@ struct CacheOpening: Sendable {
                 rebuilt: { IndexLog(log).log($0, at: $1) },
                 unrecorded: { pipeline, error in
                     limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
-                })
+                }, changes: repairs.changes)
         }
         Self.log(report, at: cache.indexPath, log, limiter)
         let definitions = configuration.pipelines
@@ -54,7 +56,10 @@ struct CacheOpening: Sendable {
                     .repairs: .string(PipelineRecovery.Repair.restored(Int64(clamping: copy.number)).description),
                 ])
         } notRestored: { pipeline, error in
-            limiter.log(.notRestored, [.pipeline: .string(pipeline), .error: .string(error.description)])
+            limiter.log(
+                .notRestored, text: error.isOfIndex ? Self.notRecorded : nil,
+                [.pipeline: .string(pipeline), .error: .string(error.description)])
+            repairs.retry(pipeline)
         } republished: { pipeline, copy in
             commits.fireAgain(pipeline, copy)
         } recordsWait: {
@@ -67,6 +72,10 @@ struct CacheOpening: Sendable {
         case .opened, .migrated: isIndexNew = false
         }
     }
+
+    /// The text of ``JournalMessage/notRestored`` if the files are right, and the index does not agree with them.
+    private static let notRecorded: Logger.Message =
+        "the index cannot record which content readers see; Freshet tries again: {error}"
 
     /// Logs what the cache found and repaired at the start.
     private static func log(_ report: RecoveryReport, at path: String, _ log: Logger, _ limiter: LogLimiter) {

@@ -2,10 +2,11 @@ import FreshetModel
 import FreshetPipelines
 import Logging
 
-/// Publishes the copies again whose published files other programs have removed.
+/// Publishes the copies again whose published files other programs have removed, and completes changes that failed
+/// halfway.
 ///
-/// One pass runs at a time; removals during a pass are merged into the next one. Copies that cannot be published, for
-/// instance because the disk is full, are tried again at growing intervals.
+/// One pass runs at a time; removals during a pass are merged into the next one. Copies that cannot be published or
+/// recorded in the index, for instance because the disk is full, are tried again at growing intervals.
 @DaemonActor
 final class PublishedFileRestorer {
     static let firstRetry: Duration = .seconds(1)
@@ -18,7 +19,7 @@ final class PublishedFileRestorer {
     private(set) var watch: PublishedFileWatch?
     /// What the next pass restores.
     private var removed: PublishedFileWatch.Removal?
-    /// The pipelines whose copies the last pass could not publish.
+    /// The pipelines whose copies could not be published or recorded.
     private var failed: Set<String> = []
     private var isRetryDue = false
     private var isWorking = false
@@ -53,6 +54,14 @@ final class PublishedFileRestorer {
         if removal == .unknown { watch?.renew() }
         if removed == nil { removed = removal } else { removed?.add(removal) }
         await work()
+    }
+
+    /// The repair of a copy has failed elsewhere: tries again later.
+    func retryLater(_ pipeline: String) {
+        let isFirst = failed.isEmpty
+        failed.insert(pipeline)
+        // Otherwise the timer is armed already, or is armed at the end of the pass.
+        if isFirst, !isWorking { retry?.arm(at: context.clock.now.advanced(by: retryDelay)) }
     }
 
     private func retryFailed() async {

@@ -35,7 +35,7 @@ package struct CopyRestorer: Sendable {
     }
 
     /// Publishes the copy again if readers do not find it, or records its loss: after a run without a new copy, and
-    /// after another program has removed the published file.
+    /// after another program has removed the published file. The store leaves a withdrawn copy as it is.
     ///
     /// The store is asked also if the runner knows of no copy: a run may have committed one that it has not recorded yet.
     ///
@@ -43,7 +43,6 @@ package struct CopyRestorer: Sendable {
     @discardableResult
     package func restore() async -> RestoredCopy {
         let before = runner.state.withLock { $0.copy.generation }
-        guard before?.withdrawnSince == nil else { return .whole }
         switch await store.restoreCopy(of: runner.name) {
         case .done(let generation):
             runner.state.withLock { $0.copy.record(generation) }

@@ -82,13 +82,14 @@ struct CacheFixture {
         fileSystem: any FileSystem = LinuxFileSystem(), reserve: FreeSpaceReserve = .none, limit: Int64? = nil,
         waitForSpace: @escaping @Sendable (Int) -> Bool = { _ in false },
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
-        rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
+        rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in },
+        changes: HalfFinishedChanges = HalfFinishedChanges()
     ) throws {
         self.directory = try directory ?? .forCache()
         (cache, report) = try LocalCache.open(
             cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
             limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForSpace: waitForSpace,
-            removed: removed, rebuilt: rebuilt)
+            removed: removed, rebuilt: rebuilt, changes: changes)
     }
 
     @discardableResult
