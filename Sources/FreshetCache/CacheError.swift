@@ -18,6 +18,12 @@ package enum CacheError: Error, Hashable, Sendable {
     case noSpace(path: String, available: UInt64, reserve: UInt64)
     /// No space for a candidate of this many bytes.
     case noSpaceFor(bytes: UInt64, path: String, available: UInt64, reserve: UInt64)
+    /// The file system of this path has no inodes left for new files.
+    case noInodes(path: String)
+    /// A disk quota is used up at this path.
+    case quotaUsed(path: String)
+    /// A file of the cache, or the directory that it must be in, is missing: another program has removed it.
+    case removed(SystemCallError, isDirectory: Bool)
     /// The content that must stay and the candidate of this many bytes exceed the quota of the cache.
     case overLimit(bytes: Int64, kept: Int64, limit: Int64)
     /// The candidate has no content.
@@ -90,6 +96,15 @@ extension CacheError: CustomStringConvertible {
         case .noSpaceFor(let bytes, let path, let available, let reserve):
             "the new content takes \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
                 + "must stay free; free some space there" + Self.reserveKey
+        case .noInodes(let path):
+            "no inodes are left for new files on the file system of \(path); remove files there"
+        case .quotaUsed(let path):
+            "the disk quota is used up at \(path); raise it, or free some space or remove files there"
+        case .removed(let error, let isDirectory):
+            error.description
+                + (isDirectory
+                    ? "; the cache directory was removed" : "; another program removed a file of the cache")
+                + "; the next attempt makes it again"
         case .overLimit(let bytes, let kept, let limit):
             "the cache is full: the new content has \(bytes) bytes so far, copies and other content that must stay have \(kept), "
                 + "and cache.max-total is \(limit); raise it in freshet.yaml, or remove pipelines"

@@ -50,7 +50,7 @@ struct CandidateStore: Sendable {
                 return try files.createFile(path)
             }
         } catch {
-            throw .fileSystem(error)
+            throw context.cacheError(error)
         }
     }
 }

@@ -116,7 +116,7 @@ final class CacheContext: Sendable {
 
     // MARK: Files
 
-    /// Converts errors of system calls; a full file system becomes ``CacheError/noSpace(path:available:reserve:)``.
+    /// Converts errors of system calls: see ``cacheError(_:)``.
     func onFiles<Value>(
         _ body: (any FileSystem) throws(SystemCallError) -> Value
     ) throws(CacheError) -> Value {
@@ -127,11 +127,24 @@ final class CacheContext: Sendable {
         }
     }
 
+    /// Adds what the file system knows about the cause: missing space, inodes or quota, and removed files.
     func cacheError(_ error: SystemCallError) -> CacheError {
+        // The rest is about the cache directory only.
+        guard error.path == layout.cacheDirectory || error.path.hasPrefix(layout.cacheDirectory + "/") else {
+            return .fileSystem(error)
+        }
+        if error.isOverQuota { return .quotaUsed(path: error.path) }
+        if error.isMissing { return .removed(error, isDirectory: isDirectoryMissing(of: error.path)) }
         guard error.isFull else { return .fileSystem(error) }
         let space = try? fileSystem.space(layout.cacheDirectory)
+        if space?.hasInodes == false, error.call != "write" { return .noInodes(path: error.path) }
         let reserve = quota.withLock(\.reserve)
         return .noSpace(
             path: error.path, available: space?.available ?? 0, reserve: space.map { reserve.bytes(of: $0.total) } ?? 0)
+    }
+
+    private func isDirectoryMissing(of path: String) -> Bool {
+        guard path != layout.cacheDirectory, let slash = path.lastIndex(of: "/") else { return true }
+        return (try? fileSystem.status(String(path[..<slash]))) == .some(nil)
     }
 }

@@ -43,6 +43,8 @@ struct DirectoryEntry: Hashable, Sendable {
 struct FileSystemSpace: Hashable, Sendable {
     var total: UInt64
     var available: UInt64
+    /// Whether new files can be made. A file system without a fixed number of inodes always has some.
+    var hasInodes = true
 }
 
 /// The system calls on the cache directory, one method each, so that a test can make each of them fail.

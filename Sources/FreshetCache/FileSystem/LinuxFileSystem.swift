@@ -213,7 +213,9 @@ struct LinuxFileSystem: FileSystem {
             let (bytes, overflow) = blocks.multipliedReportingOverflow(by: unit)
             return overflow ? .max : bytes
         }
-        return FileSystemSpace(total: bytes(UInt64(status.f_blocks)), available: bytes(UInt64(status.f_bavail)))
+        return FileSystemSpace(
+            total: bytes(UInt64(status.f_blocks)), available: bytes(UInt64(status.f_bavail)),
+            hasInodes: status.f_files == 0 || status.f_favail > 0)
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

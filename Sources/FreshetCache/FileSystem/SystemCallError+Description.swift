@@ -16,7 +16,6 @@ extension SystemCallError: CustomStringConvertible {
         case EXDEV: "; the whole cache directory must be one file system"
         case EPERM where call == "link": "; the cache directory needs a file system with hard links"
         case EPERM where call == "fchown": "; cache.group must be a group of the service's user"
-        case ENOENT: "; the cache directory was removed; the next attempt makes it again"
         case EMFILE, ENFILE: "; raise LimitNOFILE"
         case ELOOP: "; a symbolic link is in the place of a directory or file of the cache"
         case EISDIR: "; a directory is in the place of a file of the cache; move it away"
@@ -24,8 +23,11 @@ extension SystemCallError: CustomStringConvertible {
         }
     }
 
-    /// The file system is full, or a quota of the file system is used up.
-    var isFull: Bool { errno == ENOSPC || errno == EDQUOT }
+    /// The file system has no space, or no inodes.
+    var isFull: Bool { errno == ENOSPC }
+
+    /// A quota of the file system is used up.
+    var isOverQuota: Bool { errno == EDQUOT }
 
     /// A directory is in the place of the file.
     var isDirectory: Bool { errno == EISDIR }

@@ -271,6 +271,66 @@ struct ValidationErrorTests {
         #expect(try fixture.names("generations/jwks").count == 1)
     }
 
+    @Test("because no inodes are left, the error says so, but not for content that finds no space")
+    func noInodes() throws {
+        let files = FailingFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("old")
+        files.arm(.fail(at: 1, errno: ENOSPC), hasInodes: false)
+        let error = #expect(throws: CacheError.self) { try fixture.cache.begin(.jwks) }
+        #expect(files.calls.first == "create")
+        guard case .noInodes = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        let pending = try fixture.cache.begin(.jwks)
+        files.arm(.fail(at: 1, errno: ENOSPC), hasInodes: false)
+        let other = #expect(throws: CacheError.self) { try pending.write([1]) }
+        guard case .noSpace = other else {
+            Issue.record("\(String(describing: other))")
+            return
+        }
+    }
+
+    @Test("because a quota is used up, the error does not name the free bytes")
+    func quota() throws {
+        let files = FailingFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        let pending = try fixture.cache.begin(.jwks)
+        files.arm(.fail(at: 1, errno: EDQUOT))
+        let error = #expect(throws: CacheError.self) { try pending.write([1]) }
+        guard case .quotaUsed = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test(
+        "because another program removes files, the error distinguishes a file and the cache directory",
+        arguments: [false, true])
+    func removed(_ isDirectory: Bool) throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("old")
+        let pending = try fixture.cache.begin(.jwks)
+        try pending.write(Array("new".utf8))
+        if isDirectory {
+            TemporaryDirectory.remove(fixture.directory.cache)
+        } else {
+            try #require(unlink(pending.file) == 0)
+        }
+        let error = try #require(throws: CacheError.self) { try pending.commit(at: WallTime(seconds: 2)) }
+        let text = "\(error)"
+        #expect(text.contains("No such file or directory"), "\(text)")
+        #expect(text.contains("the cache directory was removed") == isDirectory, "\(text)")
+        #expect(text.contains("another program removed a file of the cache") == !isDirectory, "\(text)")
+    }
+
+    @Test("the error of a missing file of the state directory does not say that the cache directory was removed")
+    func missingState() {
+        let error = CacheError.fileSystem(SystemCallError(call: "open", path: "/var/lib/freshet/lock", errno: ENOENT))
+        #expect(error.description == "open /var/lib/freshet/lock: No such file or directory")
+    }
+
     @Test("a commit makes only the necessary system calls")
     func calls() throws {
         let files = FailingFileSystem()

@@ -20,6 +20,7 @@ final class FailingFileSystem: FileSystem {
         var plan = Plan.nothing
         var calls: [String] = []
         var observer: (@Sendable () -> Void)?
+        var hasInodes = true
     }
 
     /// Simulates a smaller file system.
@@ -36,8 +37,10 @@ final class FailingFileSystem: FileSystem {
     private let state = Mutex(State())
 
     /// Starts a new plan; calls are counted from 1.
-    func arm(_ plan: Plan, observer: (@Sendable () -> Void)? = nil) {
-        state.withLock { $0 = State(plan: plan, observer: observer) }
+    ///
+    /// - Parameter hasInodes: false if the file system reports that it has no inodes left.
+    func arm(_ plan: Plan, hasInodes: Bool = true, observer: (@Sendable () -> Void)? = nil) {
+        state.withLock { $0 = State(plan: plan, observer: observer, hasInodes: hasInodes) }
     }
 
     /// Removes the observer, which may refer to the owner of this object.
@@ -170,7 +173,11 @@ final class FailingFileSystem: FileSystem {
 
     func space(_ path: String) throws(SystemCallError) -> FileSystemSpace {
         try enter("statvfs", path)
-        guard little.withLock({ $0 != nil }) else { return try real.space(path) }
+        guard little.withLock({ $0 != nil }) else {
+            var space = try real.space(path)
+            if state.withLock({ !$0.hasInodes }) { space.hasInodes = false }
+            return space
+        }
         let content = try bytes(path + "/generations") + bytes(path + "/sets")
         return little.withLock { little in
             guard var known = little else { return FileSystemSpace(total: 0, available: 0) }
