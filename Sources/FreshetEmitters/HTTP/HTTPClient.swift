@@ -124,7 +124,8 @@ package actor HTTPClient {
     /// present connections. Cancelling the task ends the request: its connection is closed when this throws.
     ///
     /// If the origin refuses the request's secret (401 or 403), the secret is read again. If it has changed, the
-    /// request is made once more.
+    /// request is made once more. Another origin, to which a redirect has led, never gets the secret, so its refusal
+    /// changes nothing.
     package func fetch(
         _ source: HTTPSource, for request: FetchRequest
     ) async throws(FetchError) -> FetchResult {
@@ -136,23 +137,21 @@ package actor HTTPClient {
         _ source: HTTPSource, for request: FetchRequest, as role: RequestRole
     ) async throws(FetchError) -> FetchResult {
         guard source.headers.contains(where: { $0.credential != nil }) else {
-            return try await fetchOnce(source, for: request, as: role, [:])
+            return try await fetchOnce(source, for: request, as: role, [:]).result.get()
         }
         let secrets = try await secrets(of: source, for: request)
-        do throws(FetchError) {
-            return try await fetchOnce(source, for: request, as: role, secrets)
-        } catch {
-            guard case .failed(let failure) = error, let status = failure.status, status == 401 || status == 403,
-                let renewed = await renewed(secrets, after: status, of: source, for: request)
-            else { throw error }
-            return try await fetchOnce(source, for: request, as: role, renewed)
-        }
+        let answer = try await fetchOnce(source, for: request, as: role, secrets)
+        guard let status = answer.refusal, let renewed = await renewed(secrets, after: status, of: source, for: request)
+        else { return try answer.result.get() }
+        return try await fetchOnce(source, for: request, as: role, renewed).result.get()
     }
 
     /// - Parameter secrets: the values of secret header fields, by their keys.
+    /// - Returns: the result; and the status with which the origin refused the secrets, 401 or 403. Nil: the origin did
+    ///   not refuse them, or they were not sent to the origin that answered.
     private func fetchOnce(
         _ source: HTTPSource, for request: FetchRequest, as role: RequestRole, _ secrets: [String: String]
-    ) async throws(FetchError) -> FetchResult {
+    ) async throws(FetchError) -> (result: Result<FetchResult, FetchError>, refusal: Int?) {
         guard !Task.isCancelled else { throw .cancelled }
         guard let location = Location(source.url) else {
             throw .failed(RunFailure(.local, "\(role.url) at \(source.host) is not an http or https URL"))
@@ -176,7 +175,11 @@ package actor HTTPClient {
                 requestsCoding: request.coding == .requested,
                 validators: validators.flatMap { $0.isEmpty ? nil : $0 }),
             for: request)
-        return try await perform(exchange, epoch: request.epoch).get()
+        let result = await perform(exchange, epoch: request.epoch)
+        guard case .failure(.failed(let failure)) = result, let status = failure.status, status == 401 || status == 403,
+            exchange.hop?.carriesCredentials == true
+        else { return (result, nil) }
+        return (result, status)
     }
 
     /// Makes a request and awaits its outcome. If the task is cancelled, the request ends first.

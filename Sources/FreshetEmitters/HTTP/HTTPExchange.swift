@@ -45,7 +45,7 @@ final class HTTPExchange {
     /// The client's limiter of lookups.
     var lookups: LookupLimiter?
 
-    private var hop: TransferStateMachine.Hop?
+    private(set) var hop: TransferStateMachine.Hop?
     /// The host whose lookup libcurl has begun for this hop.
     private var lookup: String?
     private var bodyUse = BodyUse.undecided

@@ -157,6 +157,37 @@ struct SecretTests {
         #expect(server.requests.count == 3 && origin.requests.count == 12)
     }
 
+    @Test(
+        "a refusal of another origin, which never gets the secret, renews nothing: the request is not repeated",
+        arguments: ["401 Unauthorized", "403 Forbidden"])
+    func refusedElsewhere(_ status: String) async throws {
+        let secrets = Secrets(["client-secret": "secret", "/run/token": "one"])
+        let client = HTTPClient(running.loop, secretReader: secrets)
+        await client.use(["client-secret": "secret"])
+        let server = try self.server(SharedText("secret"))
+        let other = try ScriptedOrigin { _, connection in
+            // If the file was read again, the secret would be another one.
+            secrets.set("/run/token", "two")
+            connection.answer(status, body: "")
+        }
+        let location = other.url("/elsewhere")
+        let origin = try ScriptedOrigin { _, connection in
+            connection.answer("302 Found", headers: ["Location: \(location)"])
+        }
+        for header in [header(server.url("/token")), HTTPHeader.bearer("/run/token")] {
+            let (before, elsewhere) = (origin.requests.count, other.requests.count)
+            let failure = try await failureOf { () async throws(FetchError) in
+                try await fetch(client, origin.url(), [header])
+            }
+            #expect(failure.status.map(String.init) == String(status.prefix(3)))
+            #expect(failure.message.contains("its headers are sent to its own origin only"))
+            #expect(origin.requests.count == before + 1 && other.requests.count == elsewhere + 1)
+        }
+        #expect(other.requests.allSatisfy { $0.headers["authorization"] == nil })
+        #expect(server.requests.count == 1)
+        #expect(secrets.reads.withLock { $0 } == ["/run/token"])
+    }
+
     @Test("a rotated secret of the client is read again; a failure of the server names it, and is shared")
     func clientSecret() async throws {
         let secrets = Secrets(["client-secret": "old"])
