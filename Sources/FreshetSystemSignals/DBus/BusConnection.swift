@@ -49,7 +49,7 @@ public final class BusConnection: Sendable {
         case session
     }
 
-    private let loop: EventLoop
+    let loop: EventLoop
     private let link: BusLink
     private let current: CurrentValue<BusAvailability>
 

@@ -7,7 +7,8 @@
 /// | says that this has changed, without the value | its properties are read again |
 ///
 /// There is at most one request at a time, and replies carry the number of their request: a reply of a lost UPower is
-/// void.
+/// void. Runs wait while the fact is pending, so this time is limited also if further requests follow the first one,
+/// because another process has taken the name: see ``waitIsOver()``.
 struct PowerMachine: Sendable {
     /// Whether UPower is available, and its unique bus name.
     enum Service: Hashable, Sendable {
@@ -16,9 +17,13 @@ struct PowerMachine: Sendable {
         case missing(reason: String)
     }
 
-    private(set) var fact = PowerFact.pending
+    private(set) var fact = PowerFact.pending {
+        didSet { if fact != .pending { firstRequest = nil } }
+    }
     /// The number of the current request.
     private(set) var request: UInt64 = 0
+    /// The number of the first request since the fact is pending; nil: no request is the reason.
+    private(set) var firstRequest: UInt64?
     private var service = Service.pending
     private var isReading = false
     /// A change without a value came while the properties were being read: the reply may be older.
@@ -30,7 +35,7 @@ struct PowerMachine: Sendable {
         service = new
         (isReading, isOutdated) = (false, false)
         switch new {
-        case .pending: fact = .pending
+        case .pending: (fact, firstRequest) = (.pending, nil)
         case .missing(let reason): fact = .unavailable(reason: reason)
         case .received:
             fact = .pending
@@ -42,6 +47,7 @@ struct PowerMachine: Sendable {
     private mutating func read() -> Bool {
         (isReading, isOutdated) = (true, false)
         request += 1
+        if fact == .pending, firstRequest == nil { firstRequest = request }
         return true
     }
 
@@ -59,6 +65,12 @@ struct PowerMachine: Sendable {
         guard isReading, number == request else { return }
         isReading = false
         fact = .unavailable(reason: reason)
+    }
+
+    /// UPower had its time to answer since the first request: nobody waits any more. A later answer still counts.
+    mutating func waitIsOver() {
+        guard firstRequest != nil else { return }
+        fact = .unavailable(reason: "UPower does not answer")
     }
 
     /// UPower's properties have changed. Returns whether they are to be read.

@@ -10,23 +10,30 @@ import Synchronization
 ///
 /// **Threading.** All methods may be called from any thread.
 package final class PowerMonitor: Sendable {
-    /// How long UPower may take to answer. It answers from memory; a longer answer counts as none.
+    /// How long UPower may take to answer, and how long the fact may be pending for this reason. UPower answers from
+    /// memory; a longer answer counts as none.
     static let timeout: Duration = .seconds(10)
 
     private struct State {
         var machine = PowerMachine()
         var subscription: BusSubscription?
+        /// Ends the wait for an answer. Made for the first wait.
+        var timer: LoopTimer?
     }
 
     private let current = CurrentValue(PowerFact.pending)
     private let bus: BusConnection
+    private let timeout: Duration
     private let state = Mutex(State())
 
     /// Starts to follow UPower. It always succeeds: see ``PowerFact/unavailable(reason:)``.
     ///
     /// - Parameter bus: The system bus.
-    package init(bus: BusConnection) {
+    package convenience init(bus: BusConnection) { self.init(bus: bus, timeout: Self.timeout) }
+
+    init(bus: BusConnection, timeout: Duration) {
         self.bus = bus
+        self.timeout = timeout
         let match = BusMatch(
             valid: UPowerMessage.name, path: UPowerMessage.path, interface: UPowerMessage.properties,
             member: "PropertiesChanged", firstArgument: UPowerMessage.name)
@@ -48,18 +55,37 @@ package final class PowerMonitor: Sendable {
     /// Lets the machine decide, and performs its action. Called on the loop's thread.
     private func step(_ body: (inout PowerMachine) -> Bool) {
         let (reads, request, changed) = state.withLock { state in
-            let before = state.machine.fact
+            let (before, first) = (state.machine.fact, state.machine.firstRequest)
             let reads = body(&state.machine)
+            if state.machine.firstRequest != first { setTimer(&state) }
             return (reads, state.machine.request, state.machine.fact == before ? nil : state.machine.fact)
         }
         if let changed { current.value = changed }
         if reads { read(request) }
     }
 
+    /// A wait for an answer begins or has ended.
+    private func setTimer(_ state: inout State) {
+        guard state.machine.firstRequest != nil else {
+            state.timer?.disarm()
+            return
+        }
+        let timer =
+            state.timer
+            ?? LoopTimer(bus.loop, named: "UPower") { [weak self] in
+                self?.step { machine in
+                    machine.waitIsOver()
+                    return false
+                }
+            }
+        state.timer = timer
+        timer.arm(at: .now + timeout)
+    }
+
     private func read(_ request: UInt64) {
         bus.call(
             "GetAll", of: UPowerMessage.properties, at: UPowerMessage.path, on: UPowerMessage.name,
-            [.string(UPowerMessage.name)], timeout: Self.timeout
+            [.string(UPowerMessage.name)], timeout: timeout
         ) { [weak self] answer in
             self?.step { machine in
                 switch answer {

@@ -130,7 +130,12 @@ actor BusPeer {
     var networkManager: [String: BusValue] = [:]
     var networkManagerReads = 0
 
+    /// Whether the peer leaves all requests without a reply.
+    private var isMute = false
+
     private init(_ loop: EventLoop) { self.loop = loop }
+
+    func setMute(_ mute: Bool) { isMute = mute }
 
     /// Connects to a bus, which may still be starting.
     static func connected(to address: String) async throws -> BusPeer {
@@ -170,8 +175,9 @@ actor BusPeer {
         }
     }
 
-    func own(_ name: String) throws {
-        try #require(sd_bus_request_name(bus, name, 0) >= 0)
+    /// - Parameter queues: the peer gets the name as soon as its present owner gives it up, without a gap.
+    func own(_ name: String, queues: Bool = false) throws {
+        try #require(sd_bus_request_name(bus, name, queues ? UInt64(SD_BUS_NAME_QUEUE) : 0) >= 0)
         process()
     }
 
@@ -222,6 +228,7 @@ actor BusPeer {
         guard let message, let peer else { return 0 }
         nonisolated(unsafe) let call = message  // already on the peer's thread
         return Unmanaged<BusPeer>.fromOpaque(peer).takeUnretainedValue().assumeIsolated { peer in
+            if peer.isMute { return 1 }
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "Get") > 0 { return peer.answer(call) }
             if sd_bus_message_is_method_call(call, LogindMessage.properties, "GetAll") > 0 {
                 let path = sd_bus_message_get_path(call).map { String(cString: $0) }

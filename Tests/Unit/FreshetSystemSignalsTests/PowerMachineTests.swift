@@ -11,6 +11,7 @@ private final class Subject {
     func serviceBecame(_ service: PowerMachine.Service) -> Bool { machine.serviceBecame(service) }
     func answered(_ fact: PowerFact, request: UInt64) -> Bool { machine.answered(fact, request: request) }
     func failed(reason: String, request: UInt64) { machine.failed(reason: reason, request: request) }
+    func waitIsOver() { machine.waitIsOver() }
     func changed(_ change: UPowerMessage.Change) -> Bool { machine.changed(change) }
 }
 
@@ -71,5 +72,28 @@ struct PowerMachineTests {
         #expect(machine.changed(Self.change(.boolean(false))), "the next message causes another attempt")
         #expect(!machine.answered(.mains, request: machine.request) && machine.fact == .mains)
         #expect(!machine.serviceBecame(.received(sender: ":1.9")), "the same")
+    }
+
+    @Test("the wait for the fact ends after one request's time, also if the owner changes; a late reply counts")
+    func otherOwners() {
+        let machine = Subject()
+        #expect(machine.serviceBecame(.received(sender: ":1.5")))
+        #expect(machine.serviceBecame(.received(sender: ":1.6")) && machine.fact == .pending)
+        machine.failed(reason: "gone", request: machine.request - 1)
+        #expect(machine.fact == .pending)
+        machine.waitIsOver()
+        #expect(machine.fact == .unavailable(reason: "UPower does not answer"))
+        #expect(!machine.answered(.battery, request: machine.request) && machine.fact == .battery)
+        machine.waitIsOver()
+        #expect(machine.fact == .battery)
+        // A new wait.
+        #expect(machine.serviceBecame(.received(sender: ":1.7")) && machine.fact == .pending)
+        machine.waitIsOver()
+        machine.failed(reason: "slow", request: machine.request)
+        #expect(machine.fact == .unavailable(reason: "slow"))
+        // The connection to the bus is not one of UPower's answers.
+        #expect(!machine.serviceBecame(.pending))
+        machine.waitIsOver()
+        #expect(machine.fact == .pending)
     }
 }

@@ -1,4 +1,5 @@
 import FreshetSignals
+import Glibc
 import TestSupport
 import Testing
 
@@ -26,6 +27,37 @@ struct PowerMonitorTests {
             await forger.leave()
             await power.leave()
             try await monitor.reach(.unavailable(reason: "UPower does not run"))
+        }
+    }
+
+    @Test("does not wait longer for an answer if UPower's name has other owners meanwhile, without a gap")
+    func ownersWithoutGap() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let (name, timeout) = ("org.freedesktop.UPower", Duration.milliseconds(400))
+            let monitor = PowerMonitor(bus: await bed.connection(), timeout: timeout)
+            var peers = [
+                try await BusPeer.connected(to: bed.address), try await BusPeer.connected(to: bed.address),
+            ]
+            for peer in peers {
+                await peer.setMute(true)
+                await peer.setUPower(onBattery: .boolean(true))
+            }
+            try await peers[0].own(name)
+            try await peers[1].own(name, queues: true)
+            // Each owner has a part of the time only.
+            let isOver = try await eventually {
+                try await peers[0].disown(name)
+                try await peers[0].own(name, queues: true)
+                peers.swapAt(0, 1)
+                poll(nil, 0, 40)
+                return monitor.fact == .unavailable(reason: "UPower does not answer")
+            }
+            #expect(isOver, "\(monitor.fact)")
+            for peer in peers { await peer.setMute(false) }
+            try await peers[0].disown(name)
+            try await monitor.reach(.battery)
+            for peer in peers { await peer.leave() }
         }
     }
 }
