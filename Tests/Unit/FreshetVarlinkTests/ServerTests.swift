@@ -404,17 +404,13 @@ import ThreadTestSupport
         var limits = VarlinkServer.Limits()
         limits.silence = .milliseconds(20)
         try await withServer(limits: limits) { harness in
-            let unread = try harness.connect()
-            unread.send(#"{"method":"org.example.test.Huge"}"# + "\0")
-            let stream = try harness.connect()
-            stream.send(#"{"method":"org.example.test.Flood","more":true}"# + "\0")
-            let follower = try harness.connect()
-            follower.send(#"{"method":"org.example.test.Follow","more":true}"# + "\0")
-            #expect(eventually { harness.record["huge"] == 1 && harness.record["flood sent"] > 0 })
+            let unread = try harness.begin(#"{"method":"org.example.test.Huge"}"#, until: "huge")
+            let stream = try harness.begin(#"{"method":"org.example.test.Flood","more":true}"#, until: "flood sent")
+            let follower = try harness.begin(#"{"method":"org.example.test.Follow","more":true}"#, until: "following")
             #expect(eventually { harness.record["flood ended"] == 1 && harness.server.clientCount == 1 })
             // In a stream without events there is nothing to read.
             #expect(harness.record["follow ended"] == 0)
-            withExtendedLifetime(follower) {}
+            withExtendedLifetime((unread, stream, follower)) {}
         }
     }
 
@@ -423,9 +419,7 @@ import ThreadTestSupport
         var limits = VarlinkServer.Limits()
         limits.silence = .milliseconds(20)
         try await withServer(limits: limits) { harness in
-            let waiting = try harness.connect()
-            waiting.send(#"{"method":"org.example.test.Wait"}"# + "\0")
-            #expect(eventually { harness.record["waiting"] == 1 })
+            let waiting = try harness.begin(#"{"method":"org.example.test.Wait"}"#, until: "waiting")
             let silent = try harness.connect()
             #expect(try silent.receive() == nil)
             let half = try harness.connect()
@@ -433,6 +427,7 @@ import ThreadTestSupport
             #expect(try half.receive() == nil)
             #expect(harness.record["wait ended"] == 0)
             #expect(eventually { harness.server.clientCount == 1 })
+            withExtendedLifetime(waiting) {}
         }
     }
 

@@ -20,6 +20,22 @@ final class Harness: Sendable {
     }
 
     func connect() throws -> RawClient { try RawClient(path: path) }
+
+    /// Connects and sends a call, again if the server closes the connection before it reads the call: with a short
+    /// limit of silence, a busy machine may let that pass before.
+    ///
+    /// - Parameter sign: what the handler of the call records when it has begun.
+    func begin(_ call: String, until sign: String) throws -> RawClient {
+        let deadline = ContinuousClock.now + testTimeout
+        while true {
+            let client = try connect()
+            client.send(call + "\0")
+            let isOver = eventually { record[sign] > 0 || client.isClosed }
+            // The server may have closed the connection after it began the call.
+            if isOver, record[sign] > 0 { return client }
+            guard ContinuousClock.now < deadline else { throw SystemCallError("begin", errno: ETIMEDOUT) }
+        }
+    }
 }
 
 /// Counts events of handlers by name.
@@ -174,6 +190,13 @@ final class RawClient {
             }
             framer.append(buffer[..<count])
         }
+    }
+
+    /// Whether the server has closed the connection, and nothing is left to read.
+    var isClosed: Bool {
+        var byte: UInt8 = 0
+        let count = recv(socket.rawValue, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)
     }
 
     func call(_ text: String) throws -> String? {
