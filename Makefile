@@ -61,6 +61,9 @@ SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmar
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|g' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|g' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|g' -e 's|/usr/share/freshet/|$(DATADIR)/|g' \
 	-e 's|/usr/libexec/freshet/|$(LIBEXECDIR)/|g'
+# The project's home page, which the daemon's socket states; empty: packaging/identity has none (docs/packaging.md).
+HOMEPAGE ?= $(shell Scripts/identify --print HOMEPAGE)
+PLACES += $(if $(HOMEPAGE),-e 's|^Type=notify$$|&\nEnvironment=FRESHET_HOMEPAGE=$(subst &,\&,$(subst %,%%,$(HOMEPAGE)))|')
 # Units for the system and for users.
 UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer \
 	freshet-changed@.path freshet-changed@.service freshet-missed@.service

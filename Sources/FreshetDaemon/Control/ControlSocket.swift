@@ -10,6 +10,8 @@ import Logging
 final class ControlSocket {
     /// The name of the socket in the socket unit (`FileDescriptorName=`).
     nonisolated static let name = "varlink"
+    /// More than any home page has.
+    private nonisolated static let urlBytes = 2_048
     /// The least number of an ordinary user (login.defs(5), UID_MIN on Debian).
     private static let firstOrdinaryUser: UInt32 = 1_000
 
@@ -32,7 +34,8 @@ final class ControlSocket {
         server = try VarlinkServer(
             context.loop, listener,
             identity: VarlinkServer.Identity(
-                vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
+                vendor: "Freshet", product: "freshetd", version: Version.current,
+                url: Self.url(environment: context.options.environment)),
             interfaces: try ControlDispatcher(services, rights: rights).interfaces(),
             isPrivileged: rights.hasReservedConnections)
         if let path = listener.path { keepInPlace(path) }
@@ -56,6 +59,17 @@ final class ControlSocket {
         guard passed.count == 1 else { throw ActivationError.several(passed.map(\.name)) }
         guard item.name == name else { throw ActivationError.misnamed(item.name) }
         return try VarlinkListener(inherited: item.descriptor)
+    }
+
+    /// The `url` of `GetInfo`: the home page of the project, which the package sets as `FRESHET_HOMEPAGE`. The sources
+    /// know none; without it, the URL is the manual page, as in `Documentation=` of systemd's units.
+    ///
+    /// Clients may print the URL, so it has only printable ASCII characters, and at most `urlBytes` of them.
+    nonisolated static func url(environment: [String: String]) -> String {
+        guard let url = environment["FRESHET_HOMEPAGE"]?.utf8, (1...urlBytes).contains(url.count),
+            url.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return "man:freshetd(8)" }
+        return String(url)
     }
 
     private static func rights() -> ControlRights {

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetVarlink
 import Glibc
 import Logging
 import TestSupport
@@ -24,6 +25,29 @@ struct ListeningTests {
         #expect(throws: ActivationError.misnamed("unknown")) { try ControlSocket.inheritedListener([item("unknown")]) }
         #expect(ActivationError.several(["a", "b"]).description.contains("one ListenStream="))
         #expect(ActivationError.misnamed("a").description.contains("FileDescriptorName=varlink"))
+    }
+
+    @Test(
+        "the service's URL is the home page of the package, or the manual page",
+        arguments: [
+            (nil, "man:freshetd(8)"), ("", "man:freshetd(8)"), ("https://example.org/ page", "man:freshetd(8)"),
+            ("https://example.org/\u{1B}[2J", "man:freshetd(8)"), ("https://example.org/é", "man:freshetd(8)"),
+            (String(repeating: "a", count: 2_049), "man:freshetd(8)"),
+            ("https://example.org/freshet?a=1&b=%20", "https://example.org/freshet?a=1&b=%20"),
+        ])
+    func url(homepage: String?, expected: String) {
+        let environment = homepage.map { ["FRESHET_HOMEPAGE": $0] } ?? [:]
+        #expect(ControlSocket.url(environment: environment) == expected)
+    }
+
+    @Test("a client gets the service's URL")
+    func info() async throws {
+        struct Info: Decodable { var product: String, url: String }
+        let home = try Home()
+        _ = try await withDaemon(home) { _ in
+            let info = try VarlinkClient(path: home.socket).call("org.varlink.service.GetInfo").decode(as: Info.self)
+            #expect(info.product == "freshetd" && info.url == "man:freshetd(8)")
+        }
     }
 
     @Test("a running daemon creates a removed socket again, each time")
