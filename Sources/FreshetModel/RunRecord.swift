@@ -37,10 +37,13 @@ package struct RunRecord: Hashable, Sendable {
     package var error: String?
     /// The generation that was current when the run ended.
     package var generation: UInt64?
+    /// The mirror that was asked last, without user information and query; nil: there are no mirrors, or not known.
+    package var mirror: String?
 
     package init(
         pipeline: String, number: UInt64, causes: String, causeTimes: [CauseTimes] = [], started: WallTime,
-        ended: WallTime, outcome: RunOutcome, error: String? = nil, generation: UInt64? = nil
+        ended: WallTime, outcome: RunOutcome, error: String? = nil, generation: UInt64? = nil,
+        mirror: String? = nil
     ) {
         self.causeTimes = causeTimes
         self.pipeline = pipeline
@@ -51,5 +54,6 @@ package struct RunRecord: Hashable, Sendable {
         self.outcome = outcome
         self.error = error
         self.generation = generation
+        self.mirror = mirror
     }
 }

@@ -13,12 +13,14 @@ package struct PastGeneration: Hashable, Sendable {
     package var causes: String?
     /// The duration of that run; nil if it is not known.
     package var duration: Duration?
+    /// The mirror from which that run has the content; nil: there are no mirrors, or it is not known.
+    package var mirror: String?
     /// Whether its content is still kept.
     package var isKept: Bool
 
     package init(
         number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, truncated: Bool = false,
-        causes: String? = nil, duration: Duration? = nil, isKept: Bool
+        causes: String? = nil, duration: Duration? = nil, mirror: String? = nil, isKept: Bool
     ) {
         self.number = number
         self.digest = digest
@@ -27,6 +29,7 @@ package struct PastGeneration: Hashable, Sendable {
         self.truncated = truncated
         self.causes = causes
         self.duration = duration
+        self.mirror = mirror
         self.isKept = isKept
     }
 }

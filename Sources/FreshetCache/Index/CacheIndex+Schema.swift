@@ -223,6 +223,12 @@ extension CacheIndex {
         """
         ALTER TABLE runs ADD COLUMN cause_times TEXT;
         """,
+        // 19. The mirror that a run asked last, without user information and query; in the history, the mirror from
+        //     which the content of a generation comes.
+        """
+        ALTER TABLE runs ADD COLUMN mirror TEXT;
+        ALTER TABLE history ADD COLUMN mirror TEXT;
+        """,
     ]
 
     /// The newest format that this version supports.

@@ -47,6 +47,7 @@ extension IndexValidation {
                 Rule("outcome", .oneOf(RunOutcome.allCases.map(\.rawValue))),
                 .optional("error", .text(CacheLimits.runTextBytes)), .optional("generation", .number),
                 .optional("cause_times", .text(CacheLimits.runTextBytes)),
+                .optional("mirror", .text(CacheLimits.runTextBytes)),
             ]
         ),
         (
@@ -88,6 +89,7 @@ extension IndexValidation {
                 Rule("pipeline", .owner), Rule("number", .number), Rule("digest", .digest), Rule("size", .size),
                 Rule("committed_at", .time), Rule("truncated", .flag, .set("0")),
                 .optional("causes", .text(CacheLimits.runTextBytes)), .optional("duration", .time),
+                .optional("mirror", .text(CacheLimits.runTextBytes)),
             ]
         ),
         (

@@ -23,7 +23,7 @@ struct PipelineStateQuery {
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
             r.number, s.value, p.expires,
             p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at, p.is_set, p.withdrawn_at,
-            r.causes, r.started, r.finished, r.outcome, r.error, r.generation, r.cause_times
+            r.causes, r.started, r.finished, r.outcome, r.error, r.generation, r.cause_times, r.mirror
         FROM pipelines p
         LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
         LEFT JOIN runs r ON r.pipeline = p.id AND r.number = (SELECT max(n.number) FROM runs n WHERE n.pipeline = p.id)
@@ -71,6 +71,6 @@ struct PipelineStateQuery {
             pipeline: pipeline, number: UInt64(clamping: number), causes: row.text(27),
             causeTimes: [CauseTimes](text: row.optionalText(33)), started: row.time(28), ended: row.time(29),
             outcome: outcome, error: row.optionalText(31),
-            generation: row.optionalNumber(32).map(UInt64.init(clamping:)))
+            generation: row.optionalNumber(32).map(UInt64.init(clamping:)), mirror: row.optionalText(34))
     }
 }

@@ -208,7 +208,8 @@ struct Diagnosis: Hashable {
         guard let run = pipeline.lastRun else {
             return add(.neither, "run", "none yet")
         }
-        let text = PipelineView.run(run, times) + (pipeline.mirror.map { ", from the mirror \($0)" } ?? "")
+        let text =
+            PipelineView.run(run, times) + ((run.mirror ?? pipeline.mirror).map { ", from the mirror \($0)" } ?? "")
         guard let failure = pipeline.failure else {
             guard run.outcome == .failed else { return add(.good, "run", text) }
             // A failure before the daemon started does not count if no run has failed since.

@@ -10,7 +10,8 @@ struct History: Verb {
             The newest generation is first. 'get --generation' prints a kept generation, 'diff' compares it, and \
             'rollback' publishes it again; 'cache.keep' sets how many are kept. With --key, or if 'cache.key' is \
             configured, the column ITEMS counts the items of a JSON array that differ from the generation before, if \
-            both are kept: + added, - removed, ! changed, > moved.
+            both are kept: + added, - removed, ! changed, > moved. \
+            The column MIRROR names the mirror of 'source.urls' from which the content comes.
 
             Examples:
               freshetctl history jwks
@@ -49,11 +50,14 @@ struct History: Verb {
             return session.message(DisplayText.harmless("'\(name)' has had no copy yet."))
         }
         let kept = history.generations.count(where: \.kept)
+        let withMirrors = history.generations.contains { $0.mirror != nil }
         session.print(
             Table(
-                columns: HistoryView.columns(withItems: path != nil),
+                columns: HistoryView.columns(withItems: path != nil, withMirrors: withMirrors),
                 rows: history.generations.map {
-                    HistoryView.row($0, session.times, items: path == nil ? nil : counts[$0.number]?.text ?? "-")
+                    HistoryView.row(
+                        $0, session.times, items: path == nil ? nil : counts[$0.number]?.text ?? "-",
+                        withMirrors: withMirrors)
                 }),
             total:
                 "\(Count.text(history.generations.count, "generation")) of \(DisplayText.harmless(name)), \(kept) kept."

@@ -3,12 +3,13 @@ import FreshetRender
 
 /// A generation as a row of `history`.
 enum HistoryView {
-    static func columns(withItems: Bool) -> [Table.Column] {
+    /// - Parameter withMirrors: whether a generation comes from a mirror.
+    static func columns(withItems: Bool, withMirrors: Bool) -> [Table.Column] {
         [.init("GENERATION", .right), .init("CONTENT"), .init("COMMITTED"), .init("SIZE", .right, goes: 2)]
             + (withItems ? [.init("ITEMS", goes: 1)] : [])
             + [
                 .init("DIGEST", shrinksTo: 8, goes: 4), .init("TOOK", .right, goes: 3), .init("CAUSES", shrinksTo: 8),
-            ]
+            ] + (withMirrors ? [.init("MIRROR", shrinksTo: 12, goes: 5)] : [])
     }
 
     /// The reply of the interface, with the counts of items.
@@ -40,8 +41,12 @@ enum HistoryView {
     /// Digits of a digest that are shown: enough to distinguish the generations of a pipeline.
     private static let digits = 12
 
-    /// - Parameter items: the counts of items; nil without the column.
-    static func row(_ generation: PastGeneration, _ times: Times, items: String?) -> [Table.Cell] {
+    /// - Parameters:
+    ///   - items: the counts of items; nil without the column.
+    ///   - withMirrors: whether there is a column with the mirror.
+    static func row(
+        _ generation: PastGeneration, _ times: Times, items: String?, withMirrors: Bool
+    ) -> [Table.Cell] {
         let content: Table.Cell =
             if generation.current {
                 Table.Cell("current", .good)
@@ -58,6 +63,6 @@ enum HistoryView {
             Table.Cell(String(generation.digest.prefix(digits))),
             Table.Cell(generation.durationUSec.map(TimeText.duration) ?? "-"),
             Table.Cell(generation.causesText ?? "-"),
-        ]
+        ] + (withMirrors ? [Table.Cell(generation.mirror ?? "-")] : [])
     }
 }

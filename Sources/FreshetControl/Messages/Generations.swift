@@ -10,6 +10,9 @@ package struct PastGeneration: Codable, Hashable, Sendable {
     package var causes: [SignalCount]?
     /// How long that run took; nil: not known.
     package var durationUSec: Int64?
+    /// The mirror from which that run has the content, without user information and query; nil: there are no mirrors, or
+    /// not known.
+    package var mirror: String?
     /// True if the source had more pages than its limit allows.
     package var truncated: Bool?
     /// Whether its content is kept.
@@ -24,7 +27,8 @@ package struct PastGeneration: Codable, Hashable, Sendable {
 
     package init(
         number: Int64, committedAt: Int64, size: Int64, digest: String, causes: [SignalCount]? = nil,
-        durationUSec: Int64? = nil, truncated: Bool? = nil, kept: Bool = true, current: Bool = false,
+        durationUSec: Int64? = nil, mirror: String? = nil, truncated: Bool? = nil, kept: Bool = true,
+        current: Bool = false,
         withdrawn: Bool? = nil
     ) {
         self.withdrawn = withdrawn
@@ -34,6 +38,7 @@ package struct PastGeneration: Codable, Hashable, Sendable {
         self.digest = digest
         self.causes = causes
         self.durationUSec = durationUSec
+        self.mirror = mirror
         self.truncated = truncated
         self.kept = kept
         self.current = current

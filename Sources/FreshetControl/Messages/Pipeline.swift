@@ -142,6 +142,8 @@ package struct RunStatus: Codable, Hashable, Sendable {
     package var requests: Int64?
     /// The number of body bytes that it received; only in the event of its end.
     package var bytes: Int64?
+    /// The mirror that was asked last, without user information and query; nil: there are no mirrors, or not known.
+    package var mirror: String?
     /// The failure for clients that may not read the published file; nil: they see no reason.
     @Unencoded package var publicFailure: String?
 

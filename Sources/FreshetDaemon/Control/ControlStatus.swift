@@ -153,6 +153,7 @@ extension RunStatus {
         failureKind = summary.failure?.kind.rawValue
         httpStatus = summary.failure?.status.map(Int64.init)
         retryAfterUSec = summary.failure?.retryAfter?.microseconds
+        mirror = summary.mirror.map(Redaction.url)
     }
 
     /// - Parameter usage: what the run used; nil: not known.

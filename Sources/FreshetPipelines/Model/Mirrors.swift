@@ -23,10 +23,13 @@ package struct Mirrors: Hashable, Sendable {
 
         /// The URL for people, without its user information and its query, which may be secrets.
         package var name: String {
-            var parts = url.prefix { $0 != "?" && $0 != "#" }
-                .split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
-            if parts.count > 2, let at = parts[2].lastIndex(of: "@") { parts[2] = parts[2][at...].dropFirst() }
-            return parts.joined(separator: "/")
+            // Bytes, not characters: a combining mark after an @ or a ? must not hide it.
+            var parts = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+                .split(separator: UInt8(ascii: "/"), maxSplits: 3, omittingEmptySubsequences: false)
+            if parts.count > 2, let at = parts[2].lastIndex(of: UInt8(ascii: "@")) {
+                parts[2] = parts[2][at...].dropFirst()
+            }
+            return parts.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
         }
     }
 

@@ -73,7 +73,8 @@ package final class PipelineRunner: Sendable {
                 copy: CopyRecord(remembered, isKnown: machine.copy.withdrawal != nil),
                 runs: RunHistory(
                     pages: remembered.generation == nil
-                        ? [] : PartCache.pages(remembered.pages, of: definition, with: values)),
+                        ? [] : PartCache.pages(remembered.pages, of: definition, with: values),
+                    lastMirror: lastRun?.mirror),
                 heldSince: remembered.heldSince, remembered: machine.schedule.memory.map { _ in known }))
     }
 
@@ -212,6 +213,8 @@ package final class PipelineRunner: Sendable {
         case .report(.runEnded(var summary, let next)):
             let report = state.withLock { state in
                 summary.mirror = state.runs.progress?.mirror
+                // The machine does not know mirrors.
+                if state.machine.runs.last?.run == summary.run { state.machine.runs.last?.mirror = summary.mirror }
                 var report = PipelineReport(.runEnded(summary, next: next), copy: state.copy.current)
                 report.usage = state.runs.usage
                 report.committed = state.runs.ended(summary, report.copy)
@@ -280,7 +283,7 @@ package final class PipelineRunner: Sendable {
                     first: started.advanced(by: summary.started.duration(to: cause.first)),
                     last: started.advanced(by: summary.started.duration(to: cause.last)))
             }, started: started, ended: ended, outcome: summary.outcome, error: summary.failure?.message,
-            generation: summary.generation)
+            generation: summary.generation, mirror: summary.mirror)
     }
 
     /// An instant by the current wall clock.

@@ -21,7 +21,8 @@ struct RunHistory: Sendable {
     /// The mirror that the last run asked last, for people.
     private(set) var lastMirror: String?
 
-    init(pages: [PagesState]) { self.pages = pages }
+    /// - Parameter lastMirror: the mirror of the last run before a restart.
+    init(pages: [PagesState], lastMirror: String?) { (self.pages, self.lastMirror) = (pages, lastMirror) }
 
     /// The failing branches; nil: there are none.
     var branches: BranchReport? { branchTable?.report }

@@ -81,7 +81,7 @@ extension RunSummary {
             started: started,
             ended: started.advanced(by: max(.zero, record.started.duration(to: record.ended))),
             outcome: record.outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,
-            generation: record.generation)
+            generation: record.generation, mirror: record.mirror)
     }
 }
 

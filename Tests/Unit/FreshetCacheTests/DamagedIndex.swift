@@ -24,7 +24,7 @@ struct DamagedIndex {
         try cache.records.record(
             RunRecord(
                 pipeline: "jwks", number: 7, causes: "start", started: WallTime(seconds: time), ended: now,
-                outcome: .changed, error: "none", generation: 2))
+                outcome: .changed, error: "none", generation: 2, mirror: "https://a.example/"))
         try cache.records.setState("jwks", key: "binding", to: [1, 2])
         try cache.records.recordRequests("jwks", [RequestBurst(first: now, last: now, count: 3)])
         try cache.records.recordParameters("jwks") { ["region": "eu"] }

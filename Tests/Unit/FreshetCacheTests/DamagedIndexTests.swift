@@ -154,6 +154,8 @@ struct DamagedIndexTests {
                     """
                     ALTER TABLE generations DROP COLUMN content_expires;
                     ALTER TABLE runs DROP COLUMN cause_times;
+                    ALTER TABLE runs DROP COLUMN mirror;
+                    ALTER TABLE history DROP COLUMN mirror;
                     ALTER TABLE rejected RENAME TO refused;
                     ALTER TABLE refused RENAME COLUMN rejected_at TO refused_at;
                     ALTER TABLE hooks RENAME COLUMN succeeded_number TO told_number;

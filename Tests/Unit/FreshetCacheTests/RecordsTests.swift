@@ -209,6 +209,46 @@ struct RecordsTests {
         }
     }
 
+    @Test("the mirror of a run and of the generation that it made; a long one is cut")
+    func mirror() throws {
+        let fixture = try CacheFixture()
+        func record(_ number: UInt64, _ outcome: RunOutcome, generation: UInt64?, mirror: String?) throws {
+            try fixture.cache.records.record(
+                RunRecord(
+                    pipeline: "jwks", number: number, causes: "timer", started: WallTime(seconds: 1),
+                    ended: WallTime(seconds: 2), outcome: outcome, generation: generation, mirror: mirror))
+        }
+        let (first, long) = ("https://a.example/data", "https://a.example/" + String(repeating: "é", count: 5_000))
+        try fixture.commit("one")
+        try record(1, .changed, generation: 1, mirror: first)
+        try record(2, .unchanged, generation: 1, mirror: "https://b.example/data")
+        try fixture.commit("two")
+        try record(3, .changed, generation: 2, mirror: long)
+        try fixture.commit("three")
+        try record(4, .changed, generation: 3, mirror: nil)
+        let runs = try fixture.cache.records.runs("jwks")
+        #expect(runs.map { $0.mirror?.utf8.count } == [nil, CacheLimits.runTextBytes, 22, first.utf8.count])
+        #expect(try fixture.cache.generations.history("jwks").map { $0.mirror == first } == [false, false, true])
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.lastRunRecord?.mirror == nil)
+        try record(5, .failed, generation: nil, mirror: first)
+        #expect(try fixture.cache.records.memory("jwks", key: "k")?.lastRunRecord?.mirror == first)
+    }
+
+    @Test("runs of an index of before have no mirror")
+    func runsWithoutMirror() throws {
+        let step = try #require(CacheIndex.migrations.firstIndex { $0.contains("runs ADD COLUMN mirror") })
+        let directory = try TemporaryDirectory.index(ofVersion: step) { database throws(SQLiteError) in
+            try database.run("INSERT INTO pipelines (name) VALUES (?)", .text("jwks"))
+            try database.run(
+                """
+                INSERT INTO runs (pipeline, number, causes, started, finished, outcome)
+                VALUES (?, 7, 'timer', 1, 2, 'unchanged')
+                """, .integer(database.lastInsertedRow))
+        }
+        let runs = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true).runs.newest(9, of: "jwks")
+        #expect(runs.map(\.number) == [7] && runs.first?.mirror == nil)
+    }
+
     @Test("a pipeline's small state up to the limits")
     func state() throws {
         let directory = try TemporaryDirectory.forCache()

@@ -31,6 +31,19 @@ import Testing
         return service
     }
 
+    @Test("history names the mirror of each generation, if there are mirrors")
+    func mirrors() async throws {
+        let service = service()
+        service.change { $0.history[0].mirror = "https://b.example/\u{1B}[2J" }
+        try await check(
+            "history jwks --no-legend -n 2", service,
+            output: """
+                12 current Sat 2026-11-21 02:38:23 UTC         1.2 KiB abababababab 85 ms network (2), timer https://b.example/\\u{1b}[2J
+                11 kept    Sat 2026-11-21 01:39:23 UTC 5 B (truncated) cdcdcdcdcdcd     - -                  -
+
+                """)
+    }
+
     @Test("history lists kept and removed generations")
     func history() async throws {
         try await check(

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import Testing
 
@@ -29,6 +30,19 @@ struct MirrorsTests {
         #expect(sources.map(\.url) == ["https://a.example/x", "https://b.example/y"])
         #expect(sources.allSatisfy { $0.headers.count == 1 && $0.mirrors == nil })
         #expect(try #require(load(Self.two).pipelines.first).mirrors?.order == .listed)
+    }
+
+    @Test(
+        "the name of a mirror has no user information and no query, whatever follows their signs",
+        arguments: [
+            ("https://a.example/data?token=secret", "https://a.example/data"),
+            ("https://ann:secret@a.example/data#secret", "https://a.example/data"),
+            ("https://ann:secret@\u{301}a.example/", "https://\u{301}a.example/"),
+            ("https://a.example/data?\u{301}secret", "https://a.example/data"),
+            ("https://a.example/\u{301}ann@b", "https://a.example/\u{301}ann@b"),
+        ])
+    func name(url: String, expected: String) {
+        #expect(Mirrors.Mirror(url: url, host: "a.example").name.hasSameBytes(as: expected))
     }
 
     @Test("each mirror has its own binding, and a copy of each belongs to the pipeline")

@@ -13,7 +13,8 @@ struct HistoryTable {
             ON CONFLICT DO UPDATE SET
                 size = excluded.size, committed_at = excluded.committed_at, truncated = excluded.truncated,
                 causes = iif(digest = excluded.digest, causes, NULL),
-                duration = iif(digest = excluded.digest, duration, NULL), digest = excluded.digest
+                duration = iif(digest = excluded.digest, duration, NULL),
+                mirror = iif(digest = excluded.digest, mirror, NULL), digest = excluded.digest
             """, .integer(pipeline), .integer(number), .blob(generation.content.digest.bytes),
             .integer(generation.identity.size), .time(generation.committedAt),
             .integer(generation.truncated ? 1 : 0))
@@ -33,20 +34,21 @@ struct HistoryTable {
             """)
     }
 
-    /// Records the causes and the duration of the run that made a generation.
+    /// Records the causes, the duration and the mirror of the run that made a generation.
     func setCauses(of run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
         guard run.outcome == .changed, let generation = run.generation else { return }
         try database.run(
-            "UPDATE history SET causes = ?, duration = ? WHERE pipeline = ? AND number = ?",
+            "UPDATE history SET causes = ?, duration = ?, mirror = ? WHERE pipeline = ? AND number = ?",
             .text(run.causes.cut(to: CacheLimits.runTextBytes)),
             .integer(max(0, run.ended.nanoseconds.addingClamped(0 - max(0, run.started.nanoseconds)))),
+            SQLiteValue(run.mirror?.cut(to: CacheLimits.runTextBytes)),
             .integer(pipeline), .integer(Int64(clamping: generation)))
     }
 
     /// Records the causes of a generation that no run made.
     func setCauses(_ causes: String, ofGeneration number: Int64, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
-            "UPDATE history SET causes = ?, duration = NULL WHERE pipeline = ? AND number = ?",
+            "UPDATE history SET causes = ?, duration = NULL, mirror = NULL WHERE pipeline = ? AND number = ?",
             .text(causes.cut(to: CacheLimits.runTextBytes)), .integer(pipeline), .integer(number))
     }
 
@@ -54,7 +56,8 @@ struct HistoryTable {
     func newest(_ limit: Int, of pipeline: Int64) throws(SQLiteError) -> [PastGeneration] {
         try database.rows(
             """
-            SELECT h.number, h.digest, h.size, h.committed_at, h.truncated, h.causes, h.duration, g.number = h.number
+            SELECT h.number, h.digest, h.size, h.committed_at, h.truncated, h.causes, h.duration, g.number = h.number,
+                h.mirror
             FROM history h LEFT JOIN generations g
                 ON g.pipeline = h.pipeline AND g.number = h.number AND g.digest = h.digest
             WHERE h.pipeline = ? ORDER BY h.number DESC LIMIT ?
@@ -66,7 +69,7 @@ struct HistoryTable {
                     truncated: row.flag(4),
                     causes: row.optionalText(5),
                     duration: row.optionalTime(6).map { .nanoseconds($0.nanoseconds) },
-                    isKept: row.optionalInteger(7) != nil)
+                    mirror: row.optionalText(8), isKept: row.optionalInteger(7) != nil)
             }
         }.compactMap { $0 }
     }

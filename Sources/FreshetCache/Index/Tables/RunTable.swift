@@ -9,13 +9,14 @@ struct RunTable {
         try database.run(
             """
             INSERT OR REPLACE INTO runs
-                (number, pipeline, causes, started, finished, outcome, error, generation, cause_times)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (number, pipeline, causes, started, finished, outcome, error, generation, cause_times, mirror)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, .integer(Int64(clamping: run.number)), .integer(pipeline),
             .text(run.causes.cut(to: CacheLimits.runTextBytes)),
             .time(run.started), .time(run.ended), .text(run.outcome.rawValue),
             SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)),
-            SQLiteValue(run.generation.map(Int64.init(clamping:))), SQLiteValue(run.causeTimes.text))
+            SQLiteValue(run.generation.map(Int64.init(clamping:))), SQLiteValue(run.causeTimes.text),
+            SQLiteValue(run.mirror?.cut(to: CacheLimits.runTextBytes)))
         try database.run(
             """
             DELETE FROM runs WHERE pipeline = ?1 AND number <= (
@@ -27,7 +28,8 @@ struct RunTable {
     func newest(_ limit: Int, of name: String) throws(SQLiteError) -> [RunRecord] {
         try database.rows(
             """
-            SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation, r.cause_times
+            SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation, r.cause_times,
+                r.mirror
             FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.number DESC LIMIT ?
             """, .text(name), .integer(Int64(limit))
         ) { row in
@@ -36,7 +38,7 @@ struct RunTable {
                     pipeline: name, number: UInt64(clamping: row.number(0)), causes: row.text(1),
                     causeTimes: [CauseTimes](text: row.optionalText(7)), started: row.time(2), ended: row.time(3),
                     outcome: $0, error: row.optionalText(5),
-                    generation: row.optionalNumber(6).map(UInt64.init(clamping:)))
+                    generation: row.optionalNumber(6).map(UInt64.init(clamping:)), mirror: row.optionalText(8))
             }
         }.compactMap { $0 }
     }

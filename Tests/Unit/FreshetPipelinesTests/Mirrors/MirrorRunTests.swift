@@ -52,6 +52,7 @@ struct MirrorRunTests {
         #expect(asked(stage) == ["a", "a \"1\"", "a \"1\"", "b", "b \"2\""])
         #expect(stage.outcomes == [.changed, .unchanged, .unchanged, .unchanged])
         #expect(stage.runner.status.mirror == "https://b.example/")
+        #expect(stage.runner.status.lastRun?.mirror == "https://b.example/")
     }
 
     @Test("if all mirrors fail, the run fails with all messages, and waits only if all sent Retry-After")

@@ -32,6 +32,14 @@ struct RememberedRunTests {
         #expect(read.allSatisfy { $0.first == now && $0.last == now })
     }
 
+    @Test("has the mirror that it asked last")
+    func mirror() {
+        var record = record(started: 1, ended: 2)
+        #expect(RunSummary(remembered: record, now: now, wallNow: 3).mirror == nil)
+        record.mirror = "https://b.example/"
+        #expect(RunSummary(remembered: record, now: now, wallNow: 3).mirror == "https://b.example/")
+    }
+
     @Test("has the stored times of its causes, if there is one for each cause")
     func causeTimes() {
         var record = record(started: 5_000_000, ended: 5_250_000, causes: "network (2), timer")
