@@ -14,8 +14,11 @@ package struct CommandContext {
     package var outputDescriptor: Int32?
     /// The reason for which standard output could not be written; nil if all was written.
     package var outputFailure: () -> String?
-    /// Writes messages to standard error.
+    /// Writes messages to standard error. ``Freshetctl/run(_:_:)`` makes their lines harmless for terminals: messages
+    /// quote arguments, paths and answers.
     package var printError: (String) -> Void
+    /// Writes to the terminal of standard error, with control sequences: for ``ProgressLine``.
+    var drawError: (String) -> Void
     /// Whether standard output is a terminal.
     package var isTerminal: Bool
     /// The width of that terminal; nil if it is unknown, or if standard output is not a terminal.
@@ -59,6 +62,7 @@ package struct CommandContext {
         self.outputDescriptor = outputDescriptor
         self.outputFailure = outputFailure
         self.printError = printError
+        drawError = printError
         self.isTerminal = isTerminal
         self.columns = columns
         self.errorColumns = errorColumns
@@ -78,6 +82,14 @@ package struct CommandContext {
         var context = self
         context.output = { [output] text in output(charset.text(text)) }
         context.printError = { [printError] text in printError(charset.text(text)) }
+        return context
+    }
+
+    /// The same context, whose messages on standard error have no effect on a terminal, except for line feeds.
+    var withHarmlessErrors: CommandContext {
+        var context = self
+        context.drawError = printError
+        context.printError = { [printError] text in printError(DisplayText.harmlessLines(text)) }
         return context
     }
 

@@ -50,7 +50,8 @@ package enum Freshetctl {
     /// - Parameter arguments: without the program's own name.
     package static func run(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
         if arguments.first == Completion.argument { return Completion.answer(Array(arguments.dropFirst()), context) }
-        let status = perform(arguments, context.inCharset(.choose(environment: context.environment)))
+        let status = perform(
+            arguments, context.inCharset(.choose(environment: context.environment)).withHarmlessErrors)
         guard let reason = context.outputFailure() else { return status }
         context.printError("freshetctl: cannot write the output: \(reason)\n")
         return status == .success ? .failure : status

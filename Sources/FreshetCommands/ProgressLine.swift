@@ -51,14 +51,14 @@ final class ProgressLine {
         let line = goal.map { "\(DisplayText.harmless($0)); \(now)" } ?? now
         isShown = true
         // A line that reaches the last column would wrap.
-        context.printError("\r\u{1B}[K" + DisplayText.truncated(line, to: columns - 1))
+        context.drawError("\r\u{1B}[K" + DisplayText.truncated(line, to: columns - 1))
     }
 
     /// Erases the line before other output.
     func clear() {
         guard isShown else { return }
         isShown = false
-        context.printError("\r\u{1B}[K")
+        context.drawError("\r\u{1B}[K")
     }
 
     func end(_ name: String) {

@@ -15,6 +15,20 @@ package enum DisplayText {
         return result
     }
 
+    /// Several lines without effects on a terminal, except for line feeds and tabs.
+    package static func harmlessLines(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { isHarmful($0) && $0 != "\n" && $0 != "\t" }) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if scalar == "\n" || scalar == "\t" {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += harmless(String(scalar))
+            }
+        }
+        return result
+    }
+
     /// The number of columns of the text on a terminal.
     package static func width(of text: String) -> Int {
         // The usual case: the width of ASCII text is its length.

@@ -19,7 +19,17 @@ struct Main {
         default: break
         }
         ProcessMemory.keepLittle()
-        FreshetDaemonCommand.main()
+        do {
+            var command = try FreshetDaemonCommand.parseAsRoot()
+            try command.run()
+        } catch {
+            let message = FreshetDaemonCommand.fullMessage(for: error)
+            let status = FreshetDaemonCommand.exitCode(for: error)
+            guard !status.isSuccess, !message.isEmpty else { FreshetDaemonCommand.exit(withError: error) }
+            // The parser quotes the arguments as they are.
+            DaemonEntry.printUsageError(message)
+            exit(status.rawValue)
+        }
     }
 }
 

@@ -100,7 +100,8 @@ struct PipelineView {
     /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first failed 5min ago, next
     /// in 12s`.
     static func text(of pending: PendingHook, _ times: Times) -> String {
-        var text = pending.hook + (pending.description.map { " (\($0))" } ?? "")
+        // The label says already that it is a hook: the name of a hook of several pipelines stands alone.
+        var text = (pending.sharedName ?? pending.hook) + (pending.description.map { " (\($0))" } ?? "")
         let waiting = pending.waits.map { " waits for \($0)" } ?? " waits to run"
         guard let since = pending.since else {
             text += pending.running ? " is running" : waiting

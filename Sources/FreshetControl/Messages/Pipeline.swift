@@ -301,6 +301,9 @@ package struct BranchFailureStatus: Codable, Hashable, Sendable {
 package struct PendingHook: Codable, Hashable, Sendable {
     /// The command, as text; `hook NAME` for a hook of several pipelines.
     package var hook: String
+    /// The name of a hook of several pipelines; nil for a hook of the pipeline's own, whose command is an absolute path,
+    /// or `reload UNIT`.
+    package var sharedName: String? { hook.hasPrefix("hook ") ? String(hook.dropFirst(5)) : nil }
     /// The line about a hook of several pipelines, from its file.
     package var description: String?
     /// The generation that the hook has to process.

@@ -13,6 +13,13 @@ import Logging
 package enum DaemonEntry {
     package static let version = Version.current
 
+    /// Prints the lines of a message about the command line, without effects on a terminal.
+    package static func printUsageError(_ message: String) {
+        let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
+        StandardStream.write(
+            lines.map { PlainText.escaping(String($0)) + "\n" }.joined(), to: STDERR_FILENO)
+    }
+
     package static func isLogLevel(_ text: String) -> Bool { Logger.Level(rawValue: text) != nil }
 
     /// Blocks the process signals that the daemon receives as events, and ignores SIGPIPE, so that a peer that closes

@@ -68,6 +68,29 @@ import Testing
         #expect(transcript.printError.contains(expected), "\(transcript.printError)")
     }
 
+    @Test(
+        "a message on standard error has no control characters, whatever the arguments are",
+        arguments: [
+            (["--foo\u{1B}[2J"], "Unknown option '--foo\\u{1b}[2J'"),
+            (["list", "--foo\u{1B}]0;x\u{7}"], "Unknown option '--foo\\u{1b}]0;x\\u{7}'"),
+            (["list", "--state", "\u{1B}c"], "\\u{1b}c"), (["-\u{9B}2J"], "\\u{9b}"),
+            (["wait", "a", "--timeout", "1\u{8}s"], "1\\u{8}s"), (["log-level", "de\u{1B}[1mbug"], "\\u{1b}[1m"),
+            (["list", "--socket", "/nonexistent/\u{1B}[31m\u{202E}"], "/nonexistent/\\u{1b}[31m\\u{202e}"),
+            (["get", "a\u{1B}[2J\r\n"], "freshetd does not run"), (["help", "\u{1B}[2J"], "\\u{1b}[2J"),
+            (["refresh", "a", "\u{1B}[2J", "--timeout", "3s"], ""),
+            (["report", "a", "--output", "/nonexistent/\u{1B}[2J"], ""),
+        ])
+    func hostileArguments(arguments: [String], expected: String) {
+        let transcript = Transcript()
+        #expect(freshetctl(arguments, transcript, socket: "/nonexistent/\u{1B}s") != .success)
+        #expect(expected.isEmpty || transcript.printError.contains(expected), "\(transcript.printError)")
+        #expect(
+            transcript.printError.unicodeScalars.allSatisfy {
+                $0 == "\n" || !(0..<0x20).contains($0.value) && $0 != "\u{9B}"
+            },
+            "\(transcript.printError.debugDescription)")
+    }
+
     @Test("a misspelt log level is an error with a similar level")
     func misspeltLevel() {
         let transcript = Transcript()

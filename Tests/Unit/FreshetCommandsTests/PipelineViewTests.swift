@@ -103,7 +103,7 @@ struct PipelineViewTests {
         pending.hook = "hook shop"
         pending.description = "The shop"
         status.hooks = [pending]
-        #expect(view(status).lines.last?.hasPrefix("     Hook: hook shop (The shop): /x exited with") == true)
+        #expect(view(status).lines.last?.hasPrefix("     Hook: shop (The shop): /x exited with") == true)
         pending.running = true
         pending.next = nil
         status.hooks = [pending]

@@ -48,8 +48,12 @@ final class Transcript: Sendable {
 
 /// Runs a command line as a shell would split it at spaces.
 func freshetctl(_ line: String, _ transcript: Transcript, socket: String? = nil) -> CommandStatus {
+    freshetctl(line.split(separator: " ").map(String.init), transcript, socket: socket)
+}
+
+func freshetctl(_ arguments: [String], _ transcript: Transcript, socket: String? = nil) -> CommandStatus {
     let environment = socket.map { ["FRESHET_SOCKET": $0] } ?? [:]
-    return Freshetctl.run(line.split(separator: " ").map(String.init), transcript.context(environment: environment))
+    return Freshetctl.run(arguments, transcript.context(environment: environment))
 }
 
 /// Runs a command line against a daemon, and compares its output, its status, and its

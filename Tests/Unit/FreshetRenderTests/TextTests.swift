@@ -130,6 +130,7 @@ private let second: Int64 = 1_000_000
         #expect(DisplayText.harmless("eth0\u{1B}[2J\n\u{202E}x") == "eth0\\u{1b}[2J\\u{a}\\u{202e}x")
         #expect(DisplayText.harmless("a\u{61C}b\u{200F}") == "a\\u{61c}b\\u{200f}")
         #expect(DisplayText.harmless("änd 日本") == "änd 日本")
+        #expect(DisplayText.harmlessLines("a\u{1B}[2J\r\n\tb\u{202E}\n") == "a\\u{1b}[2J\\u{d}\n\tb\\u{202e}\n")
     }
 }
 

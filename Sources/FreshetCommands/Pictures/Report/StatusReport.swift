@@ -18,7 +18,9 @@ struct StatusReport {
         /// The errors of the pipeline and of its hooks.
         var errors: [String] {
             let failure = details?.failure?.message ?? summary.failure
-            let hooks = (details?.hooks ?? []).compactMap { hook in hook.error.map { "hook \(hook.hook): \($0)" } }
+            let hooks = (details?.hooks ?? []).compactMap { hook in
+                hook.error.map { "hook \(hook.sharedName ?? hook.hook): \($0)" }
+            }
             return [failure].compactMap(\.self) + hooks
         }
     }
