@@ -100,7 +100,13 @@ package struct ConfigurationLoader: Sendable {
         var files: [String] = []
         let merged = read(group, files: &files)
         let reader = DefinitionReader(isIncomplete: merged.isIncomplete)
-        let definition = merged.root.map { DaemonReader(reader: reader).daemon(from: $0) }
+        var definition = merged.root.map { DaemonReader(reader: reader).daemon(from: $0) }
+        if let root = merged.root {
+            definition?.exactTexts = ExactTexts(of: root)
+            if case .mapping(let entries) = root.content, let fleet = entries.first(where: { $0.key == "fleet" }) {
+                definition?.fleet?.exactTexts = ExactTexts(of: fleet.value)
+            }
+        }
         return (definition, files, withExcerpts(limited(merged.errors + reader.errors), from: merged.sources))
     }
 

@@ -22,6 +22,8 @@ package struct DaemonDefinition: Hashable, Sendable {
     /// The free space that the cache leaves on its file system.
     package var minFree = FreeSpaceRule.standard
 
+    /// What `==` of the other properties does not see.
+    package var exactTexts = ExactTexts()
     /// The fleet that this machine is a member of; nil: none.
     package var fleet: FleetDefinition?
 
@@ -47,6 +49,10 @@ package struct DaemonDefinition: Hashable, Sendable {
         }
         var definition = definition
         definition.refresh.needsNetwork = .probe(networkProbe)
+        // The pipeline's own file does not have this text.
+        if !networkProbe.url.utf8.allSatisfy({ $0 < 0x80 }) {
+            definition.exactTexts.others += [0xFF] + Array(networkProbe.url.utf8)
+        }
         return definition
     }
 }

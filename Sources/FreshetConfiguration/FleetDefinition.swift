@@ -1,3 +1,5 @@
+package import FreshetPipelines
+
 /// The membership of this machine in a fleet: the section `fleet` of `freshet.yaml`.
 package struct FleetDefinition: Hashable, Sendable {
     package enum Role: String, CaseIterable, Hashable, Sendable {
@@ -18,6 +20,8 @@ package struct FleetDefinition: Hashable, Sendable {
     }
 
     package var name: String
+    /// What `==` of the other properties does not see.
+    package var exactTexts = ExactTexts()
     /// The URLs of the engine's servers, at least one.
     package var servers: [String]
     /// The path of a file of PEM certificates that alone are trusted for the servers; nil: the system's authorities.

@@ -10,3 +10,16 @@ extension [String: String] {
         count == other.count && allSatisfy { key, value in other[key]?.hasSameBytes(as: value) == true }
     }
 }
+
+/// A text as a key: it is equal only to a text with the same bytes. Two files whose names differ only in their Unicode
+/// normalization are two files.
+package struct ExactText: Hashable, Sendable {
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    package static func == (one: Self, other: Self) -> Bool { one.text.hasSameBytes(as: other.text) }
+
+    /// Texts with the same bytes have the same hash; canonically equivalent texts have it too, which is rare.
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}

@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 
@@ -51,4 +52,7 @@ struct SourceReference {
     var signal: Signal?
     /// Makes the source if no other pipeline uses it yet; nil: it cannot be made.
     var open: @DaemonActor () -> (any EventSource)? = { nil }
+
+    /// Identifies the source: the paths of two files may differ only in their Unicode normalization.
+    var key: ExactText { ExactText(name) }
 }

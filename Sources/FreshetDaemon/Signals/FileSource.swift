@@ -1,3 +1,4 @@
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -44,7 +45,7 @@ final class FileEventPublisher: Sendable {
     private let log: FlapLog
     private let recorder: SignalRecorder
     /// The last logged obstacles, by path.
-    private let logged = Mutex<[String: String]>([:])
+    private let logged = Mutex<[ExactText: String]>([:])
 
     init(log: FlapLog, recorder: SignalRecorder) {
         self.log = log
@@ -54,8 +55,9 @@ final class FileEventPublisher: Sendable {
     func publish(_ path: String, _ fact: FileFact) {
         recorder.fact(FileMonitor.signalName(of: path), fact.description)
         let isNew = logged.withLock { logged in
-            defer { logged[path] = fact.obstacle }
-            return logged[path] != fact.obstacle
+            let key = ExactText(path)
+            defer { logged[key] = fact.obstacle }
+            return logged[key] != fact.obstacle
         }
         guard isNew, let obstacle = fact.obstacle else { return }
         log.log(.fileUnwatched, about: path, [.file: .string(path), .error: .string(obstacle)])

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import Logging
@@ -49,7 +50,7 @@ final class SignalRecorder: Sendable {
     }
 
     private struct State {
-        var rows: [String: Row] = [:]
+        var rows: [ExactText: Row] = [:]
         var lastSerial: UInt64 = 0
         /// Made for the first burst.
         var timer: (any EngineTimer)?
@@ -79,7 +80,7 @@ final class SignalRecorder: Sendable {
     }
 
     subscript(name: String) -> Entry {
-        state.withLock { $0.rows[name]?.entry ?? Entry() }
+        state.withLock { $0.rows[ExactText(name)]?.entry ?? Entry() }
     }
 
     func status(
@@ -101,9 +102,9 @@ final class SignalRecorder: Sendable {
     ///   - logsAtInfo: occurrences are logged at the level `info`, because no other message there mentions them.
     func follow(_ signal: Signal, row: String, logsAtInfo: Bool = false) -> Following {
         let (known, serial) = state.withLock { state -> (Following?, UInt64) in
-            if let known = state.rows[row]?.following { return (known, 0) }
+            if let known = state.rows[ExactText(row)]?.following { return (known, 0) }
             state.lastSerial += 1
-            state.rows[row] = Row(serial: state.lastSerial)
+            state.rows[ExactText(row)] = Row(serial: state.lastSerial)
             return (nil, state.lastSerial)
         }
         if let known { return known }
@@ -113,12 +114,12 @@ final class SignalRecorder: Sendable {
                 number: { _ in Int64(clamping: occurrence.number) })
         }
         let following = Following(observation) { [self] in forget(row, serial) }
-        state.withLock { $0.rows[row]?.following = following }
+        state.withLock { $0.rows[ExactText(row)]?.following = following }
         return following
     }
 
     private func forget(_ row: String, _ serial: UInt64) {
-        state.withLock { if $0.rows[row]?.serial == serial { $0.rows[row] = nil } }
+        state.withLock { if $0.rows[ExactText(row)]?.serial == serial { $0.rows[ExactText(row)] = nil } }
     }
 
     /// Records an occurrence of a signal that has no source, such as a pipeline's timer.
@@ -141,12 +142,12 @@ final class SignalRecorder: Sendable {
     ) {
         let now = WallClock.now
         let recorded = state.withLock { state -> (number: Int64, logs: Bool)? in
-            var row = state.rows[name] ?? Row()
+            var row = state.rows[ExactText(name)] ?? Row()
             guard row.serial == serial else { return nil }  // the row of this source was removed
             row.signal = signal
             row.entry = Entry(fired: number(row.entry.fired), last: now, detail: detail)
             let decision = logsAtInfo ? row.burst.changed(at: clock.now) : .suppress
-            state.rows[name] = row
+            state.rows[ExactText(name)] = row
             if logsAtInfo, decision == .suppress { arm(&state) }
             return (row.entry.fired, decision == .log)
         }
@@ -181,9 +182,9 @@ final class SignalRecorder: Sendable {
     func fact(_ signal: String, row name: String? = nil, _ fact: @autoclosure () -> String) {
         let (name, fact) = (name ?? signal, fact())
         let before = state.withLock { state -> String?? in
-            guard state.rows[name] != nil else { return nil }
-            defer { state.rows[name]?.fact = fact }
-            return .some(state.rows[name]?.fact)
+            guard state.rows[ExactText(name)] != nil else { return nil }
+            defer { state.rows[ExactText(name)]?.fact = fact }
+            return .some(state.rows[ExactText(name)]?.fact)
         }
         guard let before, before != fact else { return }
         let event = ControlEvent.fact(signal, source: name == signal ? nil : name, fact, at: WallClock.now)
@@ -198,7 +199,8 @@ final class SignalRecorder: Sendable {
             state.rows.compactMap { name, row in
                 row.burst.suppressed > 0
                     ? Summary(
-                        row: name, signal: row.signal, entry: row.entry, count: row.burst.suppressed, goesOn: false)
+                        row: name.text, signal: row.signal, entry: row.entry, count: row.burst.suppressed, goesOn: false
+                    )
                     : nil
             }
         }
@@ -219,7 +221,7 @@ final class SignalRecorder: Sendable {
                 }
                 state.rows[name] = row
                 summaries.append(
-                    Summary(row: name, signal: row.signal, entry: row.entry, count: count, goesOn: goesOn))
+                    Summary(row: name.text, signal: row.signal, entry: row.entry, count: count, goesOn: goesOn))
             }
             state.isArmed = false
             arm(&state)

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetModel
 import FreshetPipelines
 import FreshetSignals
 import Logging
@@ -50,19 +51,19 @@ final class SignalRegistry {
 
         private let references: [SourceReference]
         var steps: [Step] = []
-        var used: Set<String> = []
-        var subscribed: Set<String> = []
+        var used: Set<ExactText> = []
+        var subscribed: Set<ExactText> = []
 
         init(of references: [SourceReference]) { self.references = references }
 
         /// Whether other references, perhaps with other signals, have the same names.
         func isOf(_ others: [SourceReference]) -> Bool {
             others.count == references.count
-                && zip(others, references).allSatisfy { $0.isSubscribed == $1.isSubscribed && $0.name == $1.name }
+                && zip(others, references).allSatisfy { $0.isSubscribed == $1.isSubscribed && $0.key == $1.key }
         }
 
         mutating func add(_ entry: Entry, _ index: Int) {
-            let name = references[index].name
+            let name = references[index].key
             let isFirstUse = used.insert(name).inserted
             let isFirstSubscription = references[index].isSubscribed && subscribed.insert(name).inserted
             steps.append(
@@ -72,11 +73,11 @@ final class SignalRegistry {
 
     private let context: DaemonContext
     private let recorder: SignalRecorder
-    private var entries: [String: Entry] = [:]
+    private var entries: [ExactText: Entry] = [:]
     private var selections: [Selection] = []
     /// The sets of names of the leases since the last reload: most pipelines use the same sources, so most leases
     /// share a set.
-    private var nameSets: Set<Set<String>> = []
+    private var nameSets: Set<Set<ExactText>> = []
     /// Most pipelines use the same sources as the one before, and to look them all up again takes longer.
     private var lastUsage: Usage?
 
@@ -108,7 +109,7 @@ final class SignalRegistry {
             recorder.follow($0, row: source.name, logsAtInfo: source.logsAtInfo)
         }
         let entry = Entry(source, following, isPermanent: isPermanent)
-        entries[source.name] = entry
+        entries[ExactText(source.name)] = entry
         guard let source = source as? any FollowingSource else { return }
         context.tasks.add { [ending = entry.ending] in
             await withDiscardingTaskGroup { group in
@@ -139,8 +140,8 @@ final class SignalRegistry {
     private func makeUsage(of references: [SourceReference]) -> Usage {
         var usage = Usage(of: references)
         for (index, reference) in references.enumerated() {
-            if entries[reference.name] == nil, let source = reference.open() { open(source, isPermanent: false) }
-            if let entry = entries[reference.name] { usage.add(entry, index) }
+            if entries[reference.key] == nil, let source = reference.open() { open(source, isPermanent: false) }
+            if let entry = entries[reference.key] { usage.add(entry, index) }
         }
         usage.used = shared(usage.used)
         usage.subscribed = shared(usage.subscribed)
@@ -149,7 +150,7 @@ final class SignalRegistry {
         return usage
     }
 
-    private func shared(_ names: Set<String>) -> Set<String> { nameSets.insert(names).memberAfterInsert }
+    private func shared(_ names: Set<ExactText>) -> Set<ExactText> { nameSets.insert(names).memberAfterInsert }
 
     fileprivate func release(_ lease: SignalLease) {
         for name in lease.subscribed { entries[name]?.subscribers -= 1 }
@@ -190,9 +191,9 @@ extension SignalRegistry: SignalControl {
 
     func fireSignal(_ name: String, caller: String) throws(ControlError) -> Int {
         guard !context.tasks.isEnding else { throw .busy("the daemon is starting or stopping") }
-        guard let entry = entries[name] else {
+        guard let entry = entries[ExactText(name)] else {
             throw .noSuchSignal(
-                name: name, suggestion: SignalSelection.suggestion(for: name, among: entries.keys.sorted()))
+                name: name, suggestion: SignalSelection.suggestion(for: name, among: entries.keys.map(\.text).sorted()))
         }
         guard entry.source.canBeFired else { throw .cannotFire(name: name) }
         context.log.log(
@@ -208,11 +209,13 @@ extension SignalRegistry: SignalControl {
 final class SignalLease {
     /// The signals of all subscribed sources, merged.
     let signal: Signal
-    fileprivate let used: Set<String>
-    fileprivate let subscribed: Set<String>
+    fileprivate let used: Set<ExactText>
+    fileprivate let subscribed: Set<ExactText>
     private weak var registry: SignalRegistry?
 
-    fileprivate init(_ registry: SignalRegistry, signal: Signal, used: Set<String>, subscribed: Set<String>) {
+    fileprivate init(
+        _ registry: SignalRegistry, signal: Signal, used: Set<ExactText>, subscribed: Set<ExactText>
+    ) {
         self.registry = registry
         self.signal = signal
         self.used = used
@@ -222,8 +225,8 @@ final class SignalLease {
     /// Whether a pipeline with this definition uses and subscribes to the same sources, so that the lease can stay.
     func covers(_ definition: PipelineDefinition) -> Bool {
         guard let references = registry?.references(for: definition) else { return false }
-        return used == Set(references.map(\.name))
-            && subscribed == Set(references.lazy.filter(\.isSubscribed).map(\.name))
+        return used == Set(references.map(\.key))
+            && subscribed == Set(references.lazy.filter(\.isSubscribed).map(\.key))
     }
 
     /// Ends the use of the sources. Call it once the pipeline does not need the signal any more.

@@ -32,9 +32,20 @@ package struct HookDefinition: Hashable, Sendable {
     }
 
     /// Identifies the hook across restarts and reloads: the command or the unit, without the other settings. It is one
-    /// line; two different hooks never have the same line, since a command begins with its path.
+    /// line; two different hooks never have the same line, since a command begins with its path. It is ASCII: commands
+    /// that differ only in their Unicode normalization are different.
     package var identity: String {
-        if let unit { return "reload-unit \(unit)" }
-        return command.map { $0.replacing("\\", with: "\\\\").replacing(" ", with: "\\ ") }.joined(separator: " ")
+        if let unit { return "reload-unit \(Self.ascii(unit))" }
+        return command.map { argument in
+            Self.ascii(argument.replacing("\\", with: "\\\\").replacing(" ", with: "\\ "))
+        }.joined(separator: " ")
+    }
+
+    /// The text with each byte of a character besides ASCII as `\xc3`.
+    private static func ascii(_ text: String) -> String {
+        guard !text.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
+        return text.utf8.reduce(into: "") { result, byte in
+            result += byte < 0x80 ? String(UnicodeScalar(byte)) : "\\x" + String(byte, radix: 16)
+        }
     }
 }

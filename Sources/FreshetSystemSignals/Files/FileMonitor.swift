@@ -74,7 +74,8 @@ public final class FileMonitor: Sendable {
         var table = FileWatchTable()
         var agenda = RetrySchedule()
         var followed: [FileWatchTable.Follower: Followed] = [:]
-        var followers: [String: FileWatchTable.Follower] = [:]
+        /// By the bytes of the path: two paths may differ only in their Unicode normalization.
+        var followers: [[UInt8]: FileWatchTable.Follower] = [:]
         var next: FileWatchTable.Follower = 0
         var counts = Counts()
         /// Events that were read during checks: a check may have set a watch that is not in the table yet.
@@ -154,7 +155,8 @@ public final class FileMonitor: Sendable {
     /// and a file that is found later counts as created.
     public func watch(_ path: String) -> FileWatch {
         let (watch, follower, latch, order) = state.withLock { state in
-            if let follower = state.followers[path], let followed = state.followed[follower], let watch = followed.watch
+            if let follower = state.followers[Array(path.utf8)], let followed = state.followed[follower],
+                let watch = followed.watch
             {
                 return (watch, follower, followed.firstLook, Order?.none)
             }
@@ -164,7 +166,7 @@ public final class FileMonitor: Sendable {
             let watch = FileWatch(path, FileFact(exists: false)) { [weak self] in self?.unwatch(path, follower) }
             let latch = Latch()
             state.followed[follower] = Followed(watch: watch, path: path, firstLook: latch)
-            state.followers[path] = follower
+            state.followers[Array(path.utf8)] = follower
             return (watch, follower, latch, begin(follower, [.look, .rewatch], &state))
         }
         if let order { start(order) }
@@ -189,7 +191,7 @@ public final class FileMonitor: Sendable {
     private func unwatch(_ path: String, _ follower: FileWatchTable.Follower) {
         state.withLock { state in
             guard state.followed.removeValue(forKey: follower) != nil else { return }
-            if state.followers[path] == follower { state.followers[path] = nil }
+            if state.followers[Array(path.utf8)] == follower { state.followers[Array(path.utf8)] = nil }
             for watch in state.table.set(follower, to: []) { state.inotify?.remove(watch) }
             state.agenda.remove(follower, at: clock.now)
             arm(&state)

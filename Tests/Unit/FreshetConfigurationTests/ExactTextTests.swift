@@ -63,6 +63,34 @@ struct ExactTextTests {
         #expect(before.changedHooks(from: hook("description: \(one)\non-change-of: a\nexec: [/x, '\(one)']\n")) == nil)
     }
 
+    @Test("are another definition of the daemon and of the fleet, and another probe of the pipelines")
+    func daemon() {
+        func file(_ text: String) -> Configuration {
+            load(["freshet.yaml": text, "pipelines/a.yaml": "source: {url: 'https://a.example/'}\ncache: {file: a}\n"])
+        }
+        let key = "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
+        for text in [
+            "fleet: {name: f, servers: ['https://n.example:4222'], publishers: [\(key)], certificate-authority: '/etc/#'}",
+            "network-probe: {url: 'https://a.example/#'}",
+        ] {
+            let (before, now) = (
+                file(text.replacing("#", with: one) + "\n"), file(text.replacing("#", with: other) + "\n")
+            )
+            #expect(now.difference(from: before).isDaemonChanged, "\(text)")
+            #expect(!now.difference(from: now).isDaemonChanged)
+            #expect(now.daemon.fleet == nil || now.daemon.fleet != before.daemon.fleet)
+            #expect(now.daemon.networkProbe == nil || now.difference(from: before).changed.map(\.name) == ["a"])
+        }
+    }
+
+    @Test("are another hook of a pipeline")
+    func ownHook() {
+        let (first, second) = (HookDefinition(["/bin/true", one]), HookDefinition(["/bin/true", other]))
+        #expect(first.identity == #"/bin/true \xc3\xa9"# && second.identity == #"/bin/true e\xcc\x81"#)
+        #expect(HookDefinition(["/bin/true", #"\xc3\xa9"#]).identity != first.identity)
+        #expect(HookDefinition(["/bin/true", "a b", #"\"#]).identity == #"/bin/true a\ b \\"#)
+    }
+
     @Test("are another value of a parameter, and only the configured one is a choice")
     func parameters() throws {
         let definition = try definition(

@@ -40,6 +40,15 @@ struct EncodedRepliesTests {
         }
     }
 
+    @Test("a value whose text has another normalization has another reply")
+    func normalization() throws {
+        let replies = EncodedReplies<[String: String]>()
+        for text in ["\u{E9}", "e\u{301}", "e\u{301}", "\u{E9}", "e"] {
+            let reply = try replies.reply(with: ["a": text], about: "a")
+            #expect(reply.json == Array(#"{"a":"\#(text)"}"#.utf8))
+        }
+    }
+
     @Test("each subject has its own reply")
     func subjects() throws {
         let replies = EncodedReplies<Counted>()

@@ -32,6 +32,20 @@ struct FileMonitorTests {
         }
     }
 
+    @Test("whose names differ only in their Unicode normalization are different files")
+    func normalization() async throws {
+        try await withFiles { bed in
+            let (one, other) = ("\u{E9}", "e\u{301}")
+            try bed.write(one, "one")
+            let (first, second) = (bed.monitor.watch(bed.path(one)), bed.monitor.watch(bed.path(other)))
+            #expect(first !== second && first.fact.exists && !second.fact.exists)
+            var causes = second.signal.causes.makeAsyncIterator()
+            try bed.write(one, "two")
+            try bed.write(other, "three")
+            #expect(await causes.next(isolation: nil)?.details == ["created"])
+        }
+    }
+
     @Test("do not fire for a change of rights or times, nor for neighbouring files")
     func minor() async throws {
         try await withFiles { bed in
