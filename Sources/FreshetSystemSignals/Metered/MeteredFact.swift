@@ -23,6 +23,9 @@ package enum MeteredFact: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Why NetworkManager cannot be asked; nil: it can.
+    package var unavailable: String? { if case .unavailable(let reason) = self { reason } else { nil } }
+
     /// Whether the connection is metered; nil: it is not known.
     package var isMetered: Bool? {
         switch self {
@@ -37,7 +40,6 @@ package enum MeteredFact: Hashable, Sendable, CustomStringConvertible {
 enum NetworkManagerMessage {
     static let name = "org.freedesktop.NetworkManager"
     static let path = "/org/freedesktop/NetworkManager"
-    static let properties = "org.freedesktop.DBus.Properties"
     /// `NM_STATE_CONNECTING` of `State`.
     private static let connecting: UInt32 = 40
 

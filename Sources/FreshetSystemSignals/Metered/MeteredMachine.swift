@@ -8,26 +8,19 @@
 /// | is lost, or says anything else | fires nothing |
 ///
 /// There is at most one request at a time, and replies carry the number of their request: a reply of a lost
-/// NetworkManager is void.
+/// NetworkManager is void. Runs wait while the fact is pending, so this time is limited also if further requests follow
+/// the first one, because another process has taken the name: see ``waitIsOver()``.
 struct MeteredMachine: Sendable {
-    /// The actions to perform, in this order.
-    struct Outcome: Hashable, Sendable {
-        /// Fire, with this detail.
-        var firing: String?
-        /// Read NetworkManager's properties.
-        var reads = false
-    }
+    typealias Outcome = ServiceFactOutcome
+    typealias Service = FactServiceState
 
-    /// Whether NetworkManager is available, and its unique bus name.
-    enum Service: Hashable, Sendable {
-        case pending
-        case received(sender: String)
-        case missing(reason: String)
+    private(set) var fact = MeteredFact.pending {
+        didSet { if fact != .pending { firstRequest = nil } }
     }
-
-    private(set) var fact = MeteredFact.pending
     /// The number of the current request.
     private(set) var request: UInt64 = 0
+    /// The number of the first request since the fact is pending; nil: no request is the reason.
+    private(set) var firstRequest: UInt64?
     /// The number of NetworkManager's messages that fired nothing. Replies do not count.
     private(set) var minor: UInt64 = 0
 
@@ -46,7 +39,7 @@ struct MeteredMachine: Sendable {
         service = new
         (isReading, isKnown) = (false, false)
         switch new {
-        case .pending: fact = .pending
+        case .pending: (fact, firstRequest) = (.pending, nil)
         case .missing(let reason): fact = .unavailable(reason: reason)
         case .received:
             fact = .pending
@@ -58,6 +51,7 @@ struct MeteredMachine: Sendable {
     private mutating func read() -> Outcome {
         isReading = true
         request += 1
+        if fact == .pending, firstRequest == nil { firstRequest = request }
         return Outcome(reads: true)
     }
 
@@ -75,6 +69,12 @@ struct MeteredMachine: Sendable {
         guard isReading, number == request else { return }
         (isReading, isKnown) = (false, false)
         fact = .unavailable(reason: reason)
+    }
+
+    /// NetworkManager had its time to answer since the first request: nobody waits any more. A later answer still counts.
+    mutating func waitIsOver() {
+        guard firstRequest != nil else { return }
+        fact = .unavailable(reason: "NetworkManager does not answer")
     }
 
     /// NetworkManager's properties have changed.
@@ -101,5 +101,22 @@ struct MeteredMachine: Sendable {
         guard let isMetered = fact.isMetered else { return Outcome() }
         defer { wasMetered = isMetered }
         return Outcome(firing: wasMetered && !isMetered ? fact.description : nil)
+    }
+}
+
+extension MeteredMachine: ServiceFactMachine {
+    static let service = FactService(
+        name: NetworkManagerMessage.name, path: NetworkManagerMessage.path, title: "NetworkManager")
+
+    mutating func receive(_ event: ServiceFactEvent) -> Outcome {
+        switch event {
+        case .service(let state): return serviceBecame(state)
+        case .changed(let arguments): return changed(NetworkManagerMessage.change(arguments))
+        case .answered(let values, let request):
+            return answered(NetworkManagerMessage.properties(values), request: request)
+        case .failed(let reason, let request):
+            failed(reason: reason, request: request)
+            return Outcome()
+        }
     }
 }

@@ -18,13 +18,15 @@ package enum PowerFact: Hashable, Sendable, CustomStringConvertible {
         case .unknown, .unavailable: "not known"
         }
     }
+
+    /// Why UPower cannot be asked; nil: it can.
+    package var unavailable: String? { if case .unavailable(let reason) = self { reason } else { nil } }
 }
 
 /// UPower's messages as values (UPower reference, `org.freedesktop.UPower`).
 enum UPowerMessage {
     static let name = "org.freedesktop.UPower"
     static let path = "/org/freedesktop/UPower"
-    static let properties = "org.freedesktop.DBus.Properties"
     private static let onBattery = "OnBattery"
 
     /// A change of `OnBattery`.

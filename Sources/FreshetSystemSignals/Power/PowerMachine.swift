@@ -10,12 +10,7 @@
 /// void. Runs wait while the fact is pending, so this time is limited also if further requests follow the first one,
 /// because another process has taken the name: see ``waitIsOver()``.
 struct PowerMachine: Sendable {
-    /// Whether UPower is available, and its unique bus name.
-    enum Service: Hashable, Sendable {
-        case pending
-        case received(sender: String)
-        case missing(reason: String)
-    }
+    typealias Service = FactServiceState
 
     private(set) var fact = PowerFact.pending {
         didSet { if fact != .pending { firstRequest = nil } }
@@ -88,6 +83,22 @@ struct PowerMachine: Sendable {
             return false
         case .vague: return read()
         case .other: return false
+        }
+    }
+}
+
+extension PowerMachine: ServiceFactMachine {
+    static let service = FactService(name: UPowerMessage.name, path: UPowerMessage.path, title: "UPower")
+
+    mutating func receive(_ event: ServiceFactEvent) -> ServiceFactOutcome {
+        switch event {
+        case .service(let state): return ServiceFactOutcome(reads: serviceBecame(state))
+        case .changed(let arguments): return ServiceFactOutcome(reads: changed(UPowerMessage.change(arguments)))
+        case .answered(let values, let request):
+            return ServiceFactOutcome(reads: answered(UPowerMessage.fact(values), request: request))
+        case .failed(let reason, let request):
+            failed(reason: reason, request: request)
+            return ServiceFactOutcome()
         }
     }
 }

@@ -24,6 +24,26 @@ struct MeteredMachineTests {
         return machine
     }
 
+    @Test("the wait for the fact ends after one request's time, also if the owner changes; a late reply counts")
+    func otherOwners() {
+        var machine = MeteredMachine()
+        _ = machine.serviceBecame(.received(sender: ":1.5"))
+        let first = machine.firstRequest
+        _ = machine.serviceBecame(.received(sender: ":1.6"))
+        #expect(machine.fact == .pending && first != nil && machine.firstRequest == first)
+        machine.waitIsOver()
+        #expect(machine.fact == .unavailable(reason: "NetworkManager does not answer"))
+        let properties = NetworkManagerMessage.properties(Self.properties(.uint32(1)))
+        #expect(machine.answered(properties, request: machine.request) == MeteredMachine.Outcome())
+        #expect(machine.fact == .metered(isGuess: false))
+        machine.waitIsOver()
+        #expect(machine.fact == .metered(isGuess: false))
+        // The connection to the bus is not one of NetworkManager's answers.
+        _ = machine.serviceBecame(.pending)
+        machine.waitIsOver()
+        #expect(machine.fact == .pending)
+    }
+
     static let values: [(BusValue?, MeteredFact, String)] = [
         (.uint32(0), .unknown, "not known"), (.uint32(1), .metered(isGuess: false), "metered"),
         (.uint32(2), .unmetered(isGuess: false), "not metered"),

@@ -19,7 +19,7 @@ extension BusPeer {
             var message: OpaquePointer?
             try #require(
                 sd_bus_message_new_signal(
-                    bus, &message, NetworkManagerMessage.path, NetworkManagerMessage.properties, "PropertiesChanged")
+                    bus, &message, NetworkManagerMessage.path, FactService.properties, "PropertiesChanged")
                     >= 0)
             defer { sd_bus_message_unref(message) }
             let made = try #require(message)

@@ -14,7 +14,7 @@ extension BusPeer {
         var message: OpaquePointer?
         try #require(
             sd_bus_message_new_signal(
-                bus, &message, UPowerMessage.path, UPowerMessage.properties, "PropertiesChanged") >= 0)
+                bus, &message, UPowerMessage.path, FactService.properties, "PropertiesChanged") >= 0)
         defer { sd_bus_message_unref(message) }
         let made = try #require(message)
         try #require(BusValue.string(UPowerMessage.name).append(to: made))
