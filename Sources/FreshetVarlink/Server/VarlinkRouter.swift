@@ -3,11 +3,26 @@ import Glibc
 
 /// Finds the handler of a call and turns its result or its error into the reply.
 struct VarlinkRouter: Sendable {
+    private struct Method {
+        let handler: VarlinkInterface.Handler
+        let parameters: [String]
+    }
+
     private let interfaces: [String: VarlinkInterface]
+    /// The methods that have a handler, by their names with the interface.
+    private let methods: [String: Method]
 
     init(_ interfaces: [VarlinkInterface]) {
         // Of two interfaces with the same name the last one counts; the server's own interface is last.
         self.interfaces = Dictionary(interfaces.map { ($0.name, $0) }) { _, last in last }
+        var methods: [String: Method] = [:]
+        for (interfaceName, interface) in self.interfaces {
+            for (name, handler) in interface.methods {
+                guard let parameters = interface.parameters[name] else { continue }
+                methods["\(interfaceName).\(name)"] = Method(handler: handler, parameters: parameters)
+            }
+        }
+        self.methods = methods
     }
 
     /// The last reply to a call; nil: the call was cancelled.
@@ -33,16 +48,22 @@ struct VarlinkRouter: Sendable {
     }
 
     private func handler(for call: VarlinkCall) throws(VarlinkErrorReply) -> VarlinkInterface.Handler {
-        guard let dot = call.method.lastIndex(of: ".") else { throw .interfaceNotFound(call.method) }
-        let interfaceName = String(call.method[..<dot])
-        guard let interface = interfaces[interfaceName] else { throw .interfaceNotFound(interfaceName) }
-        let name = String(call.method[call.method.index(after: dot)...])
-        guard let known = interface.parameters[name] else { throw .methodNotFound(call.method) }
-        guard let handler = interface.methods[name] else { throw .methodNotImplemented(call.method) }
+        guard let method = methods[call.method] else { throw error(for: call) }
         // Otherwise a misspelt parameter would count as a missing parameter.
-        if call.parameters != .none, let stray = call.parameters.names.first(where: { !known.contains($0) }) {
+        if call.parameters != .none, let stray = call.parameters.names.first(where: { !method.parameters.contains($0) })
+        {
             throw .invalidParameter(stray)
         }
-        return handler
+        return method.handler
+    }
+
+    /// Why a call has no handler.
+    private func error(for call: VarlinkCall) -> VarlinkErrorReply {
+        guard let dot = call.method.lastIndex(of: ".") else { return .interfaceNotFound(call.method) }
+        let interfaceName = String(call.method[..<dot])
+        guard let interface = interfaces[interfaceName] else { return .interfaceNotFound(interfaceName) }
+        let name = String(call.method[call.method.index(after: dot)...])
+        return interface.parameters[name] == nil
+            ? .methodNotFound(call.method) : .methodNotImplemented(call.method)
     }
 }

@@ -7,6 +7,8 @@
 enum StreamSafeText {
     /// The most combining characters in a row (UAX #15, UAX15-D4).
     static let limit = 30
+    /// The first combining character, U+0300.
+    private static let firstMark: UInt32 = 0x300
 
     /// Whether the strings of a JSON text are safe, also where characters are escaped (`\u0301`). One pass over the
     /// bytes.
@@ -40,6 +42,11 @@ enum StreamSafeText {
                 // An escape of one character, such as `\"`, or `\\`.
                 index += byte == UInt8(ascii: "\\") ? 2 : 1
             }
+            // Most calls are ASCII, and to look up each byte took a tenth of the time of a call.
+            guard scalar >= firstMark else {
+                marks = 0
+                continue
+            }
             let isMark = Unicode.Scalar(scalar).map { $0.properties.canonicalCombiningClass != .notReordered } ?? false
             marks = isMark ? marks + 1 : 0
             if marks > limit { return false }
@@ -51,6 +58,10 @@ enum StreamSafeText {
     static func isSafe(_ text: String) -> Bool {
         var marks = 0
         for scalar in text.unicodeScalars {
+            guard scalar.value >= firstMark else {
+                marks = 0
+                continue
+            }
             marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
             if marks > limit { return false }
         }
