@@ -62,7 +62,7 @@ struct StateLock: ~Copyable, Sendable {
     /// The number of attempts to take a lock that is held, and the pause between them in milliseconds: a process that
     /// was just killed, or just closed the lock, may have a child between vfork and execve that shares the descriptor
     /// for an instant.
-    private static let attempts = 20
+    private static let attempts = 100
     private static let pause: Int32 = 10
 
     /// Returns the error number if the lock could not be taken.
