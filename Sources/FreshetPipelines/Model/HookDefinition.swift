@@ -35,17 +35,20 @@ package struct HookDefinition: Hashable, Sendable {
     /// line; two different hooks never have the same line, since a command begins with its path. It is ASCII: commands
     /// that differ only in their Unicode normalization are different.
     package var identity: String {
-        if let unit { return "reload-unit \(Self.ascii(unit))" }
-        return command.map { argument in
-            Self.ascii(argument.replacing("\\", with: "\\\\").replacing(" ", with: "\\ "))
-        }.joined(separator: " ")
+        if let unit { return "reload-unit \(Self.ascii(unit, escaped: ""))" }
+        return command.map { Self.ascii($0, escaped: "\\ ") }.joined(separator: " ")
     }
 
-    /// The text with each byte of a character besides ASCII as `\xc3`.
-    private static func ascii(_ text: String) -> String {
-        guard !text.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
-        return text.utf8.reduce(into: "") { result, byte in
-            result += byte < 0x80 ? String(UnicodeScalar(byte)) : "\\x" + String(byte, radix: 16)
+    /// The text with each byte of a character besides ASCII as `\xc3`, and a backslash before each of the characters of
+    /// `escaped`. It works on bytes: a space and a combining mark after it are one character.
+    private static func ascii(_ text: String, escaped: String) -> String {
+        text.utf8.reduce(into: "") { result, byte in
+            guard byte < 0x80 else {
+                result += "\\x" + String(byte, radix: 16)
+                return
+            }
+            if escaped.utf8.contains(byte) { result += "\\" }
+            result.unicodeScalars.append(UnicodeScalar(byte))
         }
     }
 }

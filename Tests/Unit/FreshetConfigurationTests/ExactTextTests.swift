@@ -89,6 +89,10 @@ struct ExactTextTests {
         #expect(first.identity == #"/bin/true \xc3\xa9"# && second.identity == #"/bin/true e\xcc\x81"#)
         #expect(HookDefinition(["/bin/true", #"\xc3\xa9"#]).identity != first.identity)
         #expect(HookDefinition(["/bin/true", "a b", #"\"#]).identity == #"/bin/true a\ b \\"#)
+        // A space and a combining mark after it are one character.
+        let joined = HookDefinition(["/bin/true", "a \u{301}b"])
+        #expect(joined.identity == #"/bin/true a\ \xcc\x81b"#)
+        #expect(joined.identity != HookDefinition(["/bin/true", "a", "\u{301}b"]).identity)
     }
 
     @Test("are another value of a parameter, and only the configured one is a choice")
