@@ -75,7 +75,7 @@ extension DaemonEntry {
             return StandardStream.answer(text.lines.map { PlainText.escaping($0) + "\n" }.joined())
                 ? .success : .failure
         } catch {
-            StandardStream.write("freshetd: \(error)\n", to: STDERR_FILENO)
+            StandardStream.write("freshetd: \(PlainText.escaping("\(error)"))\n", to: STDERR_FILENO)
             return .failure
         }
     }
