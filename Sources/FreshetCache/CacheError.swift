@@ -66,6 +66,9 @@ package enum CacheError: Error, Hashable, Sendable {
 extension CacheError {
     /// Whether the index has failed, and not a file of the cache.
     package var isOfIndex: Bool { if case .index = self { true } else { false } }
+
+    /// Whether there is no space for the index.
+    var isFullIndex: Bool { if case .index(let error) = self { error.isFull } else { false } }
 }
 
 extension CacheError: CustomStringConvertible {

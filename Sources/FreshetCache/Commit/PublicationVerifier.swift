@@ -91,13 +91,21 @@ struct PublicationVerifier: Sendable {
         known.status = status
         if status.identity == known.generation.identity { return known }
         if status.identity == state.refuted { return nil }
-        guard try context.fileSystem.digest(of: published.path(of: known)) == known.generation.content.digest else {
-            state.refuted = status.identity
-            return nil
+        if status.identity != state.unrecorded {
+            guard try context.fileSystem.digest(of: published.path(of: known)) == known.generation.content.digest else {
+                state.refuted = status.identity
+                return nil
+            }
         }
         known.generation.identity = status.identity
         let (generation, id) = (known.generation, known.pipeline.id)
-        try context.withIndex { (index) throws(SQLiteError) in try index.update(generation, of: id) }
+        do throws(CacheError) {
+            try context.withIndex { (index) throws(SQLiteError) in try index.update(generation, of: id) }
+            state.unrecorded = nil
+        } catch  where error.isFullIndex {
+            // The copy is intact also if the index has no space for the identity of its file.
+            state.unrecorded = status.identity
+        }
         return known
     }
 

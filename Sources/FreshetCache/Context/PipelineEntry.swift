@@ -31,6 +31,9 @@ final class PipelineEntry: Sendable {
         var epoch = 0
         /// The identity of a published file whose digest was wrong: the file is not read again.
         var refuted: FileIdentity?
+        /// The identity of a published file whose digest was right, and which the index could not record: the file is
+        /// not read again.
+        @Boxed var unrecorded: FileIdentity?
         /// What is known about the copy when the lock is released; nil: it has to be read from the index.
         var checked: CheckedCopy?
         private var revisions: UInt64 = 0

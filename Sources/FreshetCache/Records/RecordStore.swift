@@ -134,15 +134,15 @@ package struct RecordStore: Sendable {
     }
 
     private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> PersistentState {
-        let name = indexed.pipeline.name
         var attempts = indexed.attempts
-        // Without content, only the remains of a failed commit can be found.
-        let publication =
-            if let known = indexed.publication { try verifier.kept(known) } else if context.isSuspect(name) {
-                try verifier.keptPublication(of: name)
-            } else {
-                IndexedPublication?.none
-            }
+        let publication: IndexedPublication?
+        do throws(CacheError) {
+            publication = try self.publication(indexed)
+        } catch  where error.isFullIndex {
+            // The copy cannot be compared with the index, which is tried again. What else is stored counts: the end of
+            // a Retry-After, budgets, parameters.
+            publication = nil
+        }
         if publication == nil { attempts.forgetSuccess() }
         var state = PersistentState(
             generation: publication.map { $0.generation(path: context.layout.reader($0.file)) },
@@ -151,6 +151,13 @@ package struct RecordStore: Sendable {
             binding: indexed.value.map { String(decoding: $0, as: UTF8.self) })
         state.lastRunRecord = indexed.lastRunRecord
         return state
+    }
+
+    private func publication(_ indexed: IndexedPipelineState) throws(CacheError) -> IndexedPublication? {
+        if let known = indexed.publication { return try verifier.kept(known) }
+        // Without content, only the remains of a failed commit can be found.
+        return context.isSuspect(indexed.pipeline.name)
+            ? try verifier.keptPublication(of: indexed.pipeline.name) : nil
     }
 
     /// Stores the requests that count against a pipeline's budget, in the place of the previous ones. A power cut may

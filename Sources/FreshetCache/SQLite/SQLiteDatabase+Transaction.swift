@@ -31,8 +31,11 @@ extension SQLiteError {
     /// One change causes the error: others may succeed.
     var isOfOneChange: Bool { [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(primaryCode) }
 
-    /// There is no space for the index.
-    var isFull: Bool { primaryCode == SQLITE_FULL }
+    /// There is no space for the index, or for the memory that its users share (a file beside it).
+    var isFull: Bool { primaryCode == SQLITE_FULL || code == Self.noSharedMemory }
+
+    /// SQLITE_IOERR_SHMSIZE, which is a macro of a cast.
+    private static let noSharedMemory = SQLITE_IOERR | 19 << 8
 }
 
 extension SQLiteError {

@@ -25,6 +25,8 @@ final class PublishedFileRestorer {
     private var isWorking = false
     private var retry: (any EngineTimer)?
     private var retryDelay = firstRetry
+    /// When the next retry is due; nil: none is.
+    private var retryDue: BootInstant?
 
     /// - Parameters:
     ///   - directory: The directory of the published files.
@@ -61,11 +63,11 @@ final class PublishedFileRestorer {
         let isFirst = failed.isEmpty
         failed.insert(pipeline)
         // Otherwise the timer is armed already, or is armed at the end of the pass.
-        if isFirst, !isWorking { retry?.arm(at: context.clock.now.advanced(by: retryDelay)) }
+        if isFirst, !isWorking { armRetry() }
     }
 
     private func retryFailed() async {
-        isRetryDue = true
+        (isRetryDue, retryDue) = (true, nil)
         await work()
     }
 
@@ -84,18 +86,25 @@ final class PublishedFileRestorer {
             if removal == .unknown || watch?.isWatching == false { watch?.renew() }
         }
         if failed.isEmpty {
-            retryDelay = Self.firstRetry
+            (retryDelay, retryDue) = (Self.firstRetry, nil)
             retry?.disarm()
         } else {
-            retry?.arm(at: context.clock.now.advanced(by: retryDelay))
+            armRetry()
         }
+    }
+
+    /// Arms the timer of the next retry. A pass for a removal does not postpone it.
+    private func armRetry() {
+        let due = retryDue ?? context.clock.now.advanced(by: retryDelay)
+        retryDue = due
+        retry?.arm(at: due)
     }
 
     private func pass(where isMissing: (PipelineRunner) -> Bool) async {
         for (index, runner) in host.running.map(\.runner).filter(isMissing).enumerated() {
             await context.giveWay(before: index, "published files")
             failed.remove(runner.name)
-            switch await runner.restorer.restore() {
+            switch await runner.restorer.restore(readsCopy: true) {
             case .whole: break
             case .failed: failed.insert(runner.name)
             case .lost: lost(runner.name)

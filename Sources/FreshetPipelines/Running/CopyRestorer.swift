@@ -39,16 +39,22 @@ package struct CopyRestorer: Sendable {
     ///
     /// The store is asked also if the runner knows of no copy: a run may have committed one that it has not recorded yet.
     ///
+    /// - Parameter readsCopy: reads the copy from the store if the runner knows of none: at the start, it may not have
+    ///   been possible to compare it with the index.
     /// - Returns: what readers find now.
     @discardableResult
-    package func restore() async -> RestoredCopy {
+    package func restore(readsCopy: Bool = false) async -> RestoredCopy {
         let before = runner.state.withLock { $0.copy.generation }
         switch await store.restoreCopy(of: runner.name) {
         case .done(let generation):
             runner.state.withLock { $0.copy.record(generation) }
             return .whole
         case .nothing, .damaged: return before != nil && losesCopy(before) ? .lost : .whole
-        case .left: return .whole
+        case .left:
+            if readsCopy, before == nil, let found = await store.remembered(runner.name).generation {
+                runner.publishes(found)
+            }
+            return .whole
         case .failed: return .failed
         }
     }
