@@ -11,9 +11,9 @@ struct FileWatchTable: Sendable {
     }
 
     private struct Row: Sendable {
-        /// Listeners for one name, by name: an event takes time proportional to its listeners, however many files of
-        /// the directory are followed.
-        var byName: [String: [Listener]] = [:]
+        /// Listeners for one name, by the bytes of the name: two names may differ only in their Unicode normalization.
+        /// An event takes time proportional to its listeners, however many files of the directory are followed.
+        var byName: [[UInt8]: [Listener]] = [:]
         /// Listeners for all names, or for the directory itself.
         var others: [Listener] = []
 
@@ -46,7 +46,7 @@ struct FileWatchTable: Sendable {
         for (watch, step) in steps {
             let listener = Listener(follower: follower, step: step)
             if let name = step.name {
-                rows[watch, default: Row()].byName[name, default: []].append(listener)
+                rows[watch, default: Row()].byName[Array(name.utf8), default: []].append(listener)
             } else {
                 rows[watch, default: Row()].others.append(listener)
             }
@@ -73,7 +73,7 @@ struct FileWatchTable: Sendable {
         }
         notify(row.others)
         if let name = event.name {
-            if let listeners = row.byName[name] { notify(listeners) }
+            if let listeners = row.byName[Array(name.utf8)] { notify(listeners) }
         } else {
             for listeners in row.byName.values { notify(listeners) }
         }

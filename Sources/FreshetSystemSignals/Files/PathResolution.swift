@@ -128,9 +128,9 @@ extension PathResolution.Step {
         switch role {
         case .passed: return []
         case .entries: return .entries
-        case .name(let own): return name == own ? .look : []
+        case .name(let own): return name.utf8.elementsEqual(own.utf8) ? .look : []
         case .file(let own):
-            guard name == own else { return [] }
+            guard name.utf8.elementsEqual(own.utf8) else { return [] }
             if !event.events.isDisjoint(with: [.created, .movedHere]) { return .arrived }
             return event.events.contains(.written) ? .written : .look
         }
