@@ -9,7 +9,6 @@ import Synchronization
 final class MemoryRelease: Sendable {
     private struct State {
         var timer: LoopTimer?
-        var isDue = false
         var schedule: MemoryReleaseSchedule
     }
 
@@ -25,22 +24,21 @@ final class MemoryRelease: Sendable {
     /// The start or a run has ended, and may have freed memory. May be called from any thread.
     func mayBeUseful() {
         state.withLock { state in
-            guard !state.isDue else { return }
-            state.isDue = true
-            state.timer?.arm(at: state.schedule.next(after: .now))
+            if let instant = state.schedule.runEnded(at: .now) { state.timer?.arm(at: instant) }
         }
     }
 
     private func release() {
         let before = ProcessMemory.anonymous
         let isUseful = state.withLock { state in
-            state.isDue = false
-            guard let before else { return false }
+            guard let before else {
+                state.schedule.isUnknown()
+                return false
+            }
             switch state.schedule.decision(used: before, now: .now) {
             case .release: return true
             case .keep: return false
             case .lookAgain(let instant):
-                state.isDue = true
                 state.timer?.arm(at: instant)
                 return false
             }
@@ -84,22 +82,34 @@ struct MemoryReleaseSchedule {
     private var interval = intervals.lowerBound
     /// The last return.
     private var returned: Instant?
+    /// When the next decision is due; nil: none is.
+    private var due: Instant?
 
     /// - Parameter used: the memory that the process uses now, in bytes.
     init(used: UInt64) { (least, last) = (used, used) }
 
-    /// When to decide after the end of a run.
-    func next(after end: Instant) -> Instant {
-        let next = end + Self.delay
-        return returned.map { max($0 + Self.intervals.lowerBound, next) } ?? next
+    /// A run has ended.
+    ///
+    /// - Returns: when to decide; nil: a decision is due before.
+    mutating func runEnded(at end: Instant) -> Instant? {
+        var next = end + Self.delay
+        if let returned { next = max(returned + Self.intervals.lowerBound, next) }
+        if let due, due <= next { return nil }
+        due = next
+        return next
     }
+
+    /// A decision is due, and the memory that the process uses is not known.
+    mutating func isUnknown() { due = nil }
 
     /// Whether there may be enough memory to return. If so, the next return follows an interval later.
     mutating func decision(used: UInt64, now: Instant) -> Decision {
+        due = nil
         (least, last) = (min(least, used), min(last, used))
         let useful = Self.useful(least: least)
         guard used - least >= useful else { return .keep }
         if used - last < useful, let returned, now < returned + interval {
+            due = returned + interval
             return .lookAgain(at: returned + interval)
         }
         returned = now

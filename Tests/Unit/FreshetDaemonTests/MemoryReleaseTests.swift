@@ -11,7 +11,8 @@ struct MemoryReleaseTests {
     @Test("memory is returned a second after the end of a run, if the process has grown by a MiB")
     func grown() {
         var schedule = MemoryReleaseSchedule(used: 5 * mebibyte)
-        #expect(schedule.next(after: start) == start + .seconds(1))
+        #expect(schedule.runEnded(at: start) == start + .seconds(1))
+        #expect(schedule.runEnded(at: start) == nil, "one decision for runs that end together")
         #expect(schedule.decision(used: 6 * mebibyte - 1, now: start) == .keep)
         #expect(schedule.decision(used: 6 * mebibyte, now: start) == .release)
     }
@@ -29,7 +30,7 @@ struct MemoryReleaseTests {
         #expect(schedule.decision(used: 300 * mebibyte, now: start) == .release)
         schedule.hasReturned(before: 300 * mebibyte, after: 290 * mebibyte)
         let end = start + .seconds(2)
-        #expect(schedule.next(after: end) == start + .seconds(5))
+        #expect(schedule.runEnded(at: end) == start + .seconds(5))
         #expect(schedule.decision(used: 290 * mebibyte, now: start + .seconds(5)) == .release)
     }
 
@@ -54,7 +55,7 @@ struct MemoryReleaseTests {
         now += .seconds(300)
         #expect(schedule.decision(used: 100 * mebibyte, now: now) == .release)
         schedule.hasReturned(before: 100 * mebibyte, after: 20 * mebibyte)
-        #expect(schedule.next(after: now) == now + .seconds(5))
+        #expect(schedule.runEnded(at: now) == now + .seconds(5))
         #expect(schedule.decision(used: 100 * mebibyte, now: now + .seconds(5)) == .release)
     }
 
@@ -69,9 +70,11 @@ struct MemoryReleaseTests {
         }
         #expect(schedule.decision(used: 7 * mebibyte, now: now) == .release)
         schedule.hasReturned(before: 7 * mebibyte, after: 7 * mebibyte)
-        let next = schedule.next(after: now)
-        #expect(next == now + .seconds(5))
+        let next = now + .seconds(5)
+        #expect(schedule.runEnded(at: now) == next)
         #expect(schedule.decision(used: 8 * mebibyte - 1, now: next) == .lookAgain(at: now + .seconds(300)))
-        #expect(schedule.decision(used: 8 * mebibyte, now: next) == .release)
+        // The end of a run does not wait for that late decision.
+        #expect(schedule.runEnded(at: now + .seconds(10)) == now + .seconds(11))
+        #expect(schedule.decision(used: 8 * mebibyte, now: now + .seconds(11)) == .release)
     }
 }
