@@ -284,7 +284,12 @@ import ThreadTestSupport
     @Test("a client that ends while it connects, or waits for replies, ends everything")
     func stop() async throws {
         let server = try FakeServer()
-        let (request, subscription) = try await withClient(NATSConfiguration(try server.address())) { client in
+        // The request's task ends on the loop.
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let configuration = NATSConfiguration(try server.address())
+        let (request, subscription) = try await withClient(configuration, on: loop) { client in
             async let script = onThread {
                 let connection = try server.greet()
                 _ = try connection.receive(until: "PUB a ")

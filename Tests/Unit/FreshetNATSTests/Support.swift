@@ -29,6 +29,14 @@ func withClient<Success: Sendable>(
     let loop = try EventLoop()
     try loop.runInThread(named: "test-loop")
     defer { loop.stop() }
+    return try await withClient(configuration, on: loop, fraction: fraction, body)
+}
+
+/// The same on a loop that runs longer than the client: tasks of the client that outlast the body end there.
+func withClient<Success: Sendable>(
+    _ configuration: NATSConfiguration, on loop: EventLoop, fraction: @escaping @Sendable () -> Double = { 1 },
+    _ body: @escaping @Sendable (NATSClient) async throws -> Success
+) async throws -> Success {
     let client = NATSClient(loop, configuration, fraction: fraction)
     return try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { await client.run() }
