@@ -99,6 +99,7 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
             }
             return 0
         }
+        if header.version == knownVersion, try IndexSchema.isOfNewestFormat(database) { return knownVersion }
         let found = try IndexSchema(of: database)
         let stated = (1...knownVersion).contains(header.version) ? [header.version] : []
         for format in stated + Array(1...knownVersion) where try IndexSchema(ofFormat: Int(format)) == found {

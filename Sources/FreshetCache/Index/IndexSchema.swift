@@ -13,6 +13,35 @@ struct IndexSchema: Hashable, Sendable {
         self.lines = lines
     }
 
+    /// Whether the texts of the schema are those that this version gives a new index. Then their meaning need not be
+    /// examined: to make the tables of a format for that would be a third of the start of a small daemon.
+    static func isOfNewestFormat(_ database: SQLiteDatabase) throws(SQLiteError) -> Bool {
+        try textHash(of: database) == newestTextHash
+    }
+
+    /// A hash of all texts of the schema: FNV-1a of 64 bits, because only damage has to be found, and libcrypto would
+    /// have to be initialized for a digest.
+    static func textHash(of database: SQLiteDatabase) throws(SQLiteError) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        let query = """
+            SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema
+            WHERE substr(name, 1, 11) <> 'sqlite_stat' ORDER BY type, name
+            """
+        try database.walk(query) { row in
+            for column in 0..<Int32(4) {
+                for byte in row.text(column).utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+                // UTF-8 has no such byte.
+                hash = (hash ^ 0xFF) &* 0x100_0000_01b3
+            }
+            return true
+        }
+        return hash
+    }
+
+    /// The texts after the last of ``CacheIndex/migrations``, as SQLite 3.40 writes them. If another version of SQLite
+    /// writes them in another way, only the start is slower.
+    private static let newestTextHash: UInt64 = 0xfedb_ec67_7318_816b
+
     /// The schema of an index of this format.
     init(ofFormat format: Int) throws(SQLiteError) {
         let database = try SQLiteDatabase(path: ":memory:", busyTimeout: 0)
