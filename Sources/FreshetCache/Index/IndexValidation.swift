@@ -127,7 +127,12 @@ enum IndexValidation {
     private static func audit(
         _ table: String, _ rules: [Rule], in database: SQLiteDatabase
     ) throws(SQLiteError) -> [IndexRepair] {
-        // A table without errors is read once.
+        // A table without errors is read once, and each row only until its first error: that takes less than half of
+        // the time of counting the errors of each rule.
+        let isAny = rules.map(\.isViolated).joined(separator: " OR ")
+        guard try database.row("SELECT 1 FROM \(table) WHERE \(isAny) LIMIT 1", read: { _ in true }) ?? false else {
+            return []
+        }
         let sums = rules.map { "total(\($0.isViolated))" }.joined(separator: ", ")
         let violations = try database.row("SELECT \(sums) FROM \(table)") { row in
             rules.indices.map { row.integer(Int32($0)) }
