@@ -19,6 +19,8 @@ struct Main {
         default: break
         }
         ProcessMemory.keepLittle()
+        // The unit has no arguments, and to set up the parser would be a tenth of the start.
+        if CommandLine.arguments.count == 1 { exit(service().rawValue) }
         do {
             var command = try FreshetDaemonCommand.parseAsRoot()
             try command.run()
@@ -30,6 +32,34 @@ struct Main {
             DaemonEntry.printUsageError(message)
             exit(status.rawValue)
         }
+    }
+
+    /// Runs the daemon with its default options.
+    private static func service() -> DaemonExit {
+        var options = DaemonOptions()
+        options.environment = ProcessEnvironment.variables()
+        if let failure = DaemonEntry.dropRoot(&options, for: .service) { return failure }
+        do {
+            return try run { [options] loop in await DaemonEntry.run(options, on: loop) }
+        } catch {
+            DaemonEntry.printUsageError("freshetd: cannot start: \(error)")
+            return .failure
+        }
+    }
+
+    /// Runs an asynchronous function on the event loop of the process.
+    fileprivate static func run(
+        _ body: @escaping @Sendable (EventLoop) async -> DaemonExit
+    ) throws(SystemCallError) -> DaemonExit {
+        DaemonEntry.prepareProcess()
+        let loop = try LoopExecutors.install()
+        let status = ExitStatus()
+        Task {
+            status.value = await body(loop)
+            loop.stop()
+        }
+        loop.run()
+        return status.value
     }
 }
 
@@ -259,17 +289,10 @@ struct FreshetDaemonCommand: ParsableCommand {
         if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }
         if let replayRequest { throw ExitCode(Self.perform(replayRequest, options).rawValue) }
 
-        DaemonEntry.prepareProcess()
-        let loop: EventLoop
-        do {
-            loop = try LoopExecutors.install()
-        } catch {
-            throw ValidationError("cannot start: \(error)")
-        }
-        let status = ExitStatus()
         let request = dryRunRequest
-        Task { [fleetRequest] in
-            status.value =
+        let status: DaemonExit
+        do {
+            status = try Main.run { [fleetRequest, options] loop in
                 if let fleetRequest {
                     await DaemonEntry.manageFleet(fleetRequest, options, on: loop)
                 } else if let request {
@@ -277,10 +300,11 @@ struct FreshetDaemonCommand: ParsableCommand {
                 } else {
                     await DaemonEntry.run(options, on: loop)
                 }
-            loop.stop()
+            }
+        } catch {
+            throw ValidationError("cannot start: \(error)")
         }
-        loop.run()
-        throw ExitCode(status.value.rawValue)
+        throw ExitCode(status.rawValue)
     }
 
     /// A replay has its own executor, whose clock is the recording's, and needs no event loop.
