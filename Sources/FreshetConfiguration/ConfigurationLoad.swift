@@ -11,10 +11,10 @@ package struct ConfigurationLoad: Sendable {
     private let loader: ConfigurationLoader
     private let groups: [FileSearch.Group]
     private let hooks: [FileSearch.Group]
-    private let daemon: FileSearch.Group
+    private let own: (definition: DaemonDefinition?, files: [String], errors: [Diagnostic])
     private let errors: [Diagnostic]
 
-    /// Finds the files.
+    /// Finds the files, and reads those of the daemon.
     package init(with loader: ConfigurationLoader) {
         var loader = loader
         loader.fileSystem = loader.fileSystem.forOneLoad()
@@ -22,8 +22,13 @@ package struct ConfigurationLoad: Sendable {
         var search = FileSearch(searchPath: loader.searchPath, fileSystem: loader.fileSystem)
         groups = search.findPipelines()
         hooks = search.findHooks()
-        daemon = search.findDaemon()
+        own = loader.daemon(search.findDaemon())
         errors = search.errors
+    }
+
+    /// What `freshet.yaml` and its drop-ins define; nil if there are errors in them.
+    package var daemon: DaemonDefinition? {
+        (errors + own.errors).contains { $0.severity == .error } ? nil : own.definition ?? DaemonDefinition()
     }
 
     /// The number of pipelines that have a file.
@@ -47,7 +52,6 @@ package struct ConfigurationLoad: Sendable {
     /// - Parameter pipelines: what was read of all pipelines, in their order.
     package func configuration(of pipelines: [PipelineFiles]) -> Configuration {
         var configuration = Configuration()
-        let own = loader.daemon(daemon)
         configuration.daemonFiles = own.files
         if let definition = own.definition { configuration.daemon = definition }
         configuration.daemonDiagnostics = (errors + own.errors).sorted(by: Diagnostic.areInReadingOrder)

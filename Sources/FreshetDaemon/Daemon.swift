@@ -72,7 +72,12 @@ final class Daemon {
             return refuse("\(error)", .configuration)
         }
         let since = WallClock.now
-        let loaded = await reader.load()
+        let load = await reader.begin()
+        let (removed, repairs) = (RemovedContentLog(context.limiter), CopyRepairs())
+        // The cache is opened while the files of the pipelines are read, unless the daemon may not start at all.
+        let (loaded, early) = await reader.finish(load) { [context] in
+            await Self.opened(context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs)
+        }
         let (configuration, hostEnvironment) = await reader.checkingHostEnvironment(of: reader.selected(loaded))
         context.readers.setGroups(hostEnvironment.groups)
         let hidden = hostEnvironment.hidden(with: configuration)
@@ -92,7 +97,11 @@ final class Daemon {
         }
         let made: Collaborators
         do {
-            made = try await makeCollaborators(configuration, since: since)
+            let opened =
+                if let early = try early.get() { early } else {
+                    try await CacheOpening.open(context, configuration.daemon, removed, repairs)
+                }
+            made = try await makeCollaborators(configuration, opened, removed, since: since)
             await made.parts.http.use(hostEnvironment.secrets, files: hostEnvironment.credentialFiles)
         } catch {
             return refuse("\(error)", .failure)
@@ -113,20 +122,33 @@ final class Daemon {
         return context.tasks.exit
     }
 
+    /// Opens the cache; without a definition of the daemon it is too early for that.
+    private nonisolated static func opened(
+        _ context: DaemonContext, _ daemon: DaemonDefinition?, _ removed: RemovedContentLog, _ repairs: CopyRepairs
+    ) async -> Result<CacheOpening.Opened?, any Error> {
+        guard let daemon else { return .success(nil) }
+        do {
+            return .success(try await CacheOpening.open(context, daemon, removed, repairs))
+        } catch {
+            return .failure(error)
+        }
+    }
+
     private func refuse(_ reason: String, _ exit: DaemonExit) -> DaemonExit {
         context.log.log(.cannotStart, [.error: .string(reason)])
         return exit
     }
 
     /// Makes the collaborators and connects them.
-    private func makeCollaborators(_ configuration: Configuration, since: Int64) async throws -> Collaborators {
-        let removed = RemovedContentLog(context.limiter)
-        let repairs = CopyRepairs()
+    private func makeCollaborators(
+        _ configuration: Configuration, _ opened: CacheOpening.Opened, _ removed: RemovedContentLog, since: Int64
+    ) async throws -> Collaborators {
+        let repairs = opened.repairs
         let fileEvents = FileEventPublisher(log: context.flapLog, recorder: recorder)
         let commits = CommitSignals()
         let overview = PipelineOverview()
         let parts = try await DaemonParts(
-            context, configuration, removed, repairs, fileEvents, commits, recorder, status, overview)
+            context, configuration, opened, fileEvents, commits, recorder, status, overview)
         let networks = NetworkSources(parts.network, context, recorder)
         let signals = SignalRegistry(context, recorder)
         let host = PipelineHost(

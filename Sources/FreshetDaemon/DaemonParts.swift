@@ -31,12 +31,12 @@ struct DaemonParts: Sendable {
 
     @DaemonActor
     init(
-        _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog, _ repairs: CopyRepairs,
+        _ context: DaemonContext, _ configuration: Configuration, _ opened: CacheOpening.Opened,
         _ fileEvents: FileEventPublisher, _ commits: CommitSignals, _ recorder: SignalRecorder,
         _ status: StatusReporter, _ overview: PipelineOverview
     ) async throws {
         let (loop, pools, directories) = (context.loop, context.pools, context.directories)
-        let opening = try await CacheOpening(context, configuration, removed, repairs, commits)
+        let opening = try await CacheOpening(opened, context, configuration, commits)
         (cache, store, isIndexNew) = (opening.cache, opening.store, opening.isIndexNew)
         secrets = SecretReader(
             Credentials(environment: context.options.environment), paths: pools.paths, context.redactor)

@@ -13,21 +13,27 @@ struct CacheOpening: Sendable {
     /// The index is new, so the last successful runs of hooks are unknown.
     let isIndexNew: Bool
 
-    /// Creates the daemon's directories, repairs the cache, and gives each pipeline its files.
+    /// An open cache in which pipelines have no files yet.
+    struct Opened: Sendable {
+        let cache: LocalCache
+        let report: RecoveryReport
+        let repairs: CopyRepairs
+    }
+
+    /// Creates the daemon's directories, and opens and repairs the cache. This needs no pipeline, so their files can be
+    /// read meanwhile.
     ///
     /// - Parameters:
     ///   - removed: logs content that the cache removes to free space.
     ///   - repairs: gets what becomes of changes that failed halfway.
-    ///   - commits: fires for a pipeline whose generation is published again.
-    init(
-        _ context: DaemonContext, _ configuration: Configuration, _ removed: RemovedContentLog, _ repairs: CopyRepairs,
-        _ commits: CommitSignals
-    ) async throws {
+    static func open(
+        _ context: DaemonContext, _ daemon: DaemonDefinition, _ removed: RemovedContentLog, _ repairs: CopyRepairs
+    ) async throws -> Opened {
         let (directories, log, limiter) = (context.directories, context.log, context.limiter)
         try DaemonDirectories.make(directories.state, mode: 0o700)
         try DaemonDirectories.make(directories.cache, mode: 0o755)
         try DaemonDirectories.make(directories.runtime, mode: 0o755)
-        let quota = CacheQuota(configuration.daemon)
+        let quota = CacheQuota(daemon)
         let (cache, report) = try await context.pools.cache.run { () throws(CacheError) in
             try LocalCache.open(
                 cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: quota.reserve,
@@ -37,6 +43,17 @@ struct CacheOpening: Sendable {
                     limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
                 }, changes: repairs.changes)
         }
+        return Opened(cache: cache, report: report, repairs: repairs)
+    }
+
+    /// Gives each pipeline its files.
+    ///
+    /// - Parameter commits: fires for a pipeline whose generation is published again.
+    init(
+        _ opened: Opened, _ context: DaemonContext, _ configuration: Configuration, _ commits: CommitSignals
+    ) async throws {
+        let (cache, report, repairs) = (opened.cache, opened.report, opened.repairs)
+        let (log, limiter) = (context.log, context.limiter)
         Self.log(report, at: cache.indexPath, log, limiter)
         let definitions = configuration.pipelines
         try await context.pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }

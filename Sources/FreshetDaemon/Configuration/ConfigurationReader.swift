@@ -20,15 +20,26 @@ struct ConfigurationReader: Sendable {
         pools = context.pools
     }
 
-    /// Reads the files: those of many pipelines on two threads.
-    func load() async -> Configuration {
-        let (loader, pool) = (loader, pools.configuration)
-        let load = await pool.run("configuration") { ConfigurationLoad(with: loader) }
-        let middle = load.count < Self.worthTwoThreads ? load.count : load.count / 2
-        async let rest = pool.run("configuration") { load.pipelines(in: middle..<load.count) }
-        let first = await pool.run("configuration") { load.pipelines(in: 0..<middle) }
-        let all = first + (await rest)
-        return await pool.run("configuration") { load.configuration(of: all) }
+    /// Reads the files.
+    func load() async -> Configuration { await finish(await begin(), beside: {}).0 }
+
+    /// Finds the files, and reads those of the daemon.
+    func begin() async -> ConfigurationLoad {
+        let loader = loader
+        return await pools.configuration.run("configuration") { ConfigurationLoad(with: loader) }
+    }
+
+    /// Reads the files of the pipelines: many of them on two threads. The second begins when other work has ended,
+    /// which another thread does meanwhile.
+    func finish<Other: Sendable>(
+        _ load: ConfigurationLoad, beside other: @Sendable () async -> Other
+    ) async -> (Configuration, Other) {
+        let (pool, reading) = (pools.configuration, ConcurrentReading(load))
+        async let first: Void = pool.run("configuration") { reading.read() }
+        let result = await other()
+        if load.count >= Self.worthTwoThreads { await pool.run("configuration") { reading.read() } }
+        await first
+        return (await pool.run("configuration") { reading.configuration() }, result)
     }
 
     /// As many pipelines take longer to read than the second thread costs.

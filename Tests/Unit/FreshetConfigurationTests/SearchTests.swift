@@ -293,4 +293,27 @@ struct SearchTests {
         #expect(whole.pipelines.map(\.name) == ["a"])
         #expect(whole.diagnostics.count >= 5)
     }
+
+    @Test("threads that read pipelines in turns get the same configuration, in the same order", arguments: [1, 3])
+    func concurrentReading(threads: Int) async {
+        let names = (0..<200).map { "p\($0)" }
+        var texts = Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                (
+                    "/etc/freshet/pipelines/\(name).yaml",
+                    "source: {url: https://\(name).example.com}\ncache: {file: \(name)}\n"
+                )
+            })
+        texts["/etc/freshet/pipelines/p100.yaml"] = "source: {url: 1}\n"
+        let loader = ConfigurationLoader(
+            searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: InMemoryFileSystem(texts: texts))
+        let reading = ConcurrentReading(ConfigurationLoad(with: loader))
+        await withTaskGroup { group in
+            for _ in 0..<threads { group.addTask { reading.read() } }
+        }
+        let (configuration, whole) = (reading.configuration(), loader.load())
+        #expect(configuration.pipelines == whole.pipelines)
+        #expect(configuration.invalid == whole.invalid)
+        #expect(configuration.pipelines.count == 199)
+    }
 }

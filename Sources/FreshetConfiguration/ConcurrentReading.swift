@@ -1,0 +1,55 @@
+import Synchronization
+
+/// Reads the files of all pipelines of a load, on as many threads as call ``read()``. Each takes the next few pipelines
+/// when it has read some, so a thread that comes later reads fewer.
+///
+///     let reading = ConcurrentReading(load)
+///     // on each thread
+///     reading.read()
+///     // when all have returned
+///     let configuration = reading.configuration()
+package final class ConcurrentReading: Sendable {
+    private struct State {
+        var next = 0
+        /// What was read, in pieces; empty where no thread has finished.
+        var pieces: [[PipelineFiles]]
+    }
+
+    private let load: ConfigurationLoad
+    private let state: Mutex<State>
+
+    /// The pipelines of one piece: enough that neither the lock nor the parts that the pieces do not share matter.
+    private static let pieceCount = 64
+
+    package init(_ load: ConfigurationLoad) {
+        self.load = load
+        let pieces = (load.count + Self.pieceCount - 1) / Self.pieceCount
+        state = Mutex(State(pieces: Array(repeating: [], count: pieces)))
+    }
+
+    /// Reads until no pipeline is left for this thread. Blocks.
+    package func read() {
+        while let piece = claim() {
+            let begin = piece * Self.pieceCount
+            let read = load.pipelines(in: begin..<min(begin + Self.pieceCount, load.count))
+            state.withLock { $0.pieces[piece] = read }
+        }
+    }
+
+    private func claim() -> Int? {
+        state.withLock { state in
+            guard state.next < state.pieces.count else { return nil }
+            defer { state.next += 1 }
+            return state.next
+        }
+    }
+
+    /// Makes the configuration, once all calls of ``read()`` have returned; what was read is given away. Blocks.
+    package func configuration() -> Configuration {
+        let pieces = state.withLock { state in
+            defer { state.pieces = [] }
+            return state.pieces
+        }
+        return load.configuration(of: Array(pieces.joined()))
+    }
+}
