@@ -45,7 +45,9 @@ package struct ConfigurationLoader: Sendable {
         let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
         let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
         var definition = result?.definition
-        if let root = merged.root { definition?.exactTexts = ExactTexts(of: root) }
+        if let root = merged.root, merged.sources.values.contains(where: \.mayHaveOtherCharacters) {
+            definition?.exactTexts = ExactTexts(of: root)
+        }
         if let template = reader.template {
             definition?.template?.text = readTemplate(template.file, reader, at: template.location) ?? ""
         }

@@ -49,8 +49,18 @@ enum KeySynonyms {
 
     /// Whether users write a secret as the value of a key of this name, which diagnostics must not show.
     static func mayHoldSecret(_ key: String) -> Bool {
-        let plain = key.lowercased().filter { $0 != "-" && $0 != "_" }
-        return secrets.names.contains(plain)
+        // Each key of each file is looked up here, so ASCII is compared without copies.
+        guard key.utf8.allSatisfy({ $0 < 0x80 }) else {
+            return secrets.names.contains(key.lowercased().filter { $0 != "-" && $0 != "_" })
+        }
+        return secrets.names.contains { name in
+            var rest = name.utf8.makeIterator()
+            for byte in key.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: "_") {
+                let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+                guard rest.next() == (isUpper ? byte | 0x20 : byte) else { return false }
+            }
+            return rest.next() == nil
+        }
     }
 
     /// The mappings in which users write keys of the whole pipeline.

@@ -23,6 +23,9 @@ struct SourceText: Sendable {
         self.bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
     }
 
+    /// Whether a value can have characters besides ASCII: as they are, or as escapes in quotes.
+    var mayHaveOtherCharacters: Bool { bytes.contains { $0 >= 0x80 || $0 == UInt8(ascii: "\\") } }
+
     /// The location of a byte.
     func location(ofByte offset: Int) -> Location {
         var line = 1

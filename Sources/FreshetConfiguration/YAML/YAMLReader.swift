@@ -163,9 +163,10 @@ struct YAMLReader {
                 key = nil
             }
             path.append(key ?? "")
+            defer { path.removeLast() }
+            // Only an error needs it.
+            var keyPath: String { path.joined(separator: ".") }
             let value = try node(from: try next(from: &parser), &parser, depth: depth)
-            let keyPath = path.joined(separator: ".")
-            path.removeLast()
             guard let key else { continue }
             if key == "<<" {
                 report(

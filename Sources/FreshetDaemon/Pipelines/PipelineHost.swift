@@ -153,6 +153,8 @@ final class PipelineHost {
             if makes == false { remembered[definition.name]?.isOfOtherConfiguration = true }
         }
         await OverdueCopies(store, context.limiter).settle(definitions, &remembered)
+        // One system call instead of one for each pipeline.
+        var seeds = Jitter(seed: .random(in: .min ... .max))
         for (index, definition) in definitions.enumerated() {
             await context.giveWay(before: index, "start of pipelines")
             guard let state = remembered[definition.name] else {
@@ -163,7 +165,7 @@ final class PipelineHost {
             let sink = makeSink(definition.name)
             let runner = engine.add(
                 definition, remembered: state, signal: lease.signal, network: network, splay: splay,
-                share: share(of: definition.name)
+                share: share(of: definition.name), seed: seeds.next()
             ) { sink.report($0) }
             add(RunningPipeline(runner: runner, target: target, lease: lease))
         }

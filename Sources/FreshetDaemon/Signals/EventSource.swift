@@ -21,6 +21,9 @@ protocol EventSource: AnyObject, Sendable {
     var canBeFired: Bool { get }
     /// Fires the signal by hand. Its subscribers receive it like a real one, but the fact does not change.
     func fire(_ detail: String)
+    /// The source if it has to be followed while it is open. (To ask the runtime for the protocol of each kind of
+    /// source would search all conformances of the program.)
+    var following: (any FollowingSource)? { get }
     /// The first pipeline uses the source from now on.
     func useBegan()
     /// No pipeline uses the source any more.
@@ -32,6 +35,7 @@ extension EventSource {
     var ignored: UInt64? { nil }
     var logsAtInfo: Bool { false }
     var canBeFired: Bool { true }
+    var following: (any FollowingSource)? { nil }
     func useBegan() {}
     func useEnded() {}
 }
@@ -40,6 +44,10 @@ extension EventSource {
 protocol FollowingSource: EventSource {
     /// Follows the source until the task is cancelled.
     func follow() async
+}
+
+extension FollowingSource {
+    var following: (any FollowingSource)? { self }
 }
 
 /// A source that a pipeline uses.

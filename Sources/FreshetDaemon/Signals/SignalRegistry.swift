@@ -110,7 +110,7 @@ final class SignalRegistry {
         }
         let entry = Entry(source, following, isPermanent: isPermanent)
         entries[ExactText(source.name)] = entry
-        guard let source = source as? any FollowingSource else { return }
+        guard let source = source.following else { return }
         context.tasks.add { [ending = entry.ending] in
             await withDiscardingTaskGroup { group in
                 group.addTask { await source.follow() }

@@ -52,7 +52,8 @@ extension PipelineDefinition {
     package var credentials: [NeededCredential] { stage.credentials(at: ["source"]) }
 
     private var httpSources: [HTTPSource] {
-        sources.flatMap { if case .http(let source) = $0 { source.alternatives } else { [HTTPSource]() } }
+        if case .http(let source) = stage.source, source.mirrors == nil, !stage.hasStages { return [source] }
+        return sources.flatMap { if case .http(let source) = $0 { source.alternatives } else { [HTTPSource]() } }
     }
 
     /// The secrets that the configuration contains in plain text: values of header fields and URL parameters with names
@@ -109,6 +110,7 @@ extension HTTPSource {
             // In `Bearer abc` the last word is the secret.
             secrets += [value] + (value.split(separator: " ").dropFirst().last.map { [String($0)] } ?? [])
         }
+        guard url.utf8.contains(UInt8(ascii: "?")) else { return secrets }
         let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         for parameter in query.split(separator: "&") {
             let parts = parameter.split(separator: "=", maxSplits: 1)

@@ -121,7 +121,7 @@ package struct PipelineDefinition: Hashable, Sendable {
     }
 
     /// All sources, the first source first.
-    package var sources: [SourceDefinition] { stage.all.map(\.source) }
+    package var sources: [SourceDefinition] { stage.hasStages ? stage.all.map(\.source) : [stage.source] }
 }
 
 /// Where a pipeline's data comes from.

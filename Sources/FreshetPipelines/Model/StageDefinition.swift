@@ -29,8 +29,15 @@ package struct StageDefinition: Hashable, Sendable {
     /// This stage and the stages below it, outermost first.
     package var all: [StageDefinition] {
         var stages = [self]
+        guard hasStages else { return stages }
         if case .joined(let sources) = source { stages += sources.flatMap(\.stage.all) }
         return stages + (each?.stage.all ?? [])
+    }
+
+    /// Whether there are stages below this one.
+    var hasStages: Bool {
+        if case .joined = source { return true }
+        return each != nil
     }
 
     /// The pipelines whose copies the stages read, without duplicates.
