@@ -49,18 +49,18 @@ enum KeySynonyms {
 
     /// Whether users write a secret as the value of a key of this name, which diagnostics must not show.
     static func mayHoldSecret(_ key: String) -> Bool {
-        // Each key of each file is looked up here, so ASCII is compared without copies.
-        guard key.utf8.allSatisfy({ $0 < 0x80 }) else {
-            return secrets.names.contains(key.lowercased().filter { $0 != "-" && $0 != "_" })
-        }
-        return secrets.names.contains { name in
-            var rest = name.utf8.makeIterator()
-            for byte in key.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: "_") {
-                let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
-                guard rest.next() == (isUpper ? byte | 0x20 : byte) else { return false }
-            }
-            return rest.next() == nil
-        }
+        // Each key of each file is looked up here, and nearly all have another initial.
+        guard let initial = key.utf8.first,
+            initial >= 0x80 || initial == UInt8(ascii: "-") || initial == UInt8(ascii: "_")
+                || secretInitials & 1 << (initial & 0x1F) != 0
+        else { return false }
+        let plain = key.lowercased().filter { $0 != "-" && $0 != "_" }
+        return secrets.names.contains(plain)
+    }
+
+    /// A bit for the initial of each name, counted from the character before `a` or `A`.
+    private static let secretInitials: UInt32 = secrets.names.reduce(0) { bits, name in
+        bits | name.utf8.prefix(1).reduce(0) { $0 | 1 << UInt32($1 & 0x1F) }
     }
 
     /// The mappings in which users write keys of the whole pipeline.

@@ -56,6 +56,17 @@ struct KeySynonymTests {
             ])
     }
 
+    @Test(
+        "a key of a secret is recognised in each spelling, and no other key",
+        arguments: [
+            ("token", true), ("Token", true), ("API_KEY", true), ("x-api-key", true), ("-password", true),
+            ("_auth", true), ("to\u{212A}en", true), ("credentials", true), ("", false), ("-", false), ("url", false),
+            ("every", false), ("tokens", false), ("source", false), ("\u{1}uth", false),
+        ])
+    func secretKeys(key: String, isSecret: Bool) {
+        #expect(KeySynonyms.mayHoldSecret(key) == isSecret)
+    }
+
     @Test("each replacement exists, its example is valid, and each mapping keeps its keys")
     func table() throws {
         for advice in KeySynonyms.all {
