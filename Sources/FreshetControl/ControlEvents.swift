@@ -8,7 +8,7 @@ package final class ControlEvents: Sendable {
     /// The most events in the queue of one observer: some seconds of a busy daemon. All observers share the events, so
     /// a queue costs at most eight kilobytes.
     package static let queueLimit = 512
-    /// The most events in the history: a night of twenty pipelines, in about two megabytes.
+    /// The most events in the history: a night of twenty pipelines, in about 300 kilobytes.
     package static let memoryLimit = 4_096
 
     private struct State {
@@ -29,8 +29,14 @@ package final class ControlEvents: Sendable {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.memory.append(event)
             if state.observers.isEmpty { return [] }
-            let shared = SharedEvent(event)
-            return state.observers.values.compactMap { $0.add(shared) }
+            // Made for the first observer that selects the event.
+            var shared: SharedEvent?
+            return state.observers.values.compactMap { observer in
+                guard observer.isSelected(event) else { return nil }
+                let event = shared ?? SharedEvent(event)
+                shared = event
+                return observer.add(event)
+            }
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -52,7 +58,7 @@ package final class ControlEvents: Sendable {
 
     /// The numbers of the events in the history, the time of the oldest event, and whether no event has been dropped.
     package var remembered: (numbers: Range<Int>, oldest: Int64?, isWhole: Bool) {
-        state.withLock { ($0.memory.numbers, $0.memory.page(from: 0, limit: 1).events.first?.at, $0.memory.isWhole) }
+        state.withLock { ($0.memory.numbers, $0.memory.oldest, $0.memory.isWhole) }
     }
 
     /// The events from this number on, at most `limit`, as far as they are in the history.
@@ -107,13 +113,16 @@ private final class Observer: Sendable {
         var cancelled = false
     }
     private let state = Mutex(State())
-    private let isSelected: @Sendable (ControlEvent) -> Bool
+    /// Whether an event goes to the queue.
+    let isSelected: @Sendable (ControlEvent) -> Bool
 
     init(_ isSelected: @escaping @Sendable (ControlEvent) -> Bool) { self.isSelected = isSelected }
 
+    /// Adds an event to the queue.
+    ///
+    /// - Returns: the reader to resume, if it waits.
     func add(_ event: SharedEvent) -> CheckedContinuation<Void, Never>? {
-        guard isSelected(event.event) else { return nil }
-        return state.withLock { state in
+        state.withLock { state in
             state.queue.append(event)
             return state.waiter.take()
         }
@@ -140,52 +149,6 @@ private final class Observer: Sendable {
             }
             waiter?.resume()
         }
-    }
-}
-
-/// The last events, in a ring buffer that grows up to its limit.
-struct EventHistory {
-    let limit: Int
-    private var ring: [ControlEvent] = []
-    /// The index of the oldest event once the ring is full.
-    private var head = 0
-    /// Whether no event has been dropped.
-    private(set) var isWhole = true
-
-    init(limit: Int) { self.limit = limit }
-
-    /// How many events have been dropped: the number of the oldest event that is kept.
-    private var forgotten = 0
-    var numbers: Range<Int> { forgotten..<forgotten + ring.count }
-
-    /// The events from this number on, oldest first.
-    func page(from number: Int, limit: Int) -> ControlEvents.Page {
-        let start = min(max(number, numbers.lowerBound), numbers.upperBound)
-        let next = min(start + limit, numbers.upperBound)
-        let events = (start..<next).map { ring[(head + $0 - forgotten) % ring.count] }
-        return ControlEvents.Page(events: events, start: start, next: next)
-    }
-
-    mutating func append(_ event: ControlEvent) {
-        if isImpliedByRun(event) { return }
-        var event = event
-        // The run has the number of the generation. The rest is large, and clients can request it.
-        event.generation = nil
-        guard ring.count == limit else { return ring.append(event) }
-        isWhole = false
-        forgotten += 1
-        ring[head] = event
-        head = (head + 1) % limit
-    }
-
-    /// Whether the events of a run imply this change of state: loading during the run, or loaded after it.
-    private func isImpliedByRun(_ event: ControlEvent) -> Bool {
-        guard event.kind == .state, event.detail == nil else { return false }
-        if event.state == .loading { return true }
-        guard event.state == .loaded, let last = ring.isEmpty ? nil : ring[(head + ring.count - 1) % ring.count] else {
-            return false
-        }
-        return last.kind == .runEnded && last.pipeline == event.pipeline
     }
 }
 

@@ -29,7 +29,7 @@ package struct ControlEvent: Codable, Hashable, Sendable {
     package var waitingFor: WaitingReason?
     package var waitingUntil: Int64?
 
-    private init(at: Int64, kind: Kind, pipeline: String? = nil) {
+    init(at: Int64, kind: Kind, pipeline: String? = nil) {
         self.at = at
         self.kind = kind
         self.pipeline = pipeline
