@@ -178,7 +178,7 @@ package struct ControlDispatcher: Sendable {
         of names: [String], _ call: VarlinkCall, streams: Bool,
         _ result: @escaping @Sendable (String) async throws(ControlError) -> RefreshResult
     ) async throws -> ControlMessage.Results {
-        let observation = streams ? services.daemon.events.observe() : nil
+        let observation = streams ? services.daemon.events.observe { Self.hint(in: $0) != nil } : nil
         let results = try await withThrowingTaskGroup(of: RefreshEvent.self) { group in
             for name in names {
                 group.addTask {
@@ -199,7 +199,7 @@ package struct ControlDispatcher: Sendable {
                     left.remove(result.name)
                     results.append(result)
                     guard streams, !left.isEmpty else { continue }
-                    try await call.send(VarlinkParameters(encoding: ControlMessage.Results(results: results)))
+                    try await call.send(ControlMessage.Results(results: results).parameters())
                     results.removeAll(keepingCapacity: true)
                 case .waits(let hint):
                     awaitHint()
@@ -230,12 +230,15 @@ package struct ControlDispatcher: Sendable {
     /// The next pipeline that waits until the network is proven reachable, and the reason.
     private static func hint(in observation: ControlEvents.Observation) async -> RefreshEvent {
         while let event = await observation.next() {
-            guard event.kind == .state, event.waitingFor == .network, let name = event.pipeline,
-                let reason = event.detail
-            else { continue }
-            return .waits(WaitingHint(name: name, reason: reason))
+            if let hint = hint(in: event) { return .waits(hint) }
         }
         return .nothingMore
+    }
+
+    private static func hint(in event: ControlEvent) -> WaitingHint? {
+        guard event.kind == .state, event.waitingFor == .network, let name = event.pipeline, let reason = event.detail
+        else { return nil }
+        return WaitingHint(name: name, reason: reason)
     }
 
     /// - Parameter alone: whether the call names only this pipeline: then a refusal is the reply to the whole call.

@@ -9,7 +9,7 @@ public struct VarlinkParameters: Hashable, Sendable {
     public static let none = VarlinkParameters(json: Array("{}".utf8))
 
     /// Uses a text that is known to be a JSON object.
-    init(json: [UInt8]) { self.json = json }
+    package init(json: [UInt8]) { self.json = json }
 
     /// Encodes a value, which must encode as a JSON object.
     ///
