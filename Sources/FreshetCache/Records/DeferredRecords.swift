@@ -68,10 +68,15 @@ struct ConfirmedCheck: Hashable, Sendable {
 extension CacheIndex {
     /// Stores deferred records. A check of content that is not the origin's content any more is left out.
     func store(_ records: [DeferredRecords.Record]) throws(SQLiteError) {
+        // The rows of pipelines with a check. The run of the check follows.
+        var ids: [ExactText: Int64] = [:]
         for record in records {
             switch record {
             case .run(let run):
-                let id = try pipelines.ensure(run.pipeline).id
+                let id =
+                    if let known = ids[ExactText(run.pipeline)] { known } else {
+                        try pipelines.ensureID(run.pipeline)
+                    }
                 try runs.put(run, of: id)
                 try history.setCauses(of: run, of: id)
             case .check(let check):
@@ -79,6 +84,7 @@ extension CacheIndex {
                     publication.checkedDigest == check.digest
                 else { continue }
                 let id = publication.pipeline.id
+                ids[ExactText(check.pipeline)] = id
                 if let validators = check.validators {
                     try self.validators.put([validators], for: check.digest, of: id)
                 }

@@ -184,11 +184,11 @@ package struct RecordStore: Sendable {
         }
     }
 
-    /// Stores a run; the oldest run beyond ``CacheLimits/runsPerPipeline`` is deleted.
+    /// Stores a run. Runs beyond the newest ``CacheLimits/runsPerPipeline`` are not returned any more, and are deleted.
     package func record(_ run: RunRecord) throws(CacheError) {
         try CacheName.check(run.pipeline)
         try context.transaction { (index) throws(SQLiteError) in
-            let id = try index.pipelines.ensure(run.pipeline).id
+            let id = try index.pipelines.ensureID(run.pipeline)
             try index.runs.put(run, of: id)
             try index.history.setCauses(of: run, of: id)
         }

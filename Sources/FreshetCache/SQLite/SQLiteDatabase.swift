@@ -20,7 +20,7 @@ enum SQLiteValue: Sendable {
 /// SQLite's "multi-thread" mode. ``CacheIndex`` confines its connection, and may move it between threads.
 final class SQLiteDatabase {
     private let connection: OpaquePointer
-    private var statements: [String: OpaquePointer] = [:]
+    private var statements: [StatementText: OpaquePointer] = [:]
 
     /// Opens or creates the database at `path`.
     ///
@@ -117,13 +117,13 @@ final class SQLiteDatabase {
         _ sql: String, _ values: [SQLiteValue]
     ) throws(SQLiteError) -> OpaquePointer {
         let statement: OpaquePointer
-        if let known = statements[sql] {
+        if let known = statements[StatementText(text: sql)] {
             statement = known
         } else {
             var made: OpaquePointer?
             let code = sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
             guard code == SQLITE_OK, let made else { throw Self.error(code, of: connection, during: sql) }
-            statements[sql] = made
+            statements[StatementText(text: sql)] = made
             statement = made
         }
         for (offset, value) in values.enumerated() {
@@ -153,6 +153,14 @@ final class SQLiteDatabase {
         // The first line identifies a script well enough for a message of one line.
         return SQLiteError(code: code, message: text, during: String(during.prefix { $0 != "\n" }))
     }
+}
+
+/// A constant SQL text as a key. Few texts have the same length, and a text is compared with itself in a few instructions.
+/// To hash a whole text takes longer than to run a small statement.
+private struct StatementText: Hashable {
+    let text: String
+
+    func hash(into hasher: inout Hasher) { hasher.combine(text.utf8.count) }
 }
 
 /// The current row of a statement; valid only inside the closure that receives it.

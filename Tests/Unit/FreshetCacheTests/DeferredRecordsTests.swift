@@ -119,6 +119,39 @@ struct DeferredRecordsTests {
         #expect(try numbers(fixture).count == CacheLimits.runsPerPipeline)
     }
 
+    @Test("of old runs are deleted some at a time, and readers see only the newest")
+    func deletion() throws {
+        let fixture = try CacheFixture()
+        func rows() throws -> Int64? {
+            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in
+                try index.database.row("SELECT count(*) FROM runs") { $0.integer(0) }
+            }
+        }
+        let limit = UInt64(CacheLimits.runsPerPipeline)
+        for number in 1...limit + 50 {
+            _ = fixture.cache.records.append(run(number))
+            let most = Int64(limit + RunTable.batch - 1)
+            #expect(try rows() ?? 0 <= most)
+            #expect(try numbers(fixture) == (max(limit, number) - limit + 1...number).reversed())
+            #expect(try fixture.cache.records.runs("jwks", limit: 500).count == min(number, limit))
+        }
+    }
+
+    @Test("of several pipelines, with checks and runs in any order, are stored with their pipelines")
+    func severalPipelines() throws {
+        let fixture = try CacheFixture()
+        let digest = try fixture.commit("one", validators: [.tag("a")]).generation.digest
+        let check = ConfirmedCheck(pipeline: "jwks", digest: digest, at: WallTime(seconds: 2000))
+        let deferred = fixture.cache.context.index.deferred
+        let records: [DeferredRecords.Record] = [
+            .run(run(1, of: "other")), .check(check), .run(run(1)), .run(run(2, of: "other")), .run(run(2)),
+        ]
+        for record in records { _ = deferred.append(record) }
+        #expect(try numbers(fixture) == [2, 1])
+        #expect(try numbers(fixture, of: "other") == [2, 1])
+        #expect(try fixture.cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
+    }
+
     @Test("are stored on request, which also removes rejected content whose time is over")
     func storing() throws {
         let fixture = try CacheFixture()

@@ -21,6 +21,13 @@ struct PipelineTable {
         return IndexedPipeline(id: database.lastInsertedRow, name: name, file: nil, current: nil, lastNumber: 0)
     }
 
+    /// The id of the pipeline's row, which is made if it does not exist.
+    func ensureID(_ name: String) throws(SQLiteError) -> Int64 {
+        let known = try database.row("SELECT id FROM pipelines WHERE name = ?", .text(name)) { $0.integer(0) }
+        if let known { return known }
+        return try ensure(name).id
+    }
+
     /// Deletes the row of a pipeline with all rows of other tables that belong to it.
     func forget(_ name: String) throws(SQLiteError) {
         try database.run("DELETE FROM pipelines WHERE name = ?", .text(name))

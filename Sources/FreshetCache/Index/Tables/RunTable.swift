@@ -4,7 +4,12 @@ import FreshetModel
 struct RunTable {
     let database: SQLiteDatabase
 
-    /// Stores a run, and deletes the oldest one beyond ``CacheLimits/runsPerPipeline``.
+    /// Old runs are deleted when the number of a run is a multiple of this: a deletion costs twice as much as an
+    /// insertion, also if there is nothing to delete.
+    static let batch: UInt64 = 16
+
+    /// Stores a run. The table keeps at most ``batch`` - 1 runs more than ``CacheLimits/runsPerPipeline``, which nobody
+    /// reads.
     func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
@@ -17,6 +22,7 @@ struct RunTable {
             SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)),
             SQLiteValue(run.generation.map(Int64.init(clamping:))), SQLiteValue(run.causeTimes.text),
             SQLiteValue(run.mirror?.cut(to: CacheLimits.runTextBytes)))
+        guard run.number.isMultiple(of: Self.batch) else { return }
         try database.run(
             """
             DELETE FROM runs WHERE pipeline = ?1 AND number <= (
@@ -24,14 +30,14 @@ struct RunTable {
             """, .integer(pipeline), .integer(Int64(CacheLimits.runsPerPipeline)))
     }
 
-    /// The newest runs of a pipeline, newest first.
+    /// The newest runs of a pipeline, newest first, at most ``CacheLimits/runsPerPipeline``.
     func newest(_ limit: Int, of name: String) throws(SQLiteError) -> [RunRecord] {
         try database.rows(
             """
             SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation, r.cause_times,
                 r.mirror
             FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.number DESC LIMIT ?
-            """, .text(name), .integer(Int64(limit))
+            """, .text(name), .integer(Int64(min(limit, CacheLimits.runsPerPipeline)))
         ) { row in
             RunOutcome(rawValue: row.text(4)).map {
                 RunRecord(
