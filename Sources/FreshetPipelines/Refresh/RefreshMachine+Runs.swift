@@ -296,7 +296,7 @@ extension RefreshMachine {
             run: run.order.run, reason: run.order.reason, causes: run.order.causes, started: run.order.started,
             ended: now, outcome: conclusion.outcome, failure: conclusion.failure, counts: conclusion.counts,
             generation: conclusion.generation, ignored: run.ignored)
-        runs.last = summary
+        runs.ended(summary)
         output.report(.runEnded(summary, next: nextRun(at: now)))
         switch conclusion.requests {
         case .answered: output.answer(run.requests, .ended(summary))
