@@ -1,9 +1,13 @@
 /// The active configuration of a pipeline, and the values of its parameters.
 struct ActiveConfiguration: Sendable {
-    private(set) var definition: PipelineDefinition
+    private(set) var definition: PipelineDefinition {
+        didSet { knownBinding = nil }
+    }
     private(set) var parameters: ParameterSettings
     /// Set parameters that are not valid with the configuration any more, not reported yet.
     private var dropped: [String] = []
+    /// The binding of the definition if it has no parameters; nil: there was no run yet.
+    private var knownBinding: String?
 
     /// - Parameter remembered: the stored values of the parameters.
     init(_ definition: PipelineDefinition, remembered: [String: String]) {
@@ -14,6 +18,15 @@ struct ActiveConfiguration: Sendable {
 
     /// The values of all parameters.
     var values: ParameterValues { parameters.values(for: definition) }
+
+    /// The ``PipelineDefinition/validatorBinding(with:)`` of the definition, if it is the same for each run; nil: it depends
+    /// on parameters.
+    mutating func binding() -> String? {
+        guard definition.parameters.isEmpty else { return nil }
+        let binding = knownBinding ?? definition.validatorBinding()
+        knownBinding = binding
+        return binding
+    }
 
     /// Takes the names of the parameters that were dropped, sorted.
     mutating func takeDropped() -> [String] {

@@ -24,9 +24,12 @@ struct PipelineRun: Sendable {
             runner.world.requestLimiter, for: runner.mailbox.key, beginningWith: first?.ticket, at: first?.origin,
             stalls: { [mailbox = runner.mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
         self.permits = permits
-        let (definition, copy, runs, share) = runner.state.withLock { [interruption] state in
+        let (definition, binding, copy, runs, share) = runner.state.withLock { [interruption] state in
             state.runs.began(progress, permits, interruption, of: state.configuration.definition)
-            return (state.configuration.definition, state.copy, state.runs, state.machine.settings.share)
+            return (
+                state.configuration.definition, state.configuration.binding(), state.copy, state.runs,
+                state.machine.settings.share
+            )
         }
         var more: RunExecutor.More?
         if case .loadMore(let place) = order.reason {
@@ -43,6 +46,7 @@ struct PipelineRun: Sendable {
         body.mirrorContext = runs.mirrors.map {
             RunExecutor.MirrorContext(records: $0, share: share, isForced: order.reason == .forced)
         }
+        body.knownBinding = binding
         // All pages of an unconditional run are new.
         if order.isUnconditional { runs.interruptedSets?.removeAll() }
         body.interruptedSets = runs.interruptedSets

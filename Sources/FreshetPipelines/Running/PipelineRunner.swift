@@ -214,7 +214,7 @@ package final class PipelineRunner: Sendable {
             let report = state.withLock { state in
                 summary.mirror = state.runs.progress?.mirror
                 // The machine does not know mirrors.
-                if state.machine.runs.last?.run == summary.run { state.machine.runs.last?.mirror = summary.mirror }
+                state.machine.runs.record(mirror: summary.mirror, of: summary.run)
                 var report = PipelineReport(.runEnded(summary, next: next), copy: state.copy.current)
                 report.usage = state.runs.usage
                 report.committed = state.runs.ended(summary, report.copy)

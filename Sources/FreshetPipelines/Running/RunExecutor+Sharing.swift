@@ -36,7 +36,7 @@ extension RunExecutor {
     private func sharedEnd(of success: Success) async -> SharedRunEnd {
         // A copy that is pinned or rolled back to is not what the origin has.
         guard let generation = success.generation ?? copyBefore, !generation.isBehind else { return .cancelled }
-        let binding = definition.validatorBinding(with: parameters)
+        let binding = binding
         return .succeeded(generation, await world.store.validators(definition.name, binding: binding) ?? Validators())
     }
 
@@ -60,7 +60,7 @@ extension RunExecutor {
 
     /// The copy has the content already; nil: the copy has changed meanwhile.
     private func confirmed(_ content: SharedContent) async throws(FetchError) -> Success? {
-        let (store, binding) = (world.store, definition.validatorBinding(with: parameters))
+        let (store, binding) = (world.store, binding)
         guard await store.isCopy(definition.name, content.digest) else { return nil }
         progress.recordConclusion()
         if let validators = await store.validators(definition.name, binding: binding) {

@@ -2,7 +2,9 @@ import FreshetModel
 
 /// Executes one run: it fetches the sources, transforms, checks and commits.
 struct RunExecutor: Sendable {
-    var definition: PipelineDefinition
+    var definition: PipelineDefinition {
+        didSet { knownBinding = nil }
+    }
     var world: EngineDependencies
     /// The values of the pipeline's parameters, the same from the run's start to its end.
     let parameters: ParameterValues
@@ -34,6 +36,8 @@ struct RunExecutor: Sendable {
     var mirrorContext: MirrorContext?
     /// The mirror that is asked now; nil: there are none.
     var mirror: MirrorAttempt?
+    /// The binding of `definition` with `parameters`, if it is known.
+    var knownBinding: String?
 
     struct Publication: Sendable {
         /// Whether new content may be published: not while the operator keeps the current copy.
@@ -67,6 +71,9 @@ struct RunExecutor: Sendable {
             self.init(changed: outcome.isChange, generation: outcome.generation, expiry: expiry)
         }
     }
+
+    /// The binding of the validators of this run.
+    var binding: String { knownBinding ?? definition.validatorBinding(with: parameters) }
 
     /// Runs until there is an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
@@ -111,7 +118,7 @@ struct RunExecutor: Sendable {
             case .success(let contentExpires) = await checkPartial(.bytes(bytes)), !Task.isCancelled
         else { return false }
         let snapshot = Snapshot(
-            .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
+            .bytes(bytes), validators: Validators(), binding: binding,
             truncated: progress.isTruncated, contentExpires: contentExpires, isCheck: false)
         switch try? await world.store.commit(snapshot, of: definition) {
         case .changed(let generation):
@@ -169,7 +176,7 @@ struct RunExecutor: Sendable {
     /// A run whose snapshot is one answer. An unchanged answer makes no snapshot.
     func runOnAnswer() async throws(FetchError) -> Success {
         let store = world.store
-        let binding = definition.validatorBinding(with: parameters)
+        let binding = binding
         let rejection = isUnconditional ? nil : await currentRejection(of: binding)
         let validators =
             if isUnconditional { Validators?.none } else if let rejection { rejection.validators } else if hasCopy {
@@ -259,7 +266,7 @@ struct RunExecutor: Sendable {
         despite proofRejection: RunFailure? = nil
     ) async throws(FetchError) -> Success {
         var snapshot = Snapshot(
-            body, validators: validators, binding: definition.validatorBinding(with: parameters),
+            body, validators: validators, binding: binding,
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do throws(FetchError) {
             if let proofRejection { throw .failed(proofRejection) }
