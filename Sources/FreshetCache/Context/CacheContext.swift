@@ -26,7 +26,7 @@ final class CacheContext: Sendable {
     let currentFlush = SharedFlush()
     /// The same for the directory `generations/`, in which each new pipeline gets a directory.
     let generationsFlush = SharedFlush()
-    private let changes: HalfFinishedChanges
+    private let handlers: PipelineEntry.Handlers
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     /// The lock of the state directory is held as long as this object lives.
     private let lock: StateLock
@@ -35,7 +35,7 @@ final class CacheContext: Sendable {
         layout: CacheLayout, fileSystem: any FileSystem, quota: CacheQuota, index: SharedIndex,
         lock: consuming StateLock, changes: HalfFinishedChanges = HalfFinishedChanges()
     ) {
-        self.changes = changes
+        handlers = PipelineEntry.Handlers(changes)
         self.layout = layout
         self.fileSystem = fileSystem
         self.quota = Mutex(quota)
@@ -48,7 +48,7 @@ final class CacheContext: Sendable {
     func entry(_ pipeline: String) -> PipelineEntry {
         pipelines.withLock { entries in
             if let known = entries[pipeline] { return known }
-            let made = PipelineEntry(pipeline, changes)
+            let made = PipelineEntry(pipeline, handlers)
             entries[pipeline] = made
             return made
         }

@@ -30,7 +30,7 @@ final class PipelineEntry: Sendable {
         /// The ``SharedIndex/epoch`` in which the index was last compared with the files.
         var epoch = 0
         /// The identity of a published file whose digest was wrong: the file is not read again.
-        var refuted: FileIdentity?
+        @Boxed var refuted: FileIdentity?
         /// The identity of a published file whose digest was right, and which the index could not record: the file is
         /// not read again.
         @Boxed var unrecorded: FileIdentity?
@@ -60,14 +60,21 @@ final class PipelineEntry: Sendable {
     }
 
     private let pipeline: String
-    private let changes: HalfFinishedChanges
+    private let handlers: Handlers
     private let state = Mutex(State())
     /// Held for a few instructions, also on the event loop; nothing is called with it but ``DeferredRecords``.
     private let memory = Mutex(Memory())
 
-    init(_ pipeline: String, _ changes: HalfFinishedChanges) {
+    /// What the entries of all pipelines share.
+    final class Handlers: Sendable {
+        fileprivate let changes: HalfFinishedChanges
+
+        init(_ changes: HalfFinishedChanges) { self.changes = changes }
+    }
+
+    init(_ pipeline: String, _ handlers: Handlers) {
         self.pipeline = pipeline
-        self.changes = changes
+        self.handlers = handlers
     }
 
     /// Runs `body` with the lock. Only with the lock, the copy or its row in the index changes, so what is remembered
@@ -116,9 +123,9 @@ final class PipelineEntry: Sendable {
         state.checked = nil
         if let followed = state.followed {
             state.followed = nil
-            changes.repaired(pipeline, followed)
+            handlers.changes.repaired(pipeline, followed)
         }
-        if state.isSuspect { changes.left(pipeline) }
+        if state.isSuspect { handlers.changes.left(pipeline) }
     }
 
     // MARK: The copy's memory
@@ -156,24 +163,18 @@ final class PipelineEntry: Sendable {
     }
 }
 
-/// A published copy and the validators of the last check, as the index has them.
+/// A published copy and the validators of the last check, as the index has them. Each pipeline keeps one.
 final class CheckedCopy: Sendable {
     /// The name of the published file.
     let file: String
     let identity: FileIdentity
     /// The digest of the content that the validators belong to.
     let digest: ContentDigest
-    let validators: BoundValidators
-    /// The ``SharedIndex/epoch``.
-    let epoch: Int
-
-    init(file: String, identity: FileIdentity, digest: ContentDigest, validators: BoundValidators, epoch: Int) {
-        self.file = file
-        self.identity = identity
-        self.digest = digest
-        self.validators = validators
-        self.epoch = epoch
-    }
+    /// The validators of the last check.
+    let validators: Validators
+    private let binding: KeptBinding
+    /// The ``SharedIndex/epoch``, which counts to ``CacheLimits/damagedIndexes``.
+    private let indexEpoch: Int32
 
     /// Nil for a copy that one status call cannot verify: one that is withdrawn, or a set of files.
     init?(_ publication: IndexedPublication, _ validators: BoundValidators, epoch: Int) {
@@ -181,11 +182,25 @@ final class CheckedCopy: Sendable {
         file = publication.file
         identity = publication.generation.identity
         digest = publication.checkedDigest
-        self.validators = validators
-        self.epoch = epoch
+        binding = KeptBinding(validators.binding)
+        self.validators = validators.validators
+        indexEpoch = Int32(clamping: epoch)
     }
 
-    func with(_ validators: BoundValidators) -> CheckedCopy {
-        CheckedCopy(file: file, identity: identity, digest: digest, validators: validators, epoch: epoch)
+    private init(_ copy: CheckedCopy, _ validators: BoundValidators) {
+        file = copy.file
+        identity = copy.identity
+        digest = copy.digest
+        binding = KeptBinding(validators.binding)
+        self.validators = validators.validators
+        indexEpoch = copy.indexEpoch
     }
+
+    /// The same copy with the validators of a later check.
+    func with(_ validators: BoundValidators) -> CheckedCopy { CheckedCopy(self, validators) }
+
+    func isOf(epoch: Int) -> Bool { indexEpoch == Int32(clamping: epoch) }
+
+    /// Whether the validators are for requests with this binding.
+    func isBound(to other: String) -> Bool { binding == KeptBinding(other) }
 }

@@ -11,9 +11,10 @@ package struct CheckMemory: Sendable {
     /// The validators for a conditional request with this binding. Nil: they are not in memory, or the published file
     /// is not the committed one; ``LocalCache/validators(_:boundTo:)`` decides.
     package func validators(_ pipeline: String, boundTo binding: String) -> Validators? {
-        guard let copy = context.knownEntry(pipeline)?.checked, copy.validators.binding == binding, isPublished(copy)
-        else { return nil }
-        return copy.validators.validators
+        guard let copy = context.knownEntry(pipeline)?.checked, copy.isBound(to: binding), isPublished(copy) else {
+            return nil
+        }
+        return copy.validators
     }
 
     /// Records that the origin confirmed the content. The index gets the record with the next transaction, or by
@@ -28,8 +29,8 @@ package struct CheckMemory: Sendable {
     package func recordUnchanged(
         _ pipeline: String, asked: BoundValidators, validators: BoundValidators?, expires: WallTime?, at now: WallTime
     ) -> Int? {
-        guard let entry = context.knownEntry(pipeline), let copy = entry.checked, copy.validators == asked,
-            isPublished(copy)
+        guard let entry = context.knownEntry(pipeline), let copy = entry.checked,
+            copy.validators == asked.validators, copy.isBound(to: asked.binding), isPublished(copy)
         else { return nil }
         let new = validators == asked ? nil : validators
         if let new, !new.isStorable { return nil }
@@ -44,7 +45,7 @@ package struct CheckMemory: Sendable {
     }
 
     private func isPublished(_ copy: CheckedCopy) -> Bool {
-        guard copy.epoch == context.index.epoch else { return false }
+        guard copy.isOf(epoch: context.index.epoch) else { return false }
         return (try? context.fileSystem.status(context.layout.reader(copy.file)))??.identity == copy.identity
     }
 }

@@ -13,7 +13,13 @@ struct BindingHash {
 
     /// The hash as hexadecimal digits, without leading zeros. (`String(_:radix:)` of a `UInt128` took half of the time
     /// that a start needs for the bindings.)
-    var text: String {
+    var text: String { Self.text(of: value) }
+
+    /// The hash.
+    var value: UInt128 { hash }
+
+    /// The digits of a hash, see ``text``.
+    static func text(of hash: UInt128) -> String {
         let digits = max(1, (UInt128.bitWidth - hash.leadingZeroBitCount + 3) / 4)
         return String(unsafeUninitializedCapacity: digits) { buffer in
             for index in 0..<digits {

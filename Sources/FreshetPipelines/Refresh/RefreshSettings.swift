@@ -82,6 +82,11 @@ extension PipelineDefinition {
     ///
     /// - Parameter parameters: the values that the requests use.
     package func validatorBinding(with parameters: ParameterValues = ParameterValues()) -> String {
+        validatorHash(with: parameters).text
+    }
+
+    /// The hash of the binding.
+    func validatorHash(with parameters: ParameterValues) -> BindingHash {
         var binding = BindingHash()
         binding.add(stage, with: parameters, and: check.proofSources.map(SourceDefinition.http))
         binding.add("transform:", transform ?? "")
@@ -92,6 +97,6 @@ extension PipelineDefinition {
         if cache.format != .json { binding.add("format:\(cache.format)") }
         for file in cache.files { binding.add("file:\(file.name) \(file.program)") }
         binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
-        return binding.text
+        return binding
     }
 }

@@ -1,13 +1,14 @@
 /// The active configuration of a pipeline, and the values of its parameters.
 struct ActiveConfiguration: Sendable {
     private(set) var definition: PipelineDefinition {
-        didSet { knownBinding = nil }
+        didSet { knownBinding = (0, 0) }
     }
     private(set) var parameters: ParameterSettings
     /// Set parameters that are not valid with the configuration any more, not reported yet.
     private var dropped: [String] = []
-    /// The binding of the definition if it has no parameters; nil: there was no run yet.
-    private var knownBinding: String?
+    /// The binding's hash if the definition has no parameters; zero: there was no run yet. A run that makes a text to keep
+    /// would leave it between blocks that it frees.
+    private var knownBinding: (high: UInt64, low: UInt64) = (0, 0)
 
     /// - Parameter remembered: the stored values of the parameters.
     init(_ definition: PipelineDefinition, remembered: [String: String]) {
@@ -23,9 +24,11 @@ struct ActiveConfiguration: Sendable {
     /// on parameters.
     mutating func binding() -> String? {
         guard definition.parameters.isEmpty else { return nil }
-        let binding = knownBinding ?? definition.validatorBinding()
-        knownBinding = binding
-        return binding
+        if knownBinding == (0, 0) {
+            let hash = definition.validatorHash(with: ParameterValues()).value
+            knownBinding = (UInt64(truncatingIfNeeded: hash >> 64), UInt64(truncatingIfNeeded: hash))
+        }
+        return BindingHash.text(of: UInt128(knownBinding.high) << 64 | UInt128(knownBinding.low))
     }
 
     /// Takes the names of the parameters that were dropped, sorted.
