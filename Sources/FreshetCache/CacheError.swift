@@ -12,6 +12,10 @@ package enum CacheError: Error, Hashable, Sendable {
     case indexNewer(path: String, found: Int64, known: Int64)
     /// SQLite failed.
     case index(SQLiteError)
+    /// There is no space for the index, so records of runs and checks wait.
+    case recordsWait(SQLiteError)
+    /// This many records could not be stored before the end.
+    case recordsLost(Int, SQLiteError)
     /// A system call failed.
     case fileSystem(SystemCallError)
     /// No space: the candidate would use, or has used, space that must stay free.
@@ -67,6 +71,9 @@ extension CacheError {
     /// Whether the index has failed, and not a file of the cache.
     package var isOfIndex: Bool { if case .index = self { true } else { false } }
 
+    /// Whether there is no space for the index, or another process has locked it.
+    var isTransient: Bool { if case .index(let error) = self { error.isFull || error.isBusy } else { false } }
+
     /// Whether there is no space for the index.
     var isFullIndex: Bool { if case .index(let error) = self { error.isFull } else { false } }
 }
@@ -91,6 +98,12 @@ extension CacheError: CustomStringConvertible {
         case .index(let error):
             "the index failed: \(error.message) (\(error.code)) at \(error.during); if it persists, stop the daemon and "
                 + "move the index away; the next start rebuilds it from the files"
+        case .recordsWait(let error):
+            CacheError.index(error).description + "; until then, records of runs and checks wait in memory"
+        case .recordsLost(let count, let error):
+            (count == 1
+                ? "the last record of a run or check is lost" : "the last \(count) records of runs and checks are lost")
+                + ": \(error.message)"
         case .fileSystem(let error):
             error.description
         case .noSpace(let path, let available, let reserve):

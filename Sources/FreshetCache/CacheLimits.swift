@@ -12,6 +12,10 @@ package enum CacheLimits {
     package static let runTextBytes = 4096
     /// Records that wait for the next transaction; beyond that, a run waits for the disk.
     static let deferredRecords = 16_384
+    /// The newest records that go on waiting while the index has no space.
+    static let keptRecords = 8192
+    /// Records that one transaction stores, so that the index's log stays small.
+    static let recordsPerTransaction = 512
     /// Generations of each pipeline in the history, from the newest back; generations whose content is kept are always
     /// in the history.
     package static let historyPerPipeline: Int64 = 100

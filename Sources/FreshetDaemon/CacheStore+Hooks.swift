@@ -6,18 +6,19 @@ import Glibc
 
 /// The stored state of hooks.
 extension CacheStore {
-    /// Stores which hooks the pipelines have from now on, and returns the stored states of these hooks.
+    /// Stores which hooks the pipelines have from now on, and returns the stored states of these hooks; nil: they cannot be
+    /// read.
     ///
     /// - Parameter kept: the identifiers of hooks whose states stay, because their pipelines are unknown now.
     func assignHooks(
         _ hooks: [PipelineHooks], keeping kept: Set<String>
-    ) async -> [String: [String: StoredHookState]] {
+    ) async -> [String: [String: StoredHookState]]? {
         await workers.run("index") { [self] in
             do throws(CacheError) {
                 return try cache.records.assignHooks(hooks, keeping: kept)
             } catch {
                 for pipeline in hooks where !pipeline.hooks.isEmpty { report(pipeline.pipeline, error) }
-                return [:]
+                return nil
             }
         }
     }

@@ -20,7 +20,9 @@ final class SharedIndex: Sendable {
     private let onRebuild: @Sendable (RecoveryReport.Index, String) -> Void
     /// Until when no reader stores the deferred records first.
     private let blockedUntil = Mutex<ContinuousClock.Instant?>(nil)
-    /// Called with a pipeline whose deferred record could not be stored.
+    /// Whether deferred records wait because there is no space, which was logged.
+    private let waits = Atomic<Bool>(false)
+    /// Called with a pipeline whose deferred record could not be stored, or has to wait.
     private let onLoss: @Sendable (_ pipeline: String, CacheError) -> Void
 
     init(
@@ -55,8 +57,8 @@ final class SharedIndex: Sendable {
         var lost: Loss?
         defer { report(lost) }
         return try locked { (index) throws(SQLiteError) in
-            if storesDeferred, !isBlocked { lost = store(deferred.take(), in: index) }
-            return try body(index)
+            if storesDeferred, !isBlocked { lost = store(deferred.take(), in: index).lost }
+            return try withSpace(in: index, body)
         }
     }
 
@@ -71,86 +73,145 @@ final class SharedIndex: Sendable {
         var lost: Loss?
         defer { report(lost) }
         return try locked { (index) throws(SQLiteError) in
-            let value = try transaction(isDurable: isDurable, with: deferred.take(), in: index, &lost, body)
+            let value = try transaction(isDurable: isDurable, in: index, &lost, body)
             then(index)
             return value
         }
     }
 
     private func transaction<Value>(
-        isDurable: Bool, with records: [DeferredRecords.Record], in index: borrowing CacheIndex, _ lost: inout Loss?,
+        isDurable: Bool, in index: borrowing CacheIndex, _ lost: inout Loss?,
         _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value {
-        guard !records.isEmpty else { return try index.transaction(isDurable: isDurable, body) }
+        var batch = deferred.take()
+        if batch.records.count > CacheLimits.recordsPerTransaction {
+            let stored = store(batch, in: index)
+            lost = stored.lost
+            // It has waited for the other process already.
+            if let obstacle = stored.obstacle, obstacle.isBusy { throw obstacle }
+            batch = deferred.takeHooks()
+        }
+        guard !batch.isEmpty else {
+            return try withSpace(in: index) { (index) throws(SQLiteError) in
+                try index.transaction(isDurable: isDurable, body)
+            }
+        }
         var isBodyReached = false
         do throws(SQLiteError) {
-            return try index.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
-                try index.store(records)
+            let value = try index.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
+                try index.store(batch)
                 isBodyReached = true
                 return try body(index)
             }
+            waits.store(false, ordering: .relaxed)
+            return value
         } catch {
-            // It has waited for the other process already.
+            if error.isFull {
+                // There is perhaps space without the runs and checks.
+                lost = keep(DeferredRecords.Batch(records: batch.records), because: error) ?? lost
+                batch.records = []
+                index.makeSpace()
+                do throws(SQLiteError) {
+                    return try index.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
+                        try index.store(batch)
+                        return try body(index)
+                    }
+                } catch {
+                    lost = store(batch, in: index).lost ?? lost
+                    throw error
+                }
+            }
             if !isBodyReached, error.isBusy {
-                keep(records)
+                lost = keep(batch, because: error) ?? lost
                 throw error
             }
-            lost = store(records, in: index)
+            lost = store(batch, in: index).lost ?? lost
             if isBodyReached { throw error }
         }
         // A record causes the error, not this caller's change.
         return try index.transaction(isDurable: isDurable, body)
     }
 
-    /// A deferred record that could not be stored.
+    /// A deferred record that could not be stored, or the first of those that have to wait.
     private struct Loss {
         var pipeline: String
-        var error: SQLiteError
+        var error: CacheError
     }
 
-    /// Stores deferred records in one transaction. If one of them causes an error, each is stored in its own, so that the
-    /// others are not lost. If another process has locked the index, the records go on waiting.
+    /// Stores what was deferred, a part in each transaction. If one record causes an error, each is stored in its own,
+    /// so that the others are not lost. If another process has locked the index, or if there is no space, they go on
+    /// waiting.
     ///
-    /// - Returns: the first one that could not be stored.
-    private func store(_ records: [DeferredRecords.Record], in index: borrowing CacheIndex) -> Loss? {
-        guard !records.isEmpty else { return nil }
-        do throws(SQLiteError) {
-            try index.transaction { (index) throws(SQLiteError) in try index.store(records) }
-            return nil
-        } catch {
-            if error.isBusy {
-                keep(records)
-                return nil
-            }
-            // All others would fail for the same reason.
-            guard error.isOfOneChange else { return Loss(pipeline: records[0].pipeline, error: error) }
-        }
-        var lost: Loss?
-        for (offset, record) in records.enumerated() {
+    /// - Returns: the first one that could not be stored; and why the rest waits, if it does.
+    private func store(
+        _ batch: DeferredRecords.Batch, in index: borrowing CacheIndex
+    ) -> (lost: Loss?, obstacle: SQLiteError?) {
+        var (rest, lost): (DeferredRecords.Batch, Loss?) = (batch, nil)
+        while !rest.isEmpty {
+            let part = DeferredRecords.Batch(
+                records: Array(rest.records.prefix(CacheLimits.recordsPerTransaction)), hooks: rest.hooks)
             do throws(SQLiteError) {
-                try index.transaction { (index) throws(SQLiteError) in try index.store([record]) }
-            } catch {
-                if error.isBusy {
-                    keep(Array(records[offset...]))
-                    return lost
+                try withSpace(in: index) { (index) throws(SQLiteError) in
+                    try index.transaction { (index) throws(SQLiteError) in try index.store(part) }
                 }
-                lost = lost ?? Loss(pipeline: record.pipeline, error: error)
+            } catch {
+                if error.isBusy || error.isFull { return (keep(rest, because: error) ?? lost, error) }
+                // All others would fail for the same reason.
+                guard error.isOfOneChange else { return (Loss(pipeline: part.pipeline, error: .index(error)), nil) }
+                for single in part.singles {
+                    do throws(SQLiteError) {
+                        try index.transaction { (index) throws(SQLiteError) in try index.store(single) }
+                    } catch {
+                        if error.isBusy || error.isFull { return (keep(rest, because: error) ?? lost, error) }
+                        lost = lost ?? Loss(pipeline: single.pipeline, error: .index(error))
+                    }
+                    rest.remove(single)
+                }
+                continue
             }
+            rest.records.removeFirst(part.records.count)
+            rest.hooks = [:]
         }
-        return lost
+        if lost == nil { waits.store(false, ordering: .relaxed) }
+        return (lost, nil)
     }
 
-    /// Another process has locked the index: the records go on waiting, and readers do not wait again for a moment.
-    private func keep(_ records: [DeferredRecords.Record]) {
-        deferred.putBack(records)
+    /// Another process has locked the index, or there is no space: the records go on waiting, and readers do not try to
+    /// store them again for a moment.
+    ///
+    /// - Returns: what has to be logged: the first record that waits for space.
+    private func keep(_ batch: DeferredRecords.Batch, because error: SQLiteError) -> Loss? {
+        guard !batch.isEmpty else { return nil }
+        deferred.putBack(batch)
         blockedUntil.withLock { $0 = .now + .milliseconds(Int(CacheLimits.indexBusyMilliseconds)) }
+        guard error.isFull else { return nil }
+        deferred.dropOldest()
+        return waits.exchange(true, ordering: .relaxed)
+            ? nil : Loss(pipeline: batch.pipeline, error: .recordsWait(error))
+    }
+
+    /// Calls `body` again if there is no space and the index's log can be written to its file: then the log begins
+    /// again, in the space that it has already.
+    private func withSpace<Value>(
+        in index: borrowing CacheIndex, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
+    ) throws(SQLiteError) -> Value {
+        do throws(SQLiteError) {
+            return try body(index)
+        } catch {
+            guard error.isFull else { throw error }
+            index.makeSpace()
+            return try body(index)
+        }
     }
 
     /// Whether another process had locked the index a moment ago.
-    private var isBlocked: Bool { blockedUntil.withLock { $0.map { $0 > .now } ?? false } }
+    var isBlocked: Bool { blockedUntil.withLock { $0.map { $0 > .now } ?? false } }
+
+    /// The next reader stores the deferred records.
+    func endBlock() { blockedUntil.withLock { $0 = nil } }
 
     private func report(_ lost: Loss?) {
-        if let lost { onLoss(lost.pipeline, .index(lost.error)) }
+        if let lost { onLoss(lost.pipeline, lost.error) }
     }
 
     private func locked<Value: Sendable>(
@@ -204,14 +265,14 @@ final class SharedIndex: Sendable {
     func checkpoint() {
         let lost = turn.withLock {
             connection.withLock { index in
-                let lost = store(deferred.take(), in: index)
-                guard let left = deferred.take().first else {
+                let stored = store(deferred.take(), in: index)
+                let left = deferred.take()
+                if left.isEmpty {
                     try? index.checkpoint()
-                    return lost
+                    return stored.lost
                 }
-                let error = SQLiteError(
-                    code: SQLiteError.busy, message: "database is locked", during: "the last records")
-                return lost ?? Loss(pipeline: left.pipeline, error: error)
+                let error = stored.obstacle ?? .busy(during: "the last records")
+                return Loss(pipeline: left.pipeline, error: .recordsLost(left.count, error))
             }
         }
         report(lost)

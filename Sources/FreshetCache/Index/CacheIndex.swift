@@ -155,6 +155,10 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
     /// Writes the log to the index's file.
     func checkpoint() throws(SQLiteError) { try database.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
+    /// Writes as much of the log to the index's file as is possible without waiting. If that is all, the next
+    /// transaction writes to the beginning of the log, so it needs no more space.
+    func makeSpace() { try? database.execute("PRAGMA wal_checkpoint(PASSIVE)") }
+
     // MARK: Several tables
 
     /// A pipeline's current generation, published or withdrawn.

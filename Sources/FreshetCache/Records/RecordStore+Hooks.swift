@@ -31,37 +31,67 @@ extension RecordStore {
     ///
     /// A new hook is pending if a hook that is no longer configured was pending: its command has perhaps been corrected.
     ///
+    /// If the index has no space, or is locked, the changes wait for the next transaction, and no later change of any
+    /// content is stored before them.
+    ///
     /// - Parameter kept: the identifiers of hooks whose records stay, because their pipelines are unknown now.
+    /// - Throws: an error if the records cannot be read.
     package func assignHooks(
         _ all: [PipelineHooks], keeping kept: Set<String> = []
     ) throws(CacheError) -> [String: [String: StoredHookState]] {
-        let found = try context.withIndex { (index) throws(SQLiteError) in try index.hooks.all() }
-        var known: [String: [String: StoredHookState]] = [:]
-        for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
+        let known = try records()
         var result: [String: [String: StoredHookState]] = [:]
-        var added: [(pipeline: String, hook: String, notified: GenerationIdentity?)] = []
-        var removed: [(pipeline: String, hook: String)] = []
+        var (changes, isDurable): ([HookKey: HookChange], Bool) = ([:], false)
         for pipeline in all {
             let before = known[pipeline.pipeline] ?? [:]
             let gone = before.keys.filter { !pipeline.hooks.contains($0) && !kept.contains($0) }.sorted()
             let notified = pipeline.notified(replacing: gone.compactMap { before[$0] })
             for hook in pipeline.hooks {
-                if before[hook] == nil { added.append((pipeline.pipeline, hook, notified)) }
-                result[pipeline.pipeline, default: [:]][hook] = before[hook] ?? StoredHookState(notified: notified)
+                let state = before[hook] ?? StoredHookState(notified: notified)
+                result[pipeline.pipeline, default: [:]][hook] = state
+                guard before[hook] == nil else { continue }
+                changes[HookKey(pipeline: pipeline.pipeline, hook: hook)] = .added(state)
+                isDurable = true
             }
-            removed += gone.map { (pipeline.pipeline, $0) }
+            for hook in gone { changes[HookKey(pipeline: pipeline.pipeline, hook: hook)] = .removed }
         }
-        guard !added.isEmpty || !removed.isEmpty else { return result }
-        try context.transaction(isDurable: !added.isEmpty) { [added, removed] (index) throws(SQLiteError) in
-            for (pipeline, hook) in removed { try index.hooks.forget(hook, of: pipeline) }
-            for (pipeline, hook, notified) in added {
-                try index.hooks.add(hook, notified: notified, of: try index.pipelines.ensure(pipeline).id)
-            }
-        }
+        try store(changes, isDurable: isDurable)
         return result
     }
 
-    /// Records the state of a hook. A power cut may undo the last seconds; then the hook is pending again.
+    /// The records of all hooks, by pipeline and hook.
+    private func records() throws(CacheError) -> [String: [String: StoredHookState]] {
+        // A record that waits is newer than the stored one.
+        let (found, waiting) = try context.withIndex { (index) throws(SQLiteError) in
+            (try index.hooks.all(), context.index.deferred.hooks)
+        }
+        var known: [String: [String: StoredHookState]] = [:]
+        for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
+        for (key, change) in waiting {
+            switch change {
+            case .added(let state): known[key.pipeline, default: [:]][key.hook] = state
+            case .updated(let state) where known[key.pipeline]?[key.hook] != nil: known[key.pipeline]?[key.hook] = state
+            case .updated: break  // the hook is not configured
+            case .removed: known[key.pipeline]?[key.hook] = nil
+            }
+        }
+        return known
+    }
+
+    /// Stores changes of hooks now. If there is no space, or another process has locked the index, they wait for the
+    /// next transaction.
+    private func store(_ changes: [HookKey: HookChange], isDurable: Bool = false) throws(CacheError) {
+        guard !changes.isEmpty else { return }
+        context.index.deferred.append(changes)
+        do throws(CacheError) {
+            try context.transaction(isDurable: isDurable) { _ in }
+        } catch  where error.isTransient {
+            // They wait.
+        }
+    }
+
+    /// Records the state of a hook. A power cut may undo the last seconds; then the hook is pending again. If there is no
+    /// space, the state waits for the next transaction.
     package func record(_ record: StoredHookState, of hook: String, of pipeline: String) throws(CacheError) {
         try self.record([(pipeline, record)], of: hook)
     }
@@ -71,10 +101,7 @@ extension RecordStore {
         _ records: [(pipeline: String, state: StoredHookState)], of hook: String
     ) throws(CacheError) {
         for record in records { try CacheName.check(record.pipeline) }
-        try context.transaction { (index) throws(SQLiteError) in
-            for record in records {
-                try index.hooks.update(hook, to: record.state, of: try index.pipelines.ensure(record.pipeline).id)
-            }
-        }
+        let changes = records.map { (HookKey(pipeline: $0.pipeline, hook: hook), HookChange.updated($0.state)) }
+        try store(Dictionary(changes) { $1 })
     }
 }

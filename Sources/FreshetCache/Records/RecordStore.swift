@@ -49,13 +49,18 @@ package struct RecordStore: Sendable {
 
     /// Stores the waiting records, and removes rejected content whose time is over.
     ///
-    /// - Returns: how many records still wait, because another process has locked the index, or because they are new.
+    /// - Returns: how many records still wait; and whether the reason is that another process has locked the index, or
+    ///   that there is no space. Otherwise they are new.
     @discardableResult
-    package func storeDeferred(at now: WallTime) throws(CacheError) -> Int {
+    package func storeDeferred(at now: WallTime) throws(CacheError) -> (waiting: Int, isObstructed: Bool) {
+        context.index.endBlock()
         let names = try context.withIndex { (index) throws(SQLiteError) in try index.rejected.pipelines(over: now) }
         for name in names { try rejected.dropOld(of: name, at: now) }
-        return context.index.deferred.count
+        return (waiting, context.index.isBlocked)
     }
+
+    /// How many records wait.
+    package var waiting: Int { context.index.deferred.count }
 
     /// Records a failed attempt.
     ///

@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 extension SQLiteDatabase {
     /// Begins a transaction with IMMEDIATE: a deferred transaction that reads first and writes later could fail at its
@@ -23,8 +24,6 @@ extension SQLiteError {
     /// SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ and SQLITE_IOERR_CORRUPTFS, which are macros of casts.
     private static let unreadable = [1, 2, 33].map { SQLITE_IOERR | $0 << 8 }
 
-    static let busy = SQLITE_BUSY
-
     /// Another process has locked the index for longer than the busy timeout.
     var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode) }
 
@@ -32,13 +31,22 @@ extension SQLiteError {
     var isOfOneChange: Bool { [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(primaryCode) }
 
     /// There is no space for the index, or for the memory that its users share (a file beside it).
-    var isFull: Bool { primaryCode == SQLITE_FULL || code == Self.noSharedMemory }
+    var isFull: Bool {
+        if primaryCode == SQLITE_FULL || code == Self.noSharedMemory { return true }
+        // SQLite calls a used-up quota, and missing inodes, errors of input and output.
+        return [SQLITE_IOERR, SQLITE_CANTOPEN].contains(primaryCode) && [ENOSPC, EDQUOT].contains(systemError)
+    }
 
     /// SQLITE_IOERR_SHMSIZE, which is a macro of a cast.
     private static let noSharedMemory = SQLITE_IOERR | 19 << 8
 }
 
 extension SQLiteError {
+    /// Another process has locked the index.
+    static func busy(during: String) -> SQLiteError {
+        SQLiteError(code: SQLITE_BUSY, message: "database is locked", during: during)
+    }
+
     /// Damage that Freshet found, not SQLite.
     static func damage(_ message: String, during: String) -> SQLiteError {
         SQLiteError(code: SQLITE_CORRUPT, message: message, during: during)

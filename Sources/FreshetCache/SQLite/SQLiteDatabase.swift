@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 /// A value that is bound to a statement.
 enum SQLiteValue: Sendable {
@@ -149,9 +150,15 @@ final class SQLiteDatabase {
     }
 
     private static func error(_ code: Int32, of connection: OpaquePointer?, during: String) -> SQLiteError {
-        let text = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        var text = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        var systemError: Int32 = 0
+        if let connection, [SQLITE_IOERR, SQLITE_CANTOPEN].contains(code & 0xff) {
+            systemError = sqlite3_system_errno(connection)
+            if systemError != 0 { text += ": \(String(cString: strerror(systemError)))" }
+        }
         // The first line identifies a script well enough for a message of one line.
-        return SQLiteError(code: code, message: text, during: String(during.prefix { $0 != "\n" }))
+        return SQLiteError(
+            code: code, message: text, during: String(during.prefix { $0 != "\n" }), systemError: systemError)
     }
 }
 

@@ -6,8 +6,11 @@ package struct SQLiteError: Error, Hashable, Sendable {
     package let message: String
     /// The operation that failed: a statement or "open".
     package let during: String
+    /// The number of the system's error (errno) of an error of input and output; 0: none.
+    package let systemError: Int32
 
-    package init(code: Int32, message: String, during: String) {
+    package init(code: Int32, message: String, during: String, systemError: Int32 = 0) {
+        self.systemError = systemError
         self.code = code
         self.message = message
         self.during = during

@@ -13,6 +13,8 @@ final class RecordWriter: Sendable {
     static let delay = Duration.milliseconds(250)
     /// As many records are stored without the delay.
     static let batch = 2048
+    /// The longest delay while another process has locked the index, or while there is no space.
+    static let longestDelay = Duration.seconds(60)
 
     private let cache: LocalCache
     private let workers: WorkerPool
@@ -24,6 +26,8 @@ final class RecordWriter: Sendable {
         var timer: (any EngineTimer)?
         /// The timer is armed, or a worker is about to write.
         var isScheduled = false
+        /// How long the next records wait: longer after each attempt that failed.
+        var delay = RecordWriter.delay
     }
 
     /// - Parameter report: called with an error of the index.
@@ -48,7 +52,7 @@ final class RecordWriter: Sendable {
             state.isScheduled = true
             let timer = state.timer ?? clock.makeTimer { [weak self] in self?.write() }
             state.timer = timer
-            timer.arm(at: clock.now.advanced(by: Self.delay))
+            timer.arm(at: clock.now.advanced(by: state.delay))
         }
     }
 
@@ -57,11 +61,16 @@ final class RecordWriter: Sendable {
         workers.perform("index") { [self] in
             // Records that come from now on need a new timer.
             state.withLock { $0.isScheduled = false }
+            var (waiting, isObstructed) = (0, true)
             do throws(CacheError) {
-                if try cache.records.storeDeferred(at: .now) > 0 { schedule() }
+                (waiting, isObstructed) = try cache.records.storeDeferred(at: .now)
             } catch {
+                // Only rejected content was not removed.
+                waiting = cache.records.waiting
                 report(error)
             }
+            state.withLock { $0.delay = isObstructed ? min($0.delay * 2, Self.longestDelay) : Self.delay }
+            if waiting > 0 { schedule() }
         }
     }
 }

@@ -62,7 +62,12 @@ final class HookAssigner {
                 hooks: definition.hooks.map(\.identity) + (sharedByPipeline[definition.name] ?? []),
                 notified: isStateLost ? nil : self.current(definition, current)?.identity)
         }
-        let memories = await store.assignHooks(all, keeping: invalid)
+        // If the stored states cannot be read, the hooks run again: they may be pending.
+        let memories =
+            await store.assignHooks(all, keeping: invalid)
+            ?? Dictionary(
+                all.map { ($0.pipeline, Dictionary($0.hooks.map { ($0, StoredHookState()) }) { first, _ in first }) }
+            ) { first, _ in first }
         for definition in definitions {
             if sharedByPipeline[definition.name] != nil {
                 sharing.insert(definition.name)

@@ -8,6 +8,7 @@ import Testing
 /// The pipelines whose records could not be stored.
 private final class LostRecords: Sendable {
     let pipelines = Mutex<[String]>([])
+    let errors = Mutex<[String]>([])
 }
 
 @Suite("Records that wait for the index")
@@ -25,7 +26,10 @@ struct DeferredRecordsTests {
     private func cache(in directory: TemporaryDirectory, _ lost: LostRecords) throws -> LocalCache {
         try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state, reserve: .none,
-            unrecorded: { pipeline, _ in lost.pipelines.withLock { $0.append(pipeline) } }
+            unrecorded: { pipeline, error in
+                lost.pipelines.withLock { $0.append(pipeline) }
+                lost.errors.withLock { $0.append(error.description) }
+            }
         ).cache
     }
 
@@ -180,7 +184,7 @@ struct DeferredRecordsTests {
         let other = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 0)
         try other.begin()
         #expect(try cache.records.runs("jwks").isEmpty)
-        #expect(try cache.records.storeDeferred(at: WallTime(seconds: 1)) == 3)
+        #expect(try cache.records.storeDeferred(at: WallTime(seconds: 1)) == (3, true))
         #expect(throws: CacheError.self) { try cache.records.setState("jwks", key: "k", to: [1]) }
         #expect(cache.context.index.deferred.count == 3)
         try other.commit()
@@ -193,5 +197,55 @@ struct DeferredRecordsTests {
         try other.begin()
         cache.flush()
         #expect(lost.pipelines.withLock { $0 } == ["jwks"])
+    }
+
+    @Test("go on waiting while there is no space for the index, and no change of a hook is stored after a later one")
+    func fullIndex() throws {
+        let lost = LostRecords()
+        let directory = try TemporaryDirectory.forCache()
+        let cache = try cache(in: directory, lost)
+        let fixture = CacheFixture(of: cache, in: directory)
+        try fixture.commit("one", validators: [.tag("a")], at: 10)
+        _ = try cache.records.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
+        try cache.context.fill(["runs", "hooks", "pipelines"])
+        for number in 1...3 { _ = cache.records.append(run(UInt64(number))) }
+        let confirmed = cache.checks.recordUnchanged(
+            "jwks", asked: .tag("a"), validators: nil, expires: nil, at: WallTime(seconds: 20))
+        #expect(confirmed == 4)
+        #expect(try cache.records.storeDeferred(at: WallTime(seconds: 1)) == (4, true))
+        #expect(try cache.records.runs("jwks").isEmpty)
+        #expect(lost.pipelines.withLock { $0 } == ["jwks"])
+        #expect(lost.errors.withLock { $0 }.first?.hasSuffix("wait in memory") == true)
+        // A change for which there is space does not wait for runs and checks.
+        try cache.records.setState("jwks", key: "k", to: [1])
+        #expect(cache.records.waiting == 4)
+        // It waits for a hook.
+        let identity = GenerationIdentity(number: 1, digest: try ContentDigest(of: Array("one".utf8)))
+        try cache.records.record(StoredHookState(notified: identity), of: "a", of: "jwks")
+        #expect(cache.records.waiting == 5)
+        #expect(throws: CacheError.self) { try cache.records.setState("jwks", key: "k", to: [2]) }
+        #expect(try cache.records.state("jwks", key: "k") == [1])
+        #expect(
+            try cache.records.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: nil)])
+                == ["jwks": ["a": StoredHookState(notified: identity)]])
+        try cache.context.free()
+        try cache.records.setState("jwks", key: "k", to: [2])
+        #expect(cache.records.waiting == 0)
+        #expect(try cache.records.runs("jwks").map(\.number) == [3, 2, 1])
+        #expect(try cache.records.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
+        #expect(lost.pipelines.withLock { $0 }.count == 1)
+    }
+
+    @Test("are the newest ones, if there is no space for a long time")
+    func longFullIndex() throws {
+        let fixture = try CacheFixture()
+        try fixture.cache.context.fill(["runs"])
+        for number in 1...CacheLimits.deferredRecords { _ = fixture.cache.records.append(run(UInt64(number))) }
+        #expect(try fixture.cache.records.storeDeferred(at: WallTime(seconds: 1)) == (CacheLimits.keptRecords, true))
+        let newest = UInt64(CacheLimits.deferredRecords) + 1
+        #expect(fixture.cache.records.append(run(newest)) == CacheLimits.keptRecords + 1)
+        try fixture.cache.context.free()
+        #expect(try fixture.cache.records.storeDeferred(at: WallTime(seconds: 1)) == (0, false))
+        #expect(try numbers(fixture).first == newest)
     }
 }

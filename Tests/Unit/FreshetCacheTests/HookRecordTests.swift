@@ -136,4 +136,35 @@ struct HookRecordTests {
         #expect(gone.path == nil && gone.generation.size == 3)
         #expect(try fixture.cache.generations.find(content(1, "two"), of: "jwks") == nil)
     }
+
+    @Test(
+        "a hook that ran while there was no space is pending after a rollback that a kill left halfway",
+        arguments: [false, true])
+    func fullIndex(_ isNew: Bool) throws {
+        let (fixture, hooks) = (
+            try CacheFixture(), [PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: try content(1, "one"))]
+        )
+        let records = fixture.cache.records
+        try fixture.commit("one")
+        if !isNew { _ = try records.assignHooks(hooks) }
+        try fixture.commit("two")
+        try fixture.cache.context.fill(["hooks"])
+        if isNew {
+            // The pipeline was removed and is added again: its hook is new.
+            let added = [PipelineHooks(pipeline: "jwks", hooks: ["a"], notified: try content(2, "two"))]
+            #expect(try records.assignHooks(added)["jwks"] == ["a": StoredHookState(notified: content(2, "two"))])
+        } else {
+            try records.record(
+                StoredHookState(notified: content(1, "one"), tried: content(2, "two")), of: "a", of: "jwks")
+            try records.record(StoredHookState(notified: content(2, "two")), of: "a", of: "jwks")
+        }
+        // Without space, nothing is rolled back.
+        #expect(throws: CacheError.self) { try fixture.cache.generations.rollBack(.jwks, to: 1) }
+        #expect(try fixture.reader() == "two")
+        try fixture.cache.context.free()
+        _ = try fixture.cache.generations.rollBack(.jwks, to: 1)
+        let killed = try CacheFixture(try fixture.directory.copied())
+        let state = try killed.cache.records.assignHooks(hooks)["jwks"]?["a"]
+        #expect(try state?.isPending(content(1, "one")) == true)
+    }
 }

@@ -92,6 +92,12 @@ struct CacheFixture {
             removed: removed, rebuilt: rebuilt, changes: changes)
     }
 
+    /// A cache that is open already.
+    init(of cache: LocalCache, in directory: TemporaryDirectory) {
+        (self.cache, self.directory) = (cache, directory)
+        report = RecoveryReport(index: .opened)
+    }
+
     @discardableResult
     func commit(
         _ text: String, to destination: CacheDestination = .jwks, validators: [BoundValidators] = [],
@@ -126,6 +132,37 @@ struct CacheFixture {
 
     func names(_ path: String) throws -> [String] {
         try LinuxFileSystem().list(directory.cache + "/" + path).map(\.name).sorted()
+    }
+}
+
+extension CacheContext {
+    /// Makes all changes of these tables of the index fail for lack of space (SQLITE_FULL): they would need a page of a
+    /// temporary table, which may have no more pages.
+    func fill(_ tables: [String]) throws {
+        try withIndex { (index) throws(SQLiteError) in
+            try index.database.execute(
+                "CREATE TEMP TABLE IF NOT EXISTS ballast (bytes); PRAGMA temp.max_page_count = 1")
+            for table in tables {
+                for change in ["INSERT", "UPDATE", "DELETE"] {
+                    try index.database.execute(
+                        """
+                        CREATE TEMP TRIGGER \(table)_\(change) BEFORE \(change) ON main.\(table)
+                        BEGIN INSERT INTO ballast VALUES (zeroblob(100000)); END
+                        """)
+                }
+            }
+        }
+    }
+
+    /// There is space again.
+    func free() throws {
+        try withIndex { (index) throws(SQLiteError) in
+            let names = try index.database.rows("SELECT name FROM temp.sqlite_schema WHERE type = 'trigger'") {
+                $0.text(0)
+            }
+            for name in names { try index.database.execute("DROP TRIGGER temp.\(name)") }
+        }
+        index.endBlock()
     }
 }
 
