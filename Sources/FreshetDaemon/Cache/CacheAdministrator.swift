@@ -264,7 +264,7 @@ extension FreshetControl.PastGeneration {
             causes: generation.causes.map { text in
                 [RunCause](summary: text, at: .now).map { SignalCount($0.signal, count: Int64($0.count)) }
             },
-            durationUSec: generation.duration?.microseconds, mirror: generation.mirror,
+            durationUSec: generation.duration?.microseconds, mirror: Redaction.mirror(generation.mirror),
             truncated: generation.truncated ? true : nil,
             kept: generation.isKept, current: current == UInt64(clamping: generation.number),
             withdrawn: withdrawn == UInt64(clamping: generation.number) ? true : nil)

@@ -42,7 +42,7 @@ extension FreshetControl.PipelineStatus {
             needsNetwork: definition.needsNetwork,
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
             withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince?.microseconds,
-            mirror: status.mirror.map(Redaction.url))
+            mirror: Redaction.mirror(status.mirror))
     }
 }
 
@@ -153,7 +153,7 @@ extension RunStatus {
         failureKind = summary.failure?.kind.rawValue
         httpStatus = summary.failure?.status.map(Int64.init)
         retryAfterUSec = summary.failure?.retryAfter?.microseconds
-        mirror = summary.mirror.map(Redaction.url)
+        mirror = Redaction.mirror(summary.mirror)
     }
 
     /// - Parameter usage: what the run used; nil: not known.
@@ -225,4 +225,9 @@ extension SourceDefinition {
         case .joined(let sources): sources.map { "\($0.name): \($0.stage.source.text)" }.joined(separator: ", ")
         }
     }
+}
+
+extension Redaction {
+    /// A mirror's URL without secrets. It may be from a damaged index. Nil: it is empty, or there are no mirrors.
+    static func mirror(_ url: String?) -> String? { url.flatMap { $0.isEmpty ? nil : Self.url($0) } }
 }

@@ -1,3 +1,4 @@
+import FreshetCache
 import FreshetControl
 import FreshetModel
 import Glibc
@@ -179,5 +180,20 @@ struct WallClockTests {
         #expect(Duration.seconds(2).microseconds == 2_000_000)
         #expect(Duration.seconds(Int64.max).microseconds == .max)
         #expect(Duration.seconds(Int64.min).microseconds == .min)
+    }
+
+    @Test("a mirror in the history of a damaged index is shown without secrets, and not at all if it is empty")
+    func mirrors() throws {
+        let digest = try ContentDigest(of: [1])
+        func shown(_ mirror: String?) -> String? {
+            let past = FreshetCache.PastGeneration(
+                number: 1, digest: digest, size: 1, committedAt: WallTime(seconds: 1), mirror: mirror,
+                isKept: true)
+            return FreshetControl.PastGeneration(past, current: nil, withdrawn: nil).mirror
+        }
+        #expect(shown("https://user:secret@example.com/a?key=secret")?.contains("secret") == false)
+        #expect(shown("https://example.com/a") == "https://example.com/a")
+        #expect(shown("") == nil)
+        #expect(shown(nil) == nil)
     }
 }
