@@ -1,7 +1,9 @@
 package import FreshetModel
 
 /// An error of the cache. `description` is one sentence for people, with the remedy.
-package enum CacheError: Error, Hashable, Sendable {
+package indirect enum CacheError: Error, Hashable, Sendable {
+    /// A commit has failed after readers saw the new content. The index records it as soon as possible.
+    case afterPublication(CacheError)
     /// The name of a pipeline or file that cannot be used as a file name in the cache.
     case invalidName(String, reason: CacheName.ValidationError)
     /// Two pipelines have the same `cache.file`.
@@ -72,17 +74,30 @@ extension CacheError {
     package var isOfIndex: Bool { if case .index = self { true } else { false } }
 
     /// Whether there is no space for the index, or another process has locked it.
-    var isTransient: Bool { if case .index(let error) = self { error.isFull || error.isBusy } else { false } }
+    package var isTransient: Bool { if case .index(let error) = self { error.isFull || error.isBusy } else { false } }
 
     /// Whether there is no space for the index.
     var isFullIndex: Bool { if case .index(let error) = self { error.isFull } else { false } }
 }
 
 extension CacheError: CustomStringConvertible {
-    private static let reserveKey = ", or lower cache.min-free in freshet.yaml"
+    /// The remedy for a lack of space; nothing must stay free if `cache.min-free` is 0.
+    private static func remedy(_ reserve: UInt64) -> String {
+        "; free some space there"
+            + (reserve > 0
+                ? ", or lower cache.min-free in freshet.yaml"
+                : ", or limit the cache with cache.max-total in freshet.yaml, so that it removes old content before")
+    }
+
+    /// What must stay free, after what is free.
+    private static func mustStayFree(_ reserve: UInt64) -> String {
+        reserve > 0 ? ", and \(reserve) must stay free" : ""
+    }
 
     package var description: String {
         switch self {
+        case .afterPublication(let error):
+            "the new content is published, but it is not recorded yet: \(error)"
         case .invalidName(let name, let reason):
             "\(String(reflecting: name)) cannot be a file's name in the cache: \(reason)"
         case .fileOwned(let file, let owner, let claimant):
@@ -102,16 +117,17 @@ extension CacheError: CustomStringConvertible {
             CacheError.index(error).description + "; until then, records of runs and checks wait in memory"
         case .recordsLost(let count, let error):
             (count == 1
-                ? "the last record of a run or check is lost" : "the last \(count) records of runs and checks are lost")
+                ? "the last record of a run, check or hook is lost"
+                : "the last \(count) records of runs, checks and hooks are lost")
                 + ": \(error.message)"
         case .fileSystem(let error):
             error.description
         case .noSpace(let path, let available, let reserve):
-            "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; free some space there"
-                + Self.reserveKey
+            "only \(available) bytes are free on the file system of \(path)" + Self.mustStayFree(reserve)
+                + Self.remedy(reserve)
         case .noSpaceFor(let bytes, let path, let available, let reserve):
-            "the new content takes \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
-                + "must stay free; free some space there" + Self.reserveKey
+            "the new content takes \(bytes) bytes, and only \(available) are free on the file system of \(path)"
+                + Self.mustStayFree(reserve) + Self.remedy(reserve)
         case .noInodes(let path):
             "no inodes are left for new files on the file system of \(path); remove files there"
         case .quotaUsed(let path):

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The limits of the cache's index and names.
 package enum CacheLimits {
     /// Bytes of the name of a pipeline or file: NAME_MAX of the file systems of Linux.
@@ -40,6 +42,14 @@ package enum CacheLimits {
     package static let indexCheckBytes: Int64 = 8 << 20
     /// Bytes of a page of a new index.
     static let indexPageBytes: Int64 = 4096
+    /// After as many pages, the index's log is written to its file: 1000, as SQLite does, but at most a sixteenth of a
+    /// small file system. With 1000 pages the log alone would fill a file system of 4 MiB.
+    static func indexLogPages(of path: String) -> Int64 {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return 1000 }
+        let pages = UInt64(status.f_blocks).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue / 16
+        return Int64(clamping: pages / UInt64(indexPageBytes)).clamped(to: 64...1000)
+    }
     /// Damaged indexes that are kept in addition to the index.
     static let damagedIndexes = 3
     /// Findings of one examination of a part of the cache; further findings are only counted.

@@ -145,6 +145,13 @@ package final class LocalCache: Sendable {
         }
     }
 
+    /// The process is about to end: from now on, all methods together wait at most this long for another process that
+    /// has locked the index. ``flush()`` reports what could not be stored.
+    package func limitWaits(to duration: Duration) { context.index.limitWaits(to: duration) }
+
+    /// Whether ``limitWaits(to:)`` was called.
+    package var isEnding: Bool { context.index.isEnding }
+
     /// Writes the log of the index to its file, so that the release of this object does not wait for the disk. Call it
     /// at the end, on a worker; a failure only costs that time.
     package func flush() { context.index.checkpoint() }

@@ -90,5 +90,8 @@ final class CacheBodyWriter: PendingBody {
 
 extension RunFailure {
     /// Makes an error of the cache the failure of a run.
-    init(_ error: CacheError) { self.init(.local, error.description) }
+    init(_ error: CacheError) {
+        self.init(.local, error.description)
+        if case .afterPublication = error { isPublished = true }
+    }
 }

@@ -12,6 +12,8 @@ final class DaemonTasks: Sendable {
     private let input: AsyncStream<Job>.Continuation
     private let status = Mutex<DaemonExit?>(nil)
     private let notifier: Notifier
+    /// Called at the first call of ``end(_:)``.
+    private let atEnd = Mutex<[@Sendable () -> Void]>([])
 
     init(_ notifier: Notifier) {
         self.notifier = notifier
@@ -36,10 +38,20 @@ final class DaemonTasks: Sendable {
     /// Ends the daemon: cancels runs, waits for them, and finishes commits in progress. The first failure is kept as the
     /// exit status.
     func end(_ status: DaemonExit = .success) {
+        for job in atEnd.withLock({ jobs in
+            defer { jobs = [] }
+            return jobs
+        }) {
+            job()
+        }
         self.status.withLock { if $0 == nil || $0 == .success { $0 = status } }
         notifier.stopping(status: "stopping")
         input.finish()
     }
+
+    /// Calls this function, which must not wait, when the daemon begins to end. A function that is added after that is
+    /// not called.
+    func addAtEnd(_ job: @escaping @Sendable () -> Void) { atEnd.withLock { $0.append(job) } }
 
     /// Whether ``end(_:)`` was called.
     var isEnding: Bool { status.withLock { $0 != nil } }

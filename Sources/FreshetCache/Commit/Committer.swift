@@ -16,7 +16,15 @@ struct Committer: Sendable {
     ) throws(CacheError) -> CommitOutcome {
         try checkSize(of: candidate, destination)
         return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
-            let outcome = try commit(candidate, to: destination, check, &state)
+            state.hasFailedLate = false
+            let outcome: CommitOutcome
+            do throws(CacheError) {
+                outcome = try commit(candidate, to: destination, check, &state)
+            } catch {
+                // The next run replaces what readers see after a reload.
+                if case .reassigned = error { throw error }
+                throw state.hasFailedLate ? .afterPublication(error) : error
+            }
             // An earlier commit has published this content and then failed, and nobody has reported the change.
             guard case .unchanged(let generation) = outcome, state.takeFollowed(generation.number) else {
                 return outcome

@@ -63,7 +63,7 @@ struct GenerationPublisher: Sendable {
         // The directory that readers saw before.
         let previous = destination.link.flatMap { try? sets.shown(of: pipeline.name, at: $0) }
         let stored = context.layout.generation(content, of: destination.pipeline)
-        state.isSuspect = true
+        (state.isSuspect, state.hasFailedLate) = (true, false)
         do throws(CacheError) {
             var row = prepared.generation
             row.identity = try context.onFiles { (files) throws(SystemCallError) in
@@ -72,6 +72,7 @@ struct GenerationPublisher: Sendable {
                 try files.rename(candidate.path, to: stored)
                 // Steps 7 and 8: readers see the content. Several files: before step 7 the link leads to them.
                 try show(stored, set, at: destination, by: candidate.token, files)
+                state.hasFailedLate = true
                 // Step 9: both directories.
                 try files.synchronizeDirectory(context.layout.generations(of: destination.pipeline))
                 try context.currentFlush.perform(since: failures) { () throws(SystemCallError) in
@@ -82,7 +83,7 @@ struct GenerationPublisher: Sendable {
             // Step 10: the generation is current.
             let (surplus, publication) = try record(
                 row, of: pipeline, at: destination, isDurable: isDurable, token: candidate.token, update)
-            state.isSuspect = false
+            (state.isSuspect, state.hasFailedLate) = (false, false)
             // Nobody needs to know of an older one any more.
             if state.followed?.number != UInt64(clamping: content.number) { state.followed = nil }
             // Step 11: content beyond `keep`. The commit is complete even if this fails; the next start finds the rest.

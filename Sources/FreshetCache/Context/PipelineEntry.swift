@@ -21,6 +21,8 @@ final class PipelineEntry: Sendable {
         /// Whether a commit failed between its first rename and its end: then the index must be compared with the files
         /// first.
         var isSuspect = false
+        /// Whether the last change failed after readers saw its content.
+        var hasFailedLate = false
         /// Whether the index got a generation that a failed change had published, and its row is still to be read for
         /// ``followed``.
         var hasFollowed = false

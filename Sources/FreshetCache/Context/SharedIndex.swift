@@ -20,6 +20,10 @@ final class SharedIndex: Sendable {
     private let onRebuild: @Sendable (RecoveryReport.Index, String) -> Void
     /// Until when no reader stores the deferred records first.
     private let blockedUntil = Mutex<ContinuousClock.Instant?>(nil)
+    /// Until when callers wait for another process at the end; nil: the end has not begun.
+    private let lastWait = Mutex<ContinuousClock.Instant?>(nil)
+    /// The changes that failed since then because of another process.
+    private let failedAtEnd = Atomic<Int>(0)
     /// Whether deferred records wait because there is no space, which was logged.
     private let waits = Atomic<Bool>(false)
     /// Called with a pipeline whose deferred record could not be stored, or has to wait.
@@ -214,6 +218,20 @@ final class SharedIndex: Sendable {
         if let lost { onLoss(lost.pipeline, lost.error) }
     }
 
+    /// From now on, callers wait for a lock of another process for this long in sum: the process is about to end.
+    func limitWaits(to duration: Duration) {
+        lastWait.withLock { if $0 == nil { $0 = .now + duration } }
+    }
+
+    /// Whether ``limitWaits(to:)`` was called.
+    var isEnding: Bool { lastWait.withLock { $0 != nil } }
+
+    /// Sets how long this access may wait for another process.
+    private func limitWait(in index: borrowing CacheIndex) {
+        guard let last = lastWait.withLock({ $0 }) else { return }
+        index.limitWait(to: max(.zero, last - .now))
+    }
+
     private func locked<Value: Sendable>(
         _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
@@ -222,9 +240,11 @@ final class SharedIndex: Sendable {
         do throws(SQLiteError) {
             return try turn.withLock { () throws(SQLiteError) in
                 try connection.withLock { (index) throws(SQLiteError) in
+                    limitWait(in: index)
                     do throws(SQLiteError) {
                         return try body(index)
                     } catch {
+                        if error.isBusy, isEnding { failedAtEnd.add(1, ordering: .relaxed) }
                         // The lock is still held: if two callers find damage, the second one uses the new index.
                         if error.isDamage { replaced = replace(&index, because: error) }
                         throw error
@@ -265,14 +285,16 @@ final class SharedIndex: Sendable {
     func checkpoint() {
         let lost = turn.withLock {
             connection.withLock { index in
+                limitWait(in: index)
                 let stored = store(deferred.take(), in: index)
                 let left = deferred.take()
-                if left.isEmpty {
+                let count = left.count + failedAtEnd.exchange(0, ordering: .relaxed)
+                if count == 0 {
                     try? index.checkpoint()
                     return stored.lost
                 }
                 let error = stored.obstacle ?? .busy(during: "the last records")
-                return Loss(pipeline: left.pipeline, error: .recordsLost(left.count, error))
+                return Loss(pipeline: left.pipeline, error: .recordsLost(count, error))
             }
         }
         report(lost)

@@ -50,6 +50,7 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
             }
             let header = try IndexHeader(of: database)
             let format = try Self.format(of: database, header)
+            let logPages = CacheLimits.indexLogPages(of: path)
             // From here on the database is known to be an index of Freshet and may be changed.
             try database.execute(
                 """
@@ -58,8 +59,12 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
                 PRAGMA foreign_keys = ON;
                 PRAGMA temp_store = MEMORY;
                 PRAGMA cache_size = -512;
-                PRAGMA journal_size_limit = 4194304;
+                PRAGMA wal_autocheckpoint = \(logPages);
+                PRAGMA journal_size_limit = \(logPages * CacheLimits.indexPageBytes);
                 """)
+            // The log of a process that was killed may have used all space. What it has moves to the file, so that this
+            // start writes to its beginning.
+            try? database.execute("PRAGMA wal_checkpoint(PASSIVE)")
             if format < Self.knownVersion || header.isDamaged(for: format) {
                 // If a step fails, the connection is closed, which rolls all steps back.
                 try database.begin()
@@ -158,6 +163,11 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
     /// Writes as much of the log to the index's file as is possible without waiting. If that is all, the next
     /// transaction writes to the beginning of the log, so it needs no more space.
     func makeSpace() { try? database.execute("PRAGMA wal_checkpoint(PASSIVE)") }
+
+    /// Sets how long a transaction waits for another process.
+    func limitWait(to duration: Duration) {
+        database.setBusyTimeout(Int32(max(0, min(5000, duration / .milliseconds(1)))))
+    }
 
     // MARK: Several tables
 

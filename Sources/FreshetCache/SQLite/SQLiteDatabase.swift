@@ -46,6 +46,9 @@ final class SQLiteDatabase {
         sqlite3_close_v2(connection)
     }
 
+    /// Sets for how many milliseconds to wait for a lock of another process.
+    func setBusyTimeout(_ milliseconds: Int32) { sqlite3_busy_timeout(connection, milliseconds) }
+
     /// Runs a script without values: schema and pragmas.
     func execute(_ script: String) throws(SQLiteError) {
         let code = sqlite3_exec(connection, script, nil, nil, nil)

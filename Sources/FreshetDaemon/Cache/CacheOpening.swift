@@ -61,7 +61,10 @@ struct CacheOpening: Sendable {
         let writer = RecordWriter(cache, context.pools.cache, context.clock) { error in
             limiter.log(.cacheUpdateFailed, [.pipeline: "none", .error: .string(error.description)])
         }
+        context.tasks.addAtEnd { cache.limitWaits(to: Self.longestWaitAtEnd) }
         store = CacheStore(cache: cache, workers: context.pools.cache) { pipeline, error in
+            // At the end, the cache reports all of this together.
+            if cache.isEnding, error.isTransient { return }
             limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
         } heldBack: { pipeline, copy in
             limiter.log(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
@@ -89,6 +92,9 @@ struct CacheOpening: Sendable {
         case .opened, .migrated: isIndexNew = false
         }
     }
+
+    /// How long a daemon that stops waits in all for another process that has locked the index.
+    private static let longestWaitAtEnd = Duration.seconds(5)
 
     /// The text of ``JournalMessage/notRestored`` if the files are right, and the index does not agree with them.
     private static let notRecorded: Logger.Message =

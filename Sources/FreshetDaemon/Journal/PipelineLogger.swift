@@ -194,7 +194,9 @@ struct PipelineLogger: Sendable {
             let logs = limiter.ended(
                 name, summary, BurstSummary.EndedRun(outcome: .failed, isNew: decision != .suppress))
             log.log(
-                .failed, text: Self.failure(hasCopy: generation != nil, isWithdrawn: isWithdrawn),
+                .failed,
+                text: summary.failure?.isPublished == true
+                    ? "failed: {error}" : Self.failure(hasCopy: generation != nil, isWithdrawn: isWithdrawn),
                 level: logs ? .warning : .debug,
                 fields().merging(following(decision, next)) { $1 })
         case .failed:

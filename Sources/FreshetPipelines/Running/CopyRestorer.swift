@@ -48,15 +48,38 @@ package struct CopyRestorer: Sendable {
         switch await store.restoreCopy(of: runner.name) {
         case .done(let generation):
             runner.state.withLock { $0.copy.record(generation) }
+            if readsCopy, before == nil { await recall() }
             return .whole
         case .nothing, .damaged: return before != nil && losesCopy(before) ? .lost : .whole
         case .left:
-            if readsCopy, before == nil, let found = await store.remembered(runner.name).generation {
-                runner.publishes(found)
-            }
+            if readsCopy, before == nil { await recall() }
             return .whole
         case .failed: return .failed
         }
+    }
+
+    /// Reads the copy and its last check, which could not be read at the start.
+    private func recall() async {
+        let found = await store.remembered(runner.name)
+        guard let generation = found.generation else { return }
+        runner.publishes(generation)
+        let isRecalled = runner.state.withLock { state in
+            // Nil: a check has succeeded since.
+            guard let known = state.remembered, known.lastCheck == nil, let checked = found.lastCheck else {
+                return false
+            }
+            var times = StoredTimes(found)
+            times.isOfOtherConfiguration =
+                known.isOfOtherConfiguration
+                || found.binding.map {
+                    !state.configuration.definition.makes($0, with: state.configuration.values)
+                } ?? false
+            state.remembered = times
+            state.copy.lastCheck = checked
+            return true
+        }
+        // The stored times are converted as after a step of the clock.
+        if isRecalled { runner.clockStepped() }
     }
 
     /// A repair of the cache found no intact generation, so there is no copy any more, unless a newer one was committed.

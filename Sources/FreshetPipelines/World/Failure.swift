@@ -58,6 +58,9 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether a program ran out of its memory, and a larger share is possible.
     package var lacksMemory = false
 
+    /// Whether readers see the new content although the run failed.
+    package var isPublished = false
+
     /// Whether the run is retried with the backoff.
     var isTriedSoon: Bool { rejection == nil || rejection == .brief }
 

@@ -211,6 +211,17 @@ struct CommitTests {
         #expect(try LinuxFileSystem().list(directory.cache + "/generations/jwks").isEmpty)
     }
 
+    @Test("fails for lack of space, and the error advises what helps", arguments: [0, 1] as [UInt64])
+    func remedy(_ reserve: UInt64) {
+        for error in [
+            CacheError.noSpace(path: "/c", available: 0, reserve: reserve),
+            .noSpaceFor(bytes: 9, path: "/c", available: 0, reserve: reserve),
+        ] {
+            #expect(error.description.contains("lower cache.min-free") == (reserve > 0))
+            #expect(error.description.contains("cache.max-total") == (reserve == 0))
+        }
+    }
+
     @Test("is not begun if the expected content leaves too little free space, and leaves no file")
     func noSpaceFor() throws {
         let directory = try TemporaryDirectory.forCache()

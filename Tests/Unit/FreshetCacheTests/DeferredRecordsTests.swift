@@ -101,7 +101,7 @@ struct DeferredRecordsTests {
     }
 
     @Test("are stored at the end, and lost if the process is killed")
-    func end() throws {
+    func storedAtEnd() throws {
         let fixture = try CacheFixture()
         _ = fixture.cache.records.append(run(1))
         fixture.cache.flush()
@@ -247,5 +247,24 @@ struct DeferredRecordsTests {
         try fixture.cache.context.free()
         #expect(try fixture.cache.records.storeDeferred(at: WallTime(seconds: 1)) == (0, false))
         #expect(try numbers(fixture).first == newest)
+    }
+
+    @Test("do not wait for another program at the end, and what is lost is reported once", .hangLimit)
+    func end() throws {
+        let lost = LostRecords()
+        let directory = try TemporaryDirectory.forCache()
+        let cache = try cache(in: directory, lost)
+        let other = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 0)
+        try other.begin()
+        cache.limitWaits(to: .zero)
+        _ = cache.records.append(run(1))
+        // Each would take five seconds.
+        for _ in 1...200 { #expect(throws: CacheError.self) { try cache.records.setState("jwks", key: "k", to: [1]) } }
+        try cache.records.record(StoredHookState(), of: "a", of: "jwks")
+        cache.flush()
+        #expect(
+            lost.errors.withLock { $0 } == [
+                "the last 203 records of runs, checks and hooks are lost: database is locked"
+            ])
     }
 }

@@ -156,6 +156,11 @@ struct PipelineLoggerTests {
         #expect(line?.message == "failed, keeping the copy: {error}")
         #expect(line?.metadata["next"]?.hasPrefix("in 1min ") == true)
         logger = self.logger()
+        var published = failure
+        published.isPublished = true
+        logger.log(.runEnded(summary(.failed, at: at(0), failure: published), next: next), generation: generation)
+        #expect(log.take().first?.message == "failed: {error}")
+        logger = self.logger()
         logger.log(.runEnded(failed, next: PlannedRun(at: .now, reason: .retry)), generation: generation)
         #expect(log.take().first?.metadata["next"] == "now")
         logger = self.logger()
