@@ -1,5 +1,8 @@
 #pragma once
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/statfs.h>
 
 // SQLITE_TRANSIENT is a cast that Swift cannot import: SQLite copies the bytes before these return.
 static inline int freshet_sqlite3_bind_text(sqlite3_stmt *statement, int index, const char *text, int length) {
@@ -8,4 +11,23 @@ static inline int freshet_sqlite3_bind_text(sqlite3_stmt *statement, int index, 
 
 static inline int freshet_sqlite3_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int length) {
     return sqlite3_bind_blob(statement, index, bytes, length, SQLITE_TRANSIENT);
+}
+
+// The errno of the last failed call for a file of the database: its log or journal, or itself; 0: none. Unlike
+// sqlite3_system_errno, it is also known if COMMIT fails.
+static inline int freshet_sqlite3_file_errno(sqlite3 *database) {
+    int number = 0;
+    sqlite3_file *file = NULL;
+    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK && file && file->pMethods)
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
+    if (number == 0) sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+    return number;
+}
+
+// Whether the file system of a file may need space to change bytes that are there already: btrfs, bcachefs, ZFS.
+static inline bool freshet_is_copied_on_write(const char *path) {
+    struct statfs status;
+    if (statfs(path, &status) != 0) return false;
+    unsigned long type = (unsigned long)status.f_type & 0xffffffff;
+    return type == 0x9123683e || type == 0xca451a4e || type == 0x2fc12fc1;
 }

@@ -98,8 +98,19 @@ struct GenerationPublisher: Sendable {
             return publication?.generation(path: path, revision: revision) ?? row.generation(path: path)
         } catch {
             recovery.complete(destination.pipeline, &state)
+            // A withdrawn generation that was published again is withdrawn by that.
+            if state.hasFailedLate { state.hasFailedLate = isShown(stored, at: destination) }
             throw error
         }
+    }
+
+    /// Whether readers find this file.
+    private func isShown(_ stored: String, at destination: CacheDestination) -> Bool {
+        let files = context.fileSystem
+        guard let shown = try? files.status(context.layout.reader(destination.file)),
+            let kept = try? files.status(stored)
+        else { return false }
+        return shown.identity.inode == kept.identity.inode
     }
 
     /// Sets the group and mode of a candidate, and flushes its content.

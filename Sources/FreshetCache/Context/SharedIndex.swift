@@ -218,6 +218,9 @@ final class SharedIndex: Sendable {
         if let lost { onLoss(lost.pipeline, lost.error) }
     }
 
+    /// Whether no other connection can use the index.
+    var isExclusive: Bool { CacheIndex.isExclusive(layout.index) }
+
     /// From now on, callers wait for a lock of another process for this long in sum: the process is about to end.
     func limitWaits(to duration: Duration) {
         lastWait.withLock { if $0 == nil { $0 = .now + duration } }

@@ -24,7 +24,15 @@ package struct CacheChecker: Sendable {
     /// next start makes it again from the files.
     package func examineIndex() throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()
-        if let error = try Self.error(ofIndex: context.layout.index) {
+        let path = context.layout.index
+        let error: String?
+        if context.index.isExclusive {
+            // No other connection can use it.
+            error = try context.withIndex { (index) throws(SQLiteError) in try Self.error(in: index.database) }
+        } else {
+            error = try Self.error(ofIndex: path)
+        }
+        if let error {
             examination.add(CacheFinding(.indexDamaged, path: context.layout.index, detail: error))
         }
         return examination
@@ -34,18 +42,22 @@ package struct CacheChecker: Sendable {
     static func error(ofIndex path: String) throws(CacheError) -> String? {
         if let kind = try StateStray.kind(of: path, unless: .file) { return "it is \(kind)" }
         do throws(SQLiteError) {
-            let database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
-            if try database.row("PRAGMA application_id", read: { $0.integer(0) }) != CacheIndex.applicationID {
-                return "it is another program's database"
-            }
-            let result = try database.row("PRAGMA integrity_check(1)") { $0.text(0) }
-            if result != "ok" { return result }
-            return try database.row("PRAGMA foreign_key_check") {
-                "a row of \($0.text(0)) refers to a missing row of \($0.text(2))"
-            }
+            return try error(
+                in: try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds))
         } catch {
             if error.isDamage { return error.message }
             throw .index(error)
+        }
+    }
+
+    private static func error(in database: SQLiteDatabase) throws(SQLiteError) -> String? {
+        if try database.row("PRAGMA application_id", read: { $0.integer(0) }) != CacheIndex.applicationID {
+            return "it is another program's database"
+        }
+        let result = try database.row("PRAGMA integrity_check(1)") { $0.text(0) }
+        if result != "ok" { return result }
+        return try database.row("PRAGMA foreign_key_check") {
+            "a row of \($0.text(0)) refers to a missing row of \($0.text(2))"
         }
     }
 

@@ -115,7 +115,17 @@ package struct CopyWithdrawal: Sendable {
         generation.identity.changed = status.identity.changed
         guard generation.identity == status.identity, generation != whole.generation else { return }
         let (row, id) = (generation, whole.pipeline.id)
-        try context.withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
+        try recordIdentity(of: row, id)
+    }
+
+    /// Records the identity of a generation's file. Without space for it, the withdrawal or its end is complete
+    /// nevertheless; the next start reads the content once more.
+    private func recordIdentity(of row: IndexedGeneration, _ pipeline: Int64) throws(CacheError) {
+        do throws(CacheError) {
+            try context.withIndex { (index) throws(SQLiteError) in try index.update(row, of: pipeline) }
+        } catch  where error.isFullIndex {
+            // The verification of the copy tries again.
+        }
     }
 
     /// Publishes withdrawn content again.
@@ -150,8 +160,7 @@ package struct CopyWithdrawal: Sendable {
                 }
                 return status.identity
             }
-            let generation = shown.generation
-            try context.withIndex { (index) throws(SQLiteError) in try index.update(generation, of: known.pipeline.id) }
+            try recordIdentity(of: shown.generation, known.pipeline.id)
             state.isSuspect = false
             return shown
         } catch {

@@ -1,3 +1,4 @@
+import CSQLite
 import FreshetModel
 
 /// The SQLite index: all state that the files do not contain.
@@ -41,6 +42,9 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
     init(path: String, checksPages: Bool) throws(OpenFailure) {
         do {
             let database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
+            // If there is no space on such a file system, a write to the memory that several users of an index share
+            // would end the process (SIGBUS). Without shared memory, only one process can use the index.
+            if Self.isExclusive(path) { try database.execute("PRAGMA locking_mode = EXCLUSIVE") }
             try database.execute("PRAGMA trusted_schema = OFF")
             if checksPages {
                 let result = try database.row("PRAGMA quick_check(1)") { $0.text(0) }
@@ -91,6 +95,9 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
             throw .sqlite(.damage("\(error)", during: "open"))
         }
     }
+
+    /// Whether only one connection can use the index at this path.
+    static func isExclusive(_ path: String) -> Bool { freshet_is_copied_on_write(path) }
 
     /// Returns the format of the tables. The tables decide, not the number in the header, except between formats with
     /// the same tables. If the number is not one of these, the oldest of them is used: its steps are repeated, which

@@ -196,6 +196,10 @@ struct CacheRecovery: Sendable {
                 // This must be before validators of other content are deleted.
                 if plan.isNew(to: indexed) { try index.pipelines.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)
+                // An operator has accepted it; the file of the rejected content is an unfinished one from now on.
+                if try index.rejected.row(of: row.id)?.digest == shown.content.digest {
+                    try index.rejected.set(nil, of: row.id)
+                }
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
             }

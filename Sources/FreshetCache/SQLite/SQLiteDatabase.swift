@@ -157,6 +157,7 @@ final class SQLiteDatabase {
         var systemError: Int32 = 0
         if let connection, [SQLITE_IOERR, SQLITE_CANTOPEN].contains(code & 0xff) {
             systemError = sqlite3_system_errno(connection)
+            if systemError == 0 { systemError = freshet_sqlite3_file_errno(connection) }
             if systemError != 0 { text += ": \(String(cString: strerror(systemError)))" }
         }
         // The first line identifies a script well enough for a message of one line.

@@ -18,6 +18,24 @@ struct FileSetWriter: Sendable {
         let token = context.names.make()
         defer { context.names.release(token) }
         let temporary = context.layout.temporarySet(token, of: pipeline)
+        var cause: CacheError?
+        do throws(CacheError) {
+            try make(bundle, status, at: temporary, named: directory, &cause)
+        } catch {
+            throw cause ?? error
+        }
+        try context.onFiles { (files) throws(SystemCallError) in
+            try files.synchronizeDirectory(context.layout.sets(of: pipeline))
+        }
+    }
+
+    /// Makes the directory under a temporary name, and gives it its name.
+    ///
+    /// - Parameter cause: gets the error, with the space that was left before the unfinished directory was removed.
+    private func make(
+        _ bundle: FileBundle, _ status: FileStatus, at temporary: String, named directory: String,
+        _ cause: inout CacheError?
+    ) throws(CacheError) {
         try context.onFiles { (files) throws(SystemCallError) in
             // An earlier process may have left a temporary directory.
             try context.removeSet(temporary, files)
@@ -31,10 +49,10 @@ struct FileSetWriter: Sendable {
                 try files.synchronizeDirectory(temporary)
                 try files.rename(temporary, to: directory)
             } catch {
+                cause = context.cacheError(error)
                 try? files.removeFlatDirectory(temporary)
                 throw error
             }
-            try files.synchronizeDirectory(context.layout.sets(of: pipeline))
         }
     }
 

@@ -232,4 +232,28 @@ struct RejectedTests {
     }
 }
 
-private struct TestFailure: Error {}
+private struct TestFailure: Error {
+    @Test("accepted content is not rejected content any more after a kill between its publication and the index")
+    func killedAcceptance() throws {
+        let files = FailingFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("one")
+        try fixture.reject("two")
+        let (context, path) = (fixture.cache.context, fixture.directory.cache + "/current/jwks.json")
+        let before = try LinuxFileSystem().status(path)?.identity.inode
+        files.arm(.nothing) {
+            guard let now = try? LinuxFileSystem().status(path)?.identity.inode, now != before else { return }
+            _ = try? context.withIndex { (index) throws(SQLiteError) in
+                try index.database.execute("PRAGMA query_only = ON")
+            }
+        }
+        #expect(throws: CacheError.self) {
+            try fixture.cache.rejections.accept(.jwks, nil, at: WallTime(seconds: 1002))
+        }
+        files.disarm()
+        let killed = try CacheFixture(try fixture.directory.copied())
+        #expect(try killed.reader() == "two")
+        #expect(
+            try killed.cache.context.withIndex { (index) throws(SQLiteError) in try index.rejected.all().count } == 0)
+    }
+}

@@ -353,4 +353,21 @@ struct WithdrawalTests {
         #expect(try index.pipelines.row("jwks")?.withdrawnAt == nil)
         #expect(try index.hooks.all().map(\.record) == [StoredHookState()])
     }
+
+    @Test("is complete, and so is its end, if the index has no space for the identity of the file")
+    func fullIndex() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one")
+        // The transaction that decides changes another table.
+        try fixture.cache.context.fill(["generations"])
+        guard case .withdrawn = try fixture.cache.withdrawals.withdraw("jwks", at: WallTime(seconds: 2000)) else {
+            Issue.record("not withdrawn")
+            return
+        }
+        #expect(try fixture.readerIfAny() == nil)
+        #expect(try fixture.cache.withdrawals.putBack(.jwks)?.number == 1)
+        #expect(try fixture.reader() == "one")
+        try fixture.cache.context.free()
+        #expect(try fixture.cache.current("jwks")?.withdrawnSince == nil)
+    }
 }
