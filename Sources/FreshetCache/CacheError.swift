@@ -73,11 +73,13 @@ extension CacheError {
     /// Whether the index has failed, and not a file of the cache.
     package var isOfIndex: Bool { if case .index = self { true } else { false } }
 
-    /// Whether there is no space for the index, or another process has locked it.
-    package var isTransient: Bool { if case .index(let error) = self { error.isFull || error.isBusy } else { false } }
+    /// Whether the index cannot be written now, or another process has locked it.
+    package var isTransient: Bool {
+        if case .index(let error) = self { error.isUnwritable || error.isBusy } else { false }
+    }
 
-    /// Whether there is no space for the index.
-    var isFullIndex: Bool { if case .index(let error) = self { error.isFull } else { false } }
+    /// Whether the index cannot be written now: there is no space, or its file system is read-only.
+    var isFullIndex: Bool { if case .index(let error) = self { error.isUnwritable } else { false } }
 }
 
 extension CacheError: CustomStringConvertible {
@@ -110,6 +112,9 @@ extension CacheError: CustomStringConvertible {
                 + "or move the file away (then the next request of each pipeline is unconditional)"
         case .index(let error) where error.isFull:
             "no space for the index (\(error.message)); free some space on the file system of the state directory"
+        case .index(let error) where error.isReadOnly:
+            "the index cannot be written, because the file system of the state directory is read-only; after an error of the "
+                + "disk, the kernel makes it so: repair the file system, and make it writable again"
         case .index(let error):
             "the index failed: \(error.message) (\(error.code)) at \(error.during); if it persists, stop the daemon and "
                 + "move the index away; the next start rebuilds it from the files"

@@ -110,7 +110,7 @@ final class SharedIndex: Sendable {
             waits.store(false, ordering: .relaxed)
             return value
         } catch {
-            if error.isFull {
+            if error.isUnwritable {
                 // There is perhaps space without the runs and checks.
                 lost = keep(DeferredRecords.Batch(records: batch.records), because: error) ?? lost
                 batch.records = []
@@ -159,14 +159,14 @@ final class SharedIndex: Sendable {
                     try index.transaction { (index) throws(SQLiteError) in try index.store(part) }
                 }
             } catch {
-                if error.isBusy || error.isFull { return (keep(rest, because: error) ?? lost, error) }
+                if error.isBusy || error.isUnwritable { return (keep(rest, because: error) ?? lost, error) }
                 // All others would fail for the same reason.
                 guard error.isOfOneChange else { return (Loss(pipeline: part.pipeline, error: .index(error)), nil) }
                 for single in part.singles {
                     do throws(SQLiteError) {
                         try index.transaction { (index) throws(SQLiteError) in try index.store(single) }
                     } catch {
-                        if error.isBusy || error.isFull { return (keep(rest, because: error) ?? lost, error) }
+                        if error.isBusy || error.isUnwritable { return (keep(rest, because: error) ?? lost, error) }
                         lost = lost ?? Loss(pipeline: single.pipeline, error: .index(error))
                     }
                     rest.remove(single)
@@ -188,7 +188,7 @@ final class SharedIndex: Sendable {
         guard !batch.isEmpty else { return nil }
         deferred.putBack(batch)
         blockedUntil.withLock { $0 = .now + .milliseconds(Int(CacheLimits.indexBusyMilliseconds)) }
-        guard error.isFull else { return nil }
+        guard error.isUnwritable else { return nil }
         deferred.dropOldest()
         return waits.exchange(true, ordering: .relaxed)
             ? nil : Loss(pipeline: batch.pipeline, error: .recordsWait(error))
@@ -224,6 +224,11 @@ final class SharedIndex: Sendable {
     /// From now on, callers wait for a lock of another process for this long in sum: the process is about to end.
     func limitWaits(to duration: Duration) {
         lastWait.withLock { if $0 == nil { $0 = .now + duration } }
+    }
+
+    /// The change that failed just now is not lost.
+    func uncountFailure() {
+        if isEnding { failedAtEnd.subtract(1, ordering: .relaxed) }
     }
 
     /// Whether ``limitWaits(to:)`` was called.
@@ -291,7 +296,7 @@ final class SharedIndex: Sendable {
                 limitWait(in: index)
                 let stored = store(deferred.take(), in: index)
                 let left = deferred.take()
-                let count = left.count + failedAtEnd.exchange(0, ordering: .relaxed)
+                let count = left.count + max(0, failedAtEnd.exchange(0, ordering: .relaxed))
                 if count == 0 {
                     try? index.checkpoint()
                     return stored.lost

@@ -12,7 +12,9 @@ extension SystemCallError: CustomStringConvertible {
 
     private var remedy: String {
         switch errno {
-        case EACCES, EROFS: "; the service's user must be able to write there"
+        case EACCES: "; the service's user must be able to write there"
+        case EROFS:
+            "; make it writable again; after an error of the disk, the kernel makes a file system read-only: repair it"
         case EXDEV: "; the whole cache directory must be one file system"
         case EPERM where call == "link": "; the cache directory needs a file system with hard links"
         case EPERM where call == "fchown": "; cache.group must be a group of the service's user"

@@ -86,7 +86,8 @@ extension RecordStore {
         do throws(CacheError) {
             try context.transaction(isDurable: isDurable) { _ in }
         } catch  where error.isTransient {
-            // They wait.
+            // They wait, and are counted among those that do.
+            context.index.uncountFailure()
         }
     }
 

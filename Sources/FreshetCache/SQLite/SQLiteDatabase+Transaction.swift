@@ -37,6 +37,12 @@ extension SQLiteError {
         return [SQLITE_IOERR, SQLITE_CANTOPEN].contains(primaryCode) && [ENOSPC, EDQUOT].contains(systemError)
     }
 
+    /// The file system was made read-only, as the kernel does after an error of the disk.
+    var isReadOnly: Bool { primaryCode == SQLITE_IOERR && systemError == EROFS }
+
+    /// Nothing can be written now, but perhaps later.
+    var isUnwritable: Bool { isFull || isReadOnly }
+
     /// SQLITE_IOERR_SHMSIZE, which is a macro of a cast.
     private static let noSharedMemory = SQLITE_IOERR | 19 << 8
 }

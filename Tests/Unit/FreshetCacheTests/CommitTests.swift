@@ -211,6 +211,20 @@ struct CommitTests {
         #expect(try LinuxFileSystem().list(directory.cache + "/generations/jwks").isEmpty)
     }
 
+    @Test("fails if the index cannot be written now: the error does not advise to move the index away")
+    func unwritableIndex() {
+        // 778: SQLITE_IOERR_WRITE
+        for (number, text) in [(ENOSPC, "free some space"), (EDQUOT, "free some space"), (EROFS, "is read-only")] {
+            let error = CacheError.index(
+                SQLiteError(code: 778, message: "disk I/O error", during: "COMMIT", systemError: number))
+            #expect(error.isTransient && error.description.contains(text))
+            #expect(!error.description.contains("move the index away"))
+        }
+        let other = CacheError.index(
+            SQLiteError(code: 778, message: "disk I/O error", during: "COMMIT", systemError: EIO))
+        #expect(!other.isTransient)
+    }
+
     @Test("fails for lack of space, and the error advises what helps", arguments: [0, 1] as [UInt64])
     func remedy(_ reserve: UInt64) {
         for error in [

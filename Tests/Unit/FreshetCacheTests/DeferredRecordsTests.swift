@@ -264,7 +264,7 @@ struct DeferredRecordsTests {
         cache.flush()
         #expect(
             lost.errors.withLock { $0 } == [
-                "the last 203 records of runs, checks and hooks are lost: database is locked"
+                "the last 202 records of runs, checks and hooks are lost: database is locked"
             ])
     }
 }
