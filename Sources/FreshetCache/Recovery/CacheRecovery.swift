@@ -184,10 +184,12 @@ struct CacheRecovery: Sendable {
         }
         let (rows, shown) = (adopted, current)
         let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
-        let isDone = try context.contentTransaction { (index) throws(SQLiteError) in
+        let (isDone, accepted) = try context.contentTransaction {
+            (index) throws(SQLiteError) -> (Bool, ContentDigest?) in
+            var accepted: ContentDigest?
             let row = try index.pipelines.ensure(pipeline)
             // A reload has assigned another file since; this plan is for the previous file.
-            guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return false }
+            guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return (false, nil) }
             if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }
             for number in plan.forgotten { try index.generations.forget(number, of: row.id) }
             for generation in rows { try index.put(generation, of: row.id) }
@@ -196,17 +198,19 @@ struct CacheRecovery: Sendable {
                 // This must be before validators of other content are deleted.
                 if plan.isNew(to: indexed) { try index.pipelines.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)
-                // An operator has accepted it; the file of the rejected content is an unfinished one from now on.
+                // An operator has accepted it.
                 if try index.rejected.row(of: row.id)?.digest == shown.content.digest {
                     try index.rejected.set(nil, of: row.id)
+                    accepted = shown.content.digest
                 }
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
             }
-            return true
+            return (true, accepted)
         }
         guard isDone else { throw .reassigned(pipeline) }
         try context.onFiles { (files) throws(SystemCallError) in
+            if let accepted { try files.unlink(context.layout.rejected(accepted, of: pipeline)) }
             for content in plan.unpublished { try files.unlink(context.layout.generation(content, of: pipeline)) }
         }
         for name in plan.temporaries {
