@@ -106,10 +106,14 @@ final class DeferredRecords: Sendable {
     }
 }
 
-/// A hook of a pipeline.
+/// A hook of a pipeline. Identities of hooks are compared by their bytes, as in the index.
 struct HookKey: Hashable, Sendable {
     var pipeline: String
     var hook: String
+
+    static func == (one: Self, other: Self) -> Bool {
+        one.pipeline == other.pipeline && one.hook.hasSameBytes(as: other.hook)
+    }
 }
 
 /// A change of the record of a hook.
