@@ -24,9 +24,10 @@ public struct VarlinkCallMessage: Hashable, Sendable {
     /// Parses a call from a message without its NUL.
     init(parsing bytes: [UInt8]) throws(VarlinkMessageError) {
         self.init(method: "")
-        // This check must come before the names of members are compared.
-        guard StreamSafeText.isSafe(json: bytes) else { throw .field("parameters") }
+        // This check must come before any text is compared; the scanner checks the names of members itself.
+        let isSafe = StreamSafeText.isSafe(json: bytes)
         for member in try bytes.members() {
+            guard isSafe || StreamSafeText.isSafe(json: Array(bytes[member.value])) else { throw .field(member.name) }
             switch member.name {
             case "method": method = try bytes.string(member)
             case "parameters": parameters = try bytes.parameters(member)

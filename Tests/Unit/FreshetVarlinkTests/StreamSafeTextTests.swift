@@ -25,6 +25,22 @@ struct StreamSafeTextTests {
         #expect(throws: Never.self) { try VarlinkReplyMessage(parsing: Array("{\"a\":\"\(marks)\"}".utf8)) }
     }
 
+    @Test("a call with an unsafe text is refused with the name of the member that has it")
+    func calls() {
+        let marks = String(repeating: "\u{301}", count: 31)
+        for (message, field) in [
+            (#"{"method":"a.B\#(marks)","parameters":{}}"#, "method"),
+            (#"{"parameters":{"a":"\#(marks)"},"method":"a.B"}"#, "parameters"),
+            (#"{"method":"a.B","parameters":{"\#(marks)":1}}"#, "parameters"),
+            (#"{"method":"a.B","more":"\#(marks)"}"#, "more"),
+        ] {
+            #expect(throws: VarlinkMessageError.field(field)) { try VarlinkCallMessage(parsing: Array(message.utf8)) }
+        }
+        #expect(throws: VarlinkMessageError.syntax) {
+            try VarlinkCallMessage(parsing: Array("{\"method\(marks)\":\"a.B\"}".utf8))
+        }
+    }
+
     @Test(
         "text of any language is safe, and so are escapes and values that are not text",
         arguments: [
