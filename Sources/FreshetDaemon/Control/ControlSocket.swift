@@ -64,12 +64,17 @@ final class ControlSocket {
     /// The `url` of `GetInfo`: the home page of the project, which the package sets as `FRESHET_HOMEPAGE`. The sources
     /// know none; without it, the URL is the manual page, as in `Documentation=` of systemd's units.
     ///
-    /// Clients may print the URL, so it has only printable ASCII characters, and at most `urlBytes` of them.
+    /// Clients may print the URL or open it, so it is one of the web, and has only printable ASCII characters, at most
+    /// `urlBytes` of them.
     nonisolated static func url(environment: [String: String]) -> String {
         guard let url = environment["FRESHET_HOMEPAGE"]?.utf8, (1...urlBytes).contains(url.count),
             url.allSatisfy({ (0x21...0x7E).contains($0) })
         else { return "man:freshetd(8)" }
-        return String(url)
+        let text = String(url)
+        let isOfWeb = ["https://", "http://"].contains { scheme in
+            text.utf8.count > scheme.utf8.count && text.lowercased().hasPrefix(scheme)
+        }
+        return isOfWeb ? text : "man:freshetd(8)"
     }
 
     private static func rights() -> ControlRights {

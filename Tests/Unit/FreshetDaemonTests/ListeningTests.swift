@@ -32,7 +32,10 @@ struct ListeningTests {
         arguments: [
             (nil, "man:freshetd(8)"), ("", "man:freshetd(8)"), ("https://example.org/ page", "man:freshetd(8)"),
             ("https://example.org/\u{1B}[2J", "man:freshetd(8)"), ("https://example.org/é", "man:freshetd(8)"),
-            (String(repeating: "a", count: 2_049), "man:freshetd(8)"),
+            ("https://" + String(repeating: "a", count: 2_041), "man:freshetd(8)"),
+            ("javascript:alert(1)", "man:freshetd(8)"), ("file:///etc/passwd", "man:freshetd(8)"),
+            ("example.org", "man:freshetd(8)"), ("https://", "man:freshetd(8)"),
+            ("HTTP://example.org", "HTTP://example.org"),
             ("https://example.org/freshet?a=1&b=%20", "https://example.org/freshet?a=1&b=%20"),
         ])
     func url(homepage: String?, expected: String) {
