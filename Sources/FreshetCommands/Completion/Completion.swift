@@ -51,8 +51,9 @@ enum Completion {
             let piece = words[1] == "=" || words[1] == ":" ? "" : words[1]
             words = Array(split(words[0]).dropFirst())
             // bash replaces only its part of the word.
-            cut = max(0, (words.last ?? "").count - (split(piece).last ?? "").count)
-            quote = piece.first.flatMap { "'\"".contains($0) ? $0 : nil }
+            func count(_ word: String?) -> Int { word?.unicodeScalars.count ?? 0 }
+            cut = max(0, count(words.last) - count(split(piece).last))
+            quote = piece.unicodeScalars.first.flatMap { $0 == "'" || $0 == "\"" ? Character($0) : nil }
         } else if words.first == "--" {
             words.removeFirst()
         }
@@ -63,10 +64,11 @@ enum Completion {
         case .files: text = ":files\n"
         case .directories: text = ":directories\n"
         case .candidates(let candidates):
-            for candidate in candidates where candidate.text.hasPrefix(current) && !candidate.text.contains("\n") {
+            for candidate in candidates
+            where candidate.text.utf8.starts(with: current.utf8) && !candidate.text.contains("\n") {
                 let description = shell == "bash" ? nil : candidate.description
-                let rest = candidate.text.dropFirst(cut)
-                text += shell == "bash" ? escaped(rest, in: quote) : String(rest)
+                let rest = candidate.text.unicodeScalars.dropFirst(cut)
+                text += shell == "bash" ? escaped(String(rest), in: quote) : String(rest)
                 if let description { text += "\t" + DisplayText.harmless(description) }
                 text += "\n"
             }
@@ -93,31 +95,32 @@ enum Completion {
         }
     }
 
-    /// The words of a line, split as by a shell; the last one may be empty.
+    /// The words of a line, split as by a shell; the last one may be empty. It works on scalars, as a shell: a space and a
+    /// combining mark after it are one character.
     static func split(_ line: String) -> [String] {
         var words: [String] = []
         var word = ""
         var isInWord = false
-        var quote: Character?
+        var quote: Unicode.Scalar?
         var isEscaped = false
-        for character in line {
+        for scalar in line.unicodeScalars {
             if isEscaped {
-                word.append(character)
+                word.unicodeScalars.append(scalar)
                 isEscaped = false
             } else if let open = quote {
-                if character == open { quote = nil } else { word.append(character) }
-            } else if character == "\\" {
+                if scalar == open { quote = nil } else { word.unicodeScalars.append(scalar) }
+            } else if scalar == "\\" {
                 isEscaped = true
                 isInWord = true
-            } else if character == "'" || character == "\"" {
-                quote = character
+            } else if scalar == "'" || scalar == "\"" {
+                quote = scalar
                 isInWord = true
-            } else if character == " " || character == "\t" {
+            } else if scalar == " " || scalar == "\t" {
                 if isInWord { words.append(word) }
                 word = ""
                 isInWord = false
             } else {
-                word.append(character)
+                word.unicodeScalars.append(scalar)
                 isInWord = true
             }
         }

@@ -14,7 +14,7 @@ final class FlapLog: Sendable {
 
     private struct Subject: Hashable {
         let message: JournalMessage
-        let name: String
+        let name: ExactText
     }
 
     private struct Entry {
@@ -48,7 +48,7 @@ final class FlapLog: Sendable {
     func log(_ message: JournalMessage, about name: String, _ fields: Fields) {
         let now = clock.now
         let logs = state.withLock { state -> Bool in
-            let subject = Subject(message: message, name: name)
+            let subject = Subject(message: message, name: ExactText(name))
             if state.entries[subject] == nil, state.entries.count >= Self.maxSubjects {
                 state.entries = state.entries.filter { $0.value.flaps.isPending || !$0.value.flaps.isQuiet(at: now) }
                 guard state.entries.count < Self.maxSubjects else { return true }
@@ -108,7 +108,7 @@ final class FlapLog: Sendable {
 
     /// - Parameter summaries: each has the fields of the last message and the number of suppressed messages.
     private func log(_ summaries: [(Subject, Fields, Int)]) {
-        for (subject, fields, count) in summaries.sorted(by: { $0.0.name < $1.0.name }) where count > 0 {
+        for (subject, fields, count) in summaries.sorted(by: { $0.0.name.text < $1.0.name.text }) where count > 0 {
             let repeated: Fields = count > 1 ? [.repeated: .stringConvertible(count - 1)] : [:]
             limiter.log(subject.message, fields.merging(repeated) { $1 })
         }

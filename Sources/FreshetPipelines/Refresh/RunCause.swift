@@ -30,7 +30,7 @@ package struct RunCause: Hashable, Sendable {
 extension [RunCause] {
     /// Adds a cause. A signal that is there already keeps its position, and its count grows.
     mutating func add(_ cause: RunCause) {
-        guard let index = firstIndex(where: { $0.signal == cause.signal }) else {
+        guard let index = firstIndex(where: { $0.signal.hasSameBytes(as: cause.signal) }) else {
             append(cause)
             return
         }

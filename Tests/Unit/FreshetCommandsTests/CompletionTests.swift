@@ -99,6 +99,8 @@ import Testing
         #expect(Completion.split("a  b 'c d' \"e'f\" g\\ h") == ["a", "b", "c d", "e'f", "g h"])
         #expect(Completion.split("a ") == ["a", ""])
         #expect(Completion.split("") == [""])
+        // A combining mark after a space or a quotation mark.
+        #expect(Completion.split("a \u{301}b '\u{301}c d'") == ["a", "\u{301}b", "\u{301}c d"])
     }
 
     @Test("bash gets the part of a word after its last word break")

@@ -7,7 +7,7 @@ import Testing
 @Suite("Replies that are kept encoded")
 struct EncodedRepliesTests {
     /// Counts how often it is encoded. Equality ignores the counter.
-    private struct Counted: Encodable, Hashable, Sendable {
+    private struct Counted: Encodable, Hashable, Sendable, TextChecking {
         final class Counter: Sendable {
             private let encodings = Mutex(0)
             var value: Int { encodings.withLock { $0 } }
@@ -16,6 +16,7 @@ struct EncodedRepliesTests {
 
         var number: Int
         var counter: Counter
+        var isASCII: Bool { true }
 
         static func == (left: Counted, right: Counted) -> Bool { left.number == right.number }
         func hash(into hasher: inout Hasher) { hasher.combine(number) }
@@ -42,10 +43,36 @@ struct EncodedRepliesTests {
 
     @Test("a value whose text has another normalization has another reply")
     func normalization() throws {
-        let replies = EncodedReplies<[String: String]>()
-        for text in ["\u{E9}", "e\u{301}", "e\u{301}", "\u{E9}", "e"] {
-            let reply = try replies.reply(with: ["a": text], about: "a")
-            #expect(reply.json == Array(#"{"a":"\#(text)"}"#.utf8))
+        let replies = EncodedReplies<ControlMessage.Generation>()
+        // The last three pairs are the characters besides ASCII that are equal to one of ASCII.
+        for text in [
+            "\u{E9}", "e\u{301}", "e\u{301}", "\u{E9}", "e", "K", "\u{212A}", "K", ";", "\u{37E}", ";", "`", "\u{1FEF}",
+        ] {
+            for part in [\GenerationStatus.comment, \.mediaType, \.directory] {
+                var generation = GenerationStatus(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
+                generation[keyPath: part] = text
+                let reply = try replies.reply(with: ControlMessage.Generation(generation: generation), about: "a")
+                #expect(
+                    reply.json
+                        == (try VarlinkParameters(encoding: ControlMessage.Generation(generation: generation)).json))
+            }
+            let generation = ControlMessage.Generation(
+                generation: GenerationStatus(number: 1, size: 1, digest: "ab", committedAt: 1, path: text))
+            #expect(
+                try replies.reply(with: generation, about: "a").json == VarlinkParameters(encoding: generation).json)
+        }
+    }
+
+    @Test("the status of a daemon whose network has a name besides ASCII is exact")
+    func daemon() throws {
+        let replies = EncodedReplies<ControlMessage.Daemon>()
+        for network in ["via K", "via \u{212A}", "via K"] {
+            let value = ControlMessage.Daemon(
+                daemon: DaemonStatus(
+                    version: "1", pid: 1, since: 1, network: network, networkReachable: true,
+                    pipelines: PipelineCounts())
+            )
+            #expect(try replies.reply(with: value, about: "").json == VarlinkParameters(encoding: value).json)
         }
     }
 

@@ -50,6 +50,15 @@ struct FlapLogTests {
         #expect(lines() == [])
     }
 
+    @Test("files whose names differ only in their Unicode normalization are two subjects")
+    func normalization() {
+        let flaps = flapLog()
+        for file in ["/\u{E9}", "/e\u{301}", "/K", "/\u{212A}"] {
+            flaps.log(.fileUnwatched, about: file, [.file: .string(file)])
+        }
+        #expect(lines().count == 4)
+    }
+
     @Test("the log stays below the rate limit of journald with any number of subjects and changes")
     func bound() {
         let flaps = flapLog()

@@ -16,6 +16,15 @@ struct RememberedRunTests {
             ended: WallTime(microseconds: ended), outcome: outcome, generation: 3)
     }
 
+    @Test("signals whose names differ only in their Unicode normalization are two causes")
+    func normalization() {
+        var causes: [RunCause] = []
+        let names = ["file /\u{E9}", "file /e\u{301}", "file /K", "file /\u{212A}"]
+        for name in names + names { causes.add(RunCause(name, first: now)) }
+        #expect(causes.map { Array($0.signal.utf8) } == names.map { Array($0.utf8) })
+        #expect(causes.allSatisfy { $0.count == 2 })
+    }
+
     @Test(
         "has the stored causes, whatever their names contain",
         arguments: [
