@@ -45,6 +45,30 @@ struct HookRecordTests {
         #expect(try assign(fixture, ["a"], notified: content(4)) == ["a": StoredHookState(notified: content(4))])
     }
 
+    /// Version 1.4 and earlier stored a command with characters besides ASCII unchanged.
+    @Test("after an upgrade, a command with characters besides ASCII is pending exactly if it was pending before")
+    func upgraded() throws {
+        let (old, new) = ("/usr/bin/notify größe", #"/usr/bin/notify gr\xc3\xb6\xc3\x9fe"#)
+        let directory = try TemporaryDirectory.forCache()
+        do {
+            let fixture = try CacheFixture(directory)
+            _ = try assign(fixture, [old], notified: content(1))
+            _ = try assign(fixture, [old], notified: content(1), of: "pending")
+            try fixture.cache.records.record(StoredHookState(notified: content(2)), of: old, of: "jwks")
+            try fixture.cache.records.record(
+                StoredHookState(notified: content(1), tried: content(2), attempts: 3, error: "broken"), of: old,
+                of: "pending")
+        }
+        for _ in 0..<2 {
+            let fixture = try CacheFixture(directory)
+            #expect(try assign(fixture, [new], notified: content(2)) == [new: StoredHookState(notified: content(2))])
+            #expect(
+                try assign(fixture, [new], notified: content(2), of: "pending")
+                    == [new: StoredHookState(notified: content(1))])
+            #expect(try assign(fixture, [new], notified: content(2))?.keys.sorted() == [new])
+        }
+    }
+
     @Test("a hook whose pipelines are unknown keeps its records")
     func kept() throws {
         let fixture = try CacheFixture()
