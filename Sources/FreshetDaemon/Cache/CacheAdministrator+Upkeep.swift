@@ -6,6 +6,7 @@ import FreshetModel
 import FreshetPipelines
 import FreshetSystemd
 import Logging
+import Synchronization
 
 /// Examines the cache while pipelines run and readers read, and removes the data of pipelines that are not configured.
 extension CacheAdministrator: CacheControl {
@@ -20,10 +21,23 @@ extension CacheAdministrator: CacheControl {
 
     func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined {
         let examination: CacheExamination
-        do throws(CacheError) {
-            examination = try await operations.examine(step, repairs: repair) { [weak self] in
-                self?.context.tasks.isEnding ?? true
+        // The caller may go away while a large file is read.
+        let isCallerGone = Atomic(false)
+        let result = await withTaskCancellationHandler {
+            do throws(CacheError) {
+                let isEnough = { @Sendable [weak self] in
+                    isCallerGone.load(ordering: .relaxed) || self?.context.tasks.isEnding ?? true
+                }
+                return Result<_, CacheError>.success(
+                    try await operations.examine(step, repairs: repair, until: isEnough))
+            } catch {
+                return .failure(error)
             }
+        } onCancel: {
+            isCallerGone.store(true, ordering: .relaxed)
+        }
+        do throws(CacheError) {
+            examination = try result.get()
         } catch {
             throw .failed(name: step.pipeline, reason: error.description)
         }

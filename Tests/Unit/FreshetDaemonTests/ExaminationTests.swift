@@ -1,5 +1,6 @@
 import FreshetControl
 import FreshetEventLoop
+import FreshetVarlink
 import Glibc
 import TestSupport
 import Testing
@@ -56,6 +57,34 @@ struct ExaminationTests {
         let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.cacheRepaired.rawValue }
         #expect(lines.map { $0.metadata["pipeline"] } == ["none", "a"])
         #expect(lines.last?.metadata["repairs"]?.hasPrefix("a: generation 2 is damaged: ") == true)
+    }
+
+    @Test("an examination whose client has gone ends in the middle of a file")
+    func gone() async throws {
+        let home = try makeHome()
+        _ = try await withDaemon(home) { client in
+            #expect(try client.refresh("a").outcome == .changed)
+            let path = home.path + "/cache/below/current/a.txt"
+            var published = stat()
+            try #require(stat(path, &published) == 0)
+            // Whether the process has the published file open.
+            func isRead() -> Bool {
+                (Int32(3)..<1_024).contains { descriptor in
+                    var status = stat()
+                    return fstat(descriptor, &status) == 0 && status.st_ino == published.st_ino
+                        && status.st_dev == published.st_dev
+                }
+            }
+            // A sparse file, which takes an hour to read.
+            try #require(truncate(path, 1 << 40) == 0)
+            let caller = try VarlinkClient(path: home.socket)
+            try caller.begin("io.freshet.Control.Examine", more: true)
+            #expect(eventually { isRead() })
+            caller.close()
+            #expect(eventually { !isRead() })
+            try #require(truncate(path, 3) == 0)
+            #expect(try examined(client).left == 0)
+        }
     }
 
     @Test("the cache is examined without a daemon, and not while a daemon uses it")
