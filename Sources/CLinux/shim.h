@@ -25,6 +25,11 @@ int pthread_setname_np(unsigned long thread, const char *name);
 // sys/socket.h, unistd.h, fcntl.h
 struct freshet_ucred { int pid; unsigned int uid; unsigned int gid; };  // struct ucred, unix(7)
 int pipe2(int descriptors[2], int flags);
+// unistd.h: Swift has no fork(2), which is safe only in a process without other threads.
+static inline int freshet_fork(void) {
+    extern int fork(void);
+    return fork();
+}
 static inline int freshet_accept4(int listener, int flags) {
     extern int accept4(int, void *, unsigned int *, int);
     return accept4(listener, 0, 0, flags);

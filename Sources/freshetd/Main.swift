@@ -282,6 +282,7 @@ struct FreshetDaemonCommand: ParsableCommand {
         // A recording may be readable by root only.
         var replayRequest = replay.map(ReplayRequest.init(file:))
         replayRequest?.json = json
+        if check, !polkit { options.preparePolkitAuthority() }
         if let failure = DaemonEntry.dropRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
         if polkit { throw ExitCode(DaemonEntry.printPolkitRule(names, options).rawValue) }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }

@@ -11,6 +11,25 @@ struct ServiceProcess: Hashable, Sendable {
     let groups: Set<UInt32>
     /// The unit of the service, such as `freshetd.service`; nil: it runs without a unit.
     let unit: String?
+    /// The process itself; nil: it was not read from proc(5).
+    private(set) var identity: Identity?
+
+    /// A process for as long as it runs: its number is used again later, but not with this start time.
+    struct Identity: Hashable, Sendable {
+        let number: UInt32
+        /// Clock ticks since boot (field 22 of proc_pid_stat(5)).
+        let startTime: UInt64
+
+        /// - Parameter stat: the content of `/proc/PID/stat`. The name in parentheses may have any characters.
+        init?(_ number: Int64, stat: String) {
+            let fields = stat.utf8.lastIndex(of: UInt8(ascii: ")")).map { stat[$0...].split(separator: " ") } ?? []
+            // The first of these is the parenthesis, which ends field 2.
+            guard fields.count > 20, let number = UInt32(exactly: number), let time = UInt64(fields[20]) else {
+                return nil
+            }
+            (self.number, startTime) = (number, time)
+        }
+    }
 
     /// The result of a search for the process.
     enum Search: Hashable, Sendable {
@@ -77,6 +96,7 @@ struct ServiceProcess: Hashable, Sendable {
     init?(process identifier: Int64) {
         guard let status = Self.text(of: "/proc/\(identifier)/status") else { return nil }
         self.init(status: status, cgroup: Self.text(of: "/proc/\(identifier)/cgroup") ?? "")
+        identity = Self.text(of: "/proc/\(identifier)/stat").flatMap { Identity(identifier, stat: $0) }
     }
 
     /// Finds the process of the service whose configuration these options name. Blocks.

@@ -50,10 +50,10 @@ package enum DaemonEntry {
         configuration = addingTemplateErrors(in: configuration, loader)
         // A restart can change the environment of the service, so problems with it are only warnings.
         let needsService = configuration.pipelines.contains {
-            $0.cache.group != nil || !$0.credentials.isEmpty || $0.hooks.contains { $0.unit != nil }
+            $0.cache.group != nil || !$0.credentials.isEmpty
         }
-        let reloadsUnit = configuration.hooks.contains { $0.action.unit != nil }
-        let service = needsService || reloadsUnit ? ServiceProcess.find(options) : .missing("")
+        let service =
+            needsService || ReloadRights.areNeeded(by: configuration) ? ServiceProcess.find(options) : .missing("")
         let hostEnvironment = HostEnvironment(
             checking: configuration, environment: options.environment, isRoot: options.owner == 0, service: service,
             PathTrust(

@@ -14,6 +14,8 @@ package struct DaemonOptions: Sendable {
     private(set) var recordedFiles: RecordedFileSystem?
     /// The rules of polkit, for a check; nil: they were not read.
     private(set) var polkitRules: PolkitRules?
+    /// A connection to polkit with root's rights, for a check; nil: this process was not started by root.
+    private(set) var polkitAuthority: PolkitAuthority?
     /// The user of `--user`; nil: the owner of the state directory, or `freshet`.
     package var user: String?
     /// The effective user of the process when it started. A process of root changes its user before it works, and is
@@ -55,6 +57,11 @@ package struct DaemonOptions: Sendable {
         let path = ConfigurationLocation.searchPath(self)
         guard work == .reading, invoker == 0, !configurationDirectories.isEmpty, !path.isSystemPath else { return }
         recordedFiles = RecordedFileSystem(ConfigurationLocation.fileSystem(self), at: path)
+    }
+
+    /// Prepares questions to polkit for a check of root's. Call it as root, before any thread starts.
+    package mutating func preparePolkitAuthority() {
+        if invoker == 0 { polkitAuthority = PolkitAuthority() }
     }
 
     /// Makes a path absolute, because hooks and readers have other working directories.

@@ -5,42 +5,93 @@ import FreshetPipelines
 import FreshetSystemd
 import Glibc
 
-/// Whether polkit permits the service to reload the units that hooks name, as far as a check can see it.
+/// Whether polkit permits the service what hooks do with units, as far as a check can see it: root asks polkit itself if
+/// the service runs, and otherwise the rules are read.
 struct ReloadRights {
     private(set) var warnings: [HostEnvironmentError] = []
     /// What the process could not see, as sentences.
     private(set) var notChecked: [String] = []
 
+    /// What a hook does with a unit.
+    private struct Use {
+        var question: PolkitAuthority.Question
+        var owner: String
+        var isHook = false
+        var keys: [String]
+        /// Whether it is a command, not `reload-unit`.
+        var isCommand = false
+    }
+
     init(of configuration: Configuration, _ service: ServiceProcess.Search, _ options: DaemonOptions) {
         // Root needs no rule, and neither does a user's own service manager.
         guard options.checksSystemService, service.process?.user != 0, let rules = options.polkitRules else { return }
         let user = options.serviceUser(service)
+        let uses = Self.uses(in: configuration)
+        var answers: [PolkitAuthority.Question: PolkitAuthority.Answer] = [:]
+        if let process = service.process, let authority = options.polkitAuthority, !uses.isEmpty {
+            answers = authority.answers(
+                Set(uses.map(\.question)).sorted { ($0.unit, $0.verb) < ($1.unit, $1.verb) }, about: process)
+        }
         var unseen: [String: Set<String>] = [:]
-        func check(_ unit: String?, of owner: String, isHook: Bool = false, _ keys: [String]) {
-            guard let unit else { return }
-            switch rules.permission(toReload: unit, user: user) {
-            case .named: break
-            case .unknown(let reason): unseen[reason, default: []].insert(unit)
-            case .missing:
-                warnings.append(
-                    HostEnvironmentError(
-                        pipeline: owner, isHook: isHook, keys: keys,
-                        message:
-                            "the hook may not reload \(unit): no rule of polkit permits it to the user \(user)",
-                        remedy: "put the rule that 'freshetctl check --polkit' prints into \(Polkit.ruleFile)"))
+        for use in uses {
+            let unit = use.question.unit
+            switch answers[use.question] {
+            case .permitted: break
+            case .refused: warn(about: use, "polkit refuses it to the user \(user)")
+            // Nothing else can be said about a command: the text of a rule has the unit, but perhaps for another verb.
+            case .unknown(let reason) where use.isCommand: unseen[reason, default: []].insert(unit)
+            case nil where use.isCommand: break
+            case let answer:
+                switch rules.permission(toReload: unit, user: user) {
+                case .named:
+                    // The rule does not help if polkit does not run.
+                    if case .unknown(let reason)? = answer { unseen[reason, default: []].insert(unit) }
+                case .unknown(let reason): unseen[reason, default: []].insert(unit)
+                case .missing: warn(about: use, "no rule of polkit permits it to the user \(user)")
+                }
             }
         }
-        for definition in configuration.pipelines {
-            for (index, hook) in definition.hooks.enumerated() {
-                check(hook.unit, of: definition.name, ["on-change", "\(index)", "reload-unit"])
-            }
-        }
-        for hook in configuration.hooks { check(hook.action.unit, of: hook.name, isHook: true, ["reload-unit"]) }
         notChecked = unseen.sorted { $0.key < $1.key }.map { reason, units in
             "whether polkit permits the service to reload \(units.sorted().joined(separator: ", ")): \(reason); "
                 + "'freshetctl check --polkit' prints the rule"
         }
     }
+
+    private mutating func warn(about use: Use, _ reason: String) {
+        let unit = use.question.unit
+        warnings.append(
+            HostEnvironmentError(
+                pipeline: use.owner, isHook: use.isHook, keys: use.keys,
+                message: "the hook may not \(use.question.verb) \(unit): \(reason)",
+                remedy: use.isCommand
+                    ? "use a path unit, which runs the command as root (freshet-changed@), or write a rule"
+                    : "put the rule that 'freshetctl check --polkit' prints into \(Polkit.ruleFile)"))
+    }
+
+    /// What hooks do with units: `reload-unit`, and commands that are plain calls of systemctl(1).
+    private static func uses(in configuration: Configuration) -> [Use] {
+        func uses(_ hook: HookDefinition, of owner: String, isHook: Bool = false, _ keys: [String]) -> [Use] {
+            if let unit = hook.unit {
+                return [
+                    Use(
+                        question: .init(verb: "reload", unit: unit), owner: owner, isHook: isHook,
+                        keys: keys + ["reload-unit"])
+                ]
+            }
+            guard let command = UnitCommand(hook.command) else { return [] }
+            return command.units.map {
+                Use(
+                    question: .init(verb: command.verb, unit: $0), owner: owner, isHook: isHook, keys: keys + ["exec"],
+                    isCommand: true)
+            }
+        }
+        return configuration.pipelines.flatMap { definition in
+            definition.hooks.enumerated().flatMap { uses($1, of: definition.name, ["on-change", "\($0)"]) }
+        } + configuration.hooks.flatMap { uses($0.action, of: $0.name, isHook: true, []) }
+    }
+
+    /// Whether a hook does something with a unit, so that the process of the service is needed.
+    static func areNeeded(by configuration: Configuration) -> Bool { !uses(in: configuration).isEmpty }
 }
 
 extension DaemonOptions {

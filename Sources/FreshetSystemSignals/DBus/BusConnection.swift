@@ -105,7 +105,7 @@ public final class BusConnection: Sendable {
     ///   - interface: The interface of the method.
     ///   - path: The object.
     ///   - destination: The bus name of the object's service. A service that does not run is not started.
-    ///   - arguments: Values of basic types.
+    ///   - arguments: Values; an array has at least one element.
     ///   - timeout: How long to wait for the reply.
     ///   - reply: Gets the reply or an error, on the loop's thread, once, unless this connection is released before.
     public func call(

@@ -16,7 +16,7 @@ public struct BusError: Error, Hashable, Sendable, CustomStringConvertible {
     static let tooMany = BusError(
         "org.freedesktop.DBus.Error.LimitsExceeded", "\(BusLink.maximumCalls) calls already wait for a reply")
     static let invalid = BusError(
-        "org.freedesktop.DBus.Error.InvalidArgs", "a name is invalid, or an argument is not of a basic type")
+        "org.freedesktop.DBus.Error.InvalidArgs", "a name or an argument is invalid")
     static let unreadable = BusError(
         "org.freedesktop.DBus.Error.InconsistentMessage", "the reply is too large or has unexpected types")
 }

@@ -55,7 +55,7 @@ extension BusLink {
         return 0
     }
 
-    private static func read(_ message: OpaquePointer) -> Result<[BusValue], BusError> {
+    static func read(_ message: OpaquePointer) -> Result<[BusValue], BusError> {
         if let error = sd_bus_message_get_error(message)?.pointee, let name = error.name {
             return .failure(BusError(String(cString: name), error.message.map { String(cString: $0) } ?? ""))
         }

@@ -24,13 +24,46 @@ extension BusValue {
         return values
     }
 
-    /// Appends a value of a basic type to a message; returns false for another type, or if there is no memory.
+    /// The signature of the value's type; nil: an empty array, whose type is unknown, or an empty structure, for which a
+    /// bus closes the connection.
+    private var typeSignature: String? {
+        func joined(_ values: [BusValue]) -> String? {
+            values.reduce("") { signature, value in signature.flatMap { all in value.typeSignature.map { all + $0 } } }
+        }
+        return switch self {
+        case .byte: "y"
+        case .boolean: "b"
+        case .int16: "n"
+        case .uint16: "q"
+        case .int32: "i"
+        case .uint32: "u"
+        case .int64: "x"
+        case .uint64: "t"
+        case .double: "d"
+        case .string: "s"
+        case .objectPath: "o"
+        case .signature: "g"
+        case .array(let values): values.first?.typeSignature.map { "a\($0)" }
+        case .structure(let values): values.isEmpty ? nil : joined(values).map { "(\($0))" }
+        case .entry(let key, let value): joined([key, value]).map { "{\($0)}" }
+        case .variant: "v"
+        }
+    }
+
+    /// Appends the value to a message; returns false for an empty array or structure, for values that make no valid message, or if
+    /// there is no memory.
     func append(to message: OpaquePointer) -> Bool {
         func add(_ type: Unicode.Scalar, _ value: some BitwiseCopyable) -> Bool {
             withUnsafePointer(to: value) { sd_bus_message_append_basic(message, CChar(type.value), $0) >= 0 }
         }
         func add(_ type: Unicode.Scalar, _ text: String) -> Bool {
             text.withCString { sd_bus_message_append_basic(message, CChar(type.value), $0) >= 0 }
+        }
+        func add(_ type: Unicode.Scalar, _ signature: String?, _ values: [BusValue]) -> Bool {
+            guard let signature, sd_bus_message_open_container(message, CChar(type.value), signature) >= 0 else {
+                return false
+            }
+            return values.allSatisfy { $0.append(to: message) } && sd_bus_message_close_container(message) >= 0
         }
         return switch self {
         case .byte(let value): add("y", value)
@@ -45,7 +78,11 @@ extension BusValue {
         case .string(let value): add("s", value)
         case .objectPath(let value): add("o", value)
         case .signature(let value): add("g", value)
-        case .array, .structure, .entry, .variant: false
+        case .array(let values): add("a", values.first?.typeSignature, values)
+        case .structure(let values): add("r", typeSignature.map { String($0.dropFirst().dropLast()) }, values)
+        case .entry(let key, let value):
+            add("e", typeSignature.map { String($0.dropFirst().dropLast()) }, [key, value])
+        case .variant(let value): add("v", value.typeSignature, [value])
         }
     }
 }

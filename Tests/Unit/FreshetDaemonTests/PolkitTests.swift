@@ -117,4 +117,33 @@ struct PolkitTests {
         try home.write("[A]\nIdentity=unix-user:*\nAction=org.freedesktop.hostname1.set-hostname\n", to: older)
         #expect(PolkitRules(reading: [directory], older: [home.path + "/older"]).obstacle == nil)
     }
+
+    @Test("a process is known by its number and its start time, whatever its name contains")
+    func identity() {
+        let fields = (4...21).map(String.init).joined(separator: " ")
+        let identity = ServiceProcess.Identity(7, stat: "7 (a) S (b)) S \(fields) 4711 23 24\n")
+        #expect(identity?.number == 7 && identity?.startTime == 4_711)
+        for stat in ["", "7 (a) S 4", "7 (a", "7 (a) S \(fields) x 23"] {
+            #expect(ServiceProcess.Identity(7, stat: stat) == nil)
+        }
+    }
+
+    @Test(
+        "a command is about units only if it is a plain call of systemctl",
+        arguments: [
+            (["/usr/bin/systemctl", "reload", "nginx.service"], "reload", ["nginx.service"]),
+            (
+                ["/bin/systemctl", "--no-block", "restart", "nginx", "a.socket"], "restart",
+                ["nginx.service", "a.socket"]
+            ),
+            (["/usr/bin/systemctl", "try-reload-or-restart", "a@b"], "reload-or-try-restart", ["a@b.service"]),
+            (["/usr/bin/systemctl", "--user", "reload", "a"], nil, []), (["/usr/bin/systemctl", "reload"], nil, []),
+            (["/usr/bin/systemctl", "daemon-reload"], nil, []), (["/usr/bin/systemctl", "reload", "a*"], nil, []),
+            (["/bin/sh", "-c", "systemctl reload a"], nil, []), (["/usr/bin/systemctl", "reload", "-x"], nil, []),
+            (["/srv/systemctl", "reload", "a"], nil, []), ([], nil, []),
+        ] as [([String], String?, [String])])
+    func commands(_ command: [String], verb: String?, units: [String]) {
+        let found = UnitCommand(command)
+        #expect(found?.verb == verb && found?.units ?? [] == units)
+    }
 }

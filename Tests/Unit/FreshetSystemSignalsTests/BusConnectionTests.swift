@@ -394,6 +394,71 @@ struct BusConnectionTests {
         }
     }
 
+    @Test("values of all types arrive as they were sent; an empty array and values of different types are refused")
+    func values() async throws {
+        let basic: [BusValue] = [
+            .byte(1), .boolean(true), .int16(-2), .uint16(3), .int32(-4), .uint32(5), .int64(-6), .uint64(7),
+            .double(0.5),
+            .string("ä"), .objectPath("/a"), .signature("a{sv}"),
+        ]
+        let sent: [BusValue] =
+            basic.map(BusValue.variant) + [
+                .structure(basic), .array([.array([.int32(1), .int32(2)]), .array([.int32(3)])]),
+                .structure([
+                    .string("unix-process"),
+                    .array([
+                        .entry(key: .string("pid"), value: .variant(.uint32(1))),
+                        .entry(key: .string("more"), value: .variant(.structure([.variant(.array([.byte(7)]))]))),
+                    ]),
+                ]),
+            ]
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let received = Mutex<[BusValue]?>(nil)
+            let isActive = Mutex(false)
+            let subscription = bus.subscribe(
+                try Self.match(), onState: { if case .active = $0 { isActive.withLock { $0 = true } } }
+            ) { message in received.withLock { $0 = message.arguments } }
+            #expect(await eventually { isActive.withLock { $0 } })
+            let peer = try await BusPeer.connected(to: bed.address)
+            try await peer.emit("One", of: Self.interface, at: Self.path, sent)
+            #expect(await eventually { received.withLock { $0 } != nil })
+            #expect(received.withLock { $0 } == sent)
+            subscription.cancel()
+            await peer.leave()
+            for invalid: BusValue in [
+                .array([]), .structure([]), .array([.int32(1), .string("a")]), .structure([.array([])]),
+                .variant(.entry(key: .string("a"), value: .string("b"))),
+            ] {
+                let answer = await bus.answer("A", of: "org.example.A", at: "/", on: "org.example.A", [invalid])
+                #expect(answer == .failure(.invalid), "\(invalid): \(answer)")
+            }
+        }
+    }
+
+    @Test("a blocking connection calls methods, and reports errors, a missing service and a missing bus")
+    func blocking() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            try await bed.connection().reach { $0 == .connected }
+            let bus = try BlockingBus(address: bed.address)
+            let (name, path) = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            #expect(
+                try bus.call("NameHasOwner", of: name, at: path, on: name, [.string(name)]) == [.boolean(true)])
+            #expect(throws: BusError.invalid) {
+                try bus.call("GetId", of: name, at: path, on: name, [.array([])])
+            }
+            let error = #expect(throws: BusError.self) {
+                try bus.call("A", of: "org.example.A", at: "/", on: "org.example.None")
+            }
+            #expect(error?.name == "org.freedesktop.DBus.Error.ServiceUnknown")
+            #expect(throws: BusError.self) {
+                try BlockingBus(address: "unix:path=/none").call("GetId", of: name, at: path, on: name)
+            }
+        }
+    }
+
     @Test("calls above the limit are refused, and pending calls fail when the bus ends")
     func callLimit() async throws {
         try await BusBed.with { bed in
