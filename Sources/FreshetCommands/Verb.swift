@@ -15,10 +15,17 @@ struct Session {
 
     var palette: Palette { .choose(environment: context.environment, isTerminal: context.isTerminal) }
 
-    /// Connects to the daemon. If the daemon answers nobody for two seconds, a message says so, and the verb goes on
-    /// waiting.
+    /// Says, after two seconds without an answer to anybody, that the verb goes on waiting, and how long.
+    var notice: ControlClient.Notice {
+        ControlClient.Notice {
+            message(
+                "freshetd has not answered yet; giving up after \(ControlClient.longestSilence.components.seconds) s"
+                    + " without an answer")
+        }
+    }
+
+    /// Connects to the daemon, with a ``notice``.
     func connect() throws(CommandFailure) -> ControlClient {
-        let notice = ControlClient.Notice { message("freshetd has not answered yet; waiting") }
         return try callDaemon { () throws(ControlClient.Failure) in
             try ControlClient(path: socketPath, notice: notice)
         }

@@ -42,6 +42,9 @@ package final class ControlClient {
 
     let connection: ControlConnection
 
+    /// After this time without an answer to anybody, a client gives up.
+    package static let longestSilence = ControlConnection.silence + ControlConnection.probeTimeout
+
     /// How long the client waits for each reply; nil: without a limit.
     package var replyTimeout: Duration? {
         get { connection.replyTimeout }

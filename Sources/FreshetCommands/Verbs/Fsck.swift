@@ -41,7 +41,7 @@ struct Fsck: Verb {
         guard stateDir == nil, cacheDir == nil else { throw session.becomeDaemon(arguments) }
         let client: ControlClient
         do throws(ControlClient.Failure) {
-            client = try ControlClient(path: session.socketPath)
+            client = try ControlClient(path: session.socketPath, notice: session.notice)
         } catch .notRunning where !isSocketNamed(session) {
             throw session.becomeDaemon(arguments)
         } catch {
