@@ -48,18 +48,18 @@ struct EncodedRepliesTests {
         for text in [
             "\u{E9}", "e\u{301}", "e\u{301}", "\u{E9}", "e", "K", "\u{212A}", "K", ";", "\u{37E}", ";", "`", "\u{1FEF}",
         ] {
-            for part in [\GenerationStatus.comment, \.mediaType, \.directory] {
-                var generation = GenerationStatus(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
-                generation[keyPath: part] = text
-                let reply = try replies.reply(with: ControlMessage.Generation(generation: generation), about: "a")
+            // Each part has its own subject, so that only the text differs from the reply before.
+            let parts: [WritableKeyPath<GenerationStatus, String?>] = [\.comment, \.mediaType, \.directory]
+            for (index, part) in parts.enumerated() {
+                var status = GenerationStatus(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
+                status[keyPath: part] = text
+                let value = ControlMessage.Generation(generation: status)
                 #expect(
-                    reply.json
-                        == (try VarlinkParameters(encoding: ControlMessage.Generation(generation: generation)).json))
+                    try replies.reply(with: value, about: "\(index)").json == VarlinkParameters(encoding: value).json)
             }
-            let generation = ControlMessage.Generation(
+            let value = ControlMessage.Generation(
                 generation: GenerationStatus(number: 1, size: 1, digest: "ab", committedAt: 1, path: text))
-            #expect(
-                try replies.reply(with: generation, about: "a").json == VarlinkParameters(encoding: generation).json)
+            #expect(try replies.reply(with: value, about: "path").json == VarlinkParameters(encoding: value).json)
         }
     }
 
