@@ -7,6 +7,8 @@ package struct JSONScanner {
     /// How deep objects and arrays may be nested; deeper text is rejected before it can exhaust the stack.
     static let depthLimit = 64
 
+    private static let fewMembers = 8
+
     /// The text is not JSON, or is ambiguous, from this offset on.
     package struct SyntaxError: Error, Hashable {
         package var offset: Int
@@ -33,13 +35,17 @@ package struct JSONScanner {
         }
         var scanner = JSONScanner(bytes)
         var members: [Member] = []
+        // Most objects have few members, which are compared faster than they are hashed.
         var names: Set<String> = []
         scanner.skipSpace()
         try scanner.object(depth: 1) { name, value, scanner throws(SyntaxError) in
             let text = try scanner.text(of: name)
-            guard StreamSafeText.isSafe(text), names.insert(text).inserted else {
-                throw SyntaxError(offset: name.lowerBound)
-            }
+            guard StreamSafeText.isSafe(text) else { throw SyntaxError(offset: name.lowerBound) }
+            if members.count == Self.fewMembers { names = Set(members.map(\.name)) }
+            let isNew =
+                members.count < Self.fewMembers
+                ? !members.contains { $0.name == text } : names.insert(text).inserted
+            guard isNew else { throw SyntaxError(offset: name.lowerBound) }
             members.append(Member(name: text, value: value))
         }
         scanner.skipSpace()

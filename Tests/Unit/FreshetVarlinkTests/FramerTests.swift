@@ -80,6 +80,19 @@ import Testing
         #expect(throws: JSONScanner.SyntaxError.self) { try JSONScanner.members(of: Array(text.utf8)) }
     }
 
+    @Test("a name that appears twice is rejected, among few members and among many", arguments: [2, 8, 9, 10, 40])
+    func duplicates(count: Int) throws {
+        let members = (0..<count).map { "\"m\($0)\":0" }
+        #expect(try JSONScanner.members(of: Array("{\(members.joined(separator: ","))}".utf8)).count == count)
+        for (first, second) in [(0, count - 1), (count - 2, count - 1), (0, count / 2)] where first != second {
+            var some = members
+            some[second] = members[first]
+            #expect(throws: JSONScanner.SyntaxError.self) {
+                try JSONScanner.members(of: Array("{\(some.joined(separator: ","))}".utf8))
+            }
+        }
+    }
+
     @Test("names that are not UTF-8 are rejected")
     func invalidUTF8() {
         #expect(throws: JSONScanner.SyntaxError.self) {
