@@ -131,7 +131,7 @@ extension CacheError: CustomStringConvertible {
             "only \(available) bytes are free on the file system of \(path)" + Self.mustStayFree(reserve)
                 + Self.remedy(reserve)
         case .noSpaceFor(let bytes, let path, let available, let reserve):
-            "the new content takes \(bytes) bytes, and only \(available) are free on the file system of \(path)"
+            "the new content takes \(bytes) bytes, only \(available) are free on the file system of \(path)"
                 + Self.mustStayFree(reserve) + Self.remedy(reserve)
         case .noInodes(let path):
             "no inodes are left for new files on the file system of \(path); remove files there"
