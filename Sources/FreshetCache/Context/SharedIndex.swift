@@ -107,7 +107,7 @@ final class SharedIndex: Sendable {
                 isBodyReached = true
                 return try body(index)
             }
-            waits.store(false, ordering: .relaxed)
+            noteStored()
             return value
         } catch {
             if error.isUnwritable {
@@ -176,8 +176,13 @@ final class SharedIndex: Sendable {
             rest.records.removeFirst(part.records.count)
             rest.hooks = [:]
         }
-        if lost == nil { waits.store(false, ordering: .relaxed) }
+        if lost == nil { noteStored() }
         return (lost, nil)
+    }
+
+    /// Records were stored. If others still wait for space, that was logged.
+    private func noteStored() {
+        if deferred.count == 0 { waits.store(false, ordering: .relaxed) }
     }
 
     /// Another process has locked the index, or there is no space: the records go on waiting, and readers do not try to

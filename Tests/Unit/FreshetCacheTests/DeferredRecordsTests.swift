@@ -236,6 +236,28 @@ struct DeferredRecordsTests {
         #expect(lost.pipelines.withLock { $0 }.count == 1)
     }
 
+    @Test("that wait for space are logged once, however many changes fail meanwhile")
+    func loggedOnce() throws {
+        let lost = LostRecords()
+        let directory = try TemporaryDirectory.forCache()
+        let cache = try cache(in: directory, lost)
+        let fixture = CacheFixture(of: cache, in: directory)
+        try fixture.commit("one", validators: [.tag("a")], at: 10)
+        for time in 1...2 {
+            try cache.context.fill(["runs", "state"])
+            for number in 1...3 {
+                _ = cache.records.append(run(UInt64(number)))
+                #expect(throws: CacheError.self) { try cache.records.setState("jwks", key: "k", to: [1]) }
+                // There is space for the hook alone.
+                try cache.records.record(StoredHookState(), of: "a", of: "jwks")
+                #expect(try cache.records.storeDeferred(at: WallTime(seconds: 1)).isObstructed)
+            }
+            #expect(lost.errors.withLock { $0 }.count == time)
+            try cache.context.free()
+            #expect(try cache.records.storeDeferred(at: WallTime(seconds: 1)) == (0, false))
+        }
+    }
+
     @Test("are the newest ones, if there is no space for a long time")
     func longFullIndex() throws {
         let fixture = try CacheFixture()
