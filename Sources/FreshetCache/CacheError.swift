@@ -115,6 +115,8 @@ extension CacheError: CustomStringConvertible {
         case .index(let error) where error.isReadOnly:
             "the index cannot be written, because the file system of the state directory is read-only; after an error of the "
                 + "disk, the kernel makes it so: repair the file system, and make it writable again"
+        case .index(let error) where error.isBusy:
+            "another program has locked the index (\(error.message)); end it, or wait until it ends"
         case .index(let error):
             "the index failed: \(error.message) (\(error.code)) at \(error.during); if it persists, stop the daemon and "
                 + "move the index away; the next start rebuilds it from the files"

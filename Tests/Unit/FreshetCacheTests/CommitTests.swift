@@ -220,6 +220,9 @@ struct CommitTests {
             #expect(error.isTransient && error.description.contains(text))
             #expect(!error.description.contains("move the index away"))
         }
+        let locked = CacheError.index(.busy(during: "BEGIN IMMEDIATE"))
+        #expect(locked.isTransient && locked.description.contains("another program"))
+        #expect(!locked.description.contains("move the index away"))
         let other = CacheError.index(
             SQLiteError(code: 778, message: "disk I/O error", during: "COMMIT", systemError: EIO))
         #expect(!other.isTransient)
