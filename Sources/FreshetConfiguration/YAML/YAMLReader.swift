@@ -14,6 +14,8 @@ struct YAMLReader {
     private(set) var errors: [Diagnostic] = []
     /// The keys that lead to the current node.
     private var path: [String] = []
+    /// Whether the current node is in a mapping below a key of a secret, such as `auth: {type: basic, value: abc}`.
+    private var isBelowSecret = false
     private var nodes = 0
 
     /// An error that was reported and after which nothing more can be read.
@@ -124,11 +126,16 @@ struct YAMLReader {
         let content: Node.Content
         switch event.kind {
         case .scalar(let scalar):
-            if Self.mayHoldSecret(path) { source.secrets.append(.init(start: event.start, end: event.end)) }
+            if isBelowSecret || Self.mayHoldSecret(path) {
+                source.secrets.append(.init(start: event.start, end: event.end))
+            }
             content = .scalar(scalar)
         case .sequenceStart:
             content = .sequence(try sequence(from: &parser, depth: depth + 1))
         case .mappingStart:
+            let outer = isBelowSecret
+            isBelowSecret = outer || Self.mayHoldSecrets(below: path)
+            defer { isBelowSecret = outer }
             content = .mapping(try mapping(from: &parser, depth: depth + 1))
         case .alias, .other, .collectionEnd, .documentStart, .streamEnd:
             content = .invalid
@@ -226,7 +233,11 @@ struct YAMLReader {
             }
             // The parser reads ahead: the line may contain a header's value that was not delivered as an event.
             let text = String(String.UnicodeScalarView(source.line(place.line) ?? []))
-            if Self.mayHoldSecret(path) || Self.secretKeys.contains(where: text.contains) {
+            // In `token: Bearer: abc`, only `Bearer` was delivered.
+            let hasSecret = source.secrets.last.map { $0.end.line >= place.line } ?? false
+            if hasSecret || isBelowSecret || Self.mayHoldSecret(path)
+                || Self.secretKeys.contains(where: text.contains)
+            {
                 source.hiddenLines.insert(place.line)
             }
             report(place, message, remedy: Self.remedy(for: error.problem, inLine: text, column: place.column))
@@ -244,6 +255,14 @@ struct YAMLReader {
         // `token` is also a jq program below `sync-token`.
         return path.last.map(KeySynonyms.mayHoldSecret) == true && path.dropLast().last != "sync-token"
     }
+
+    /// Whether all values of the mapping at this path may be secrets. Below some keys, users choose the names.
+    private static func mayHoldSecrets(below path: [String]) -> Bool {
+        guard let key = path.last, !keysOfNames.contains(path.dropLast().last ?? "") else { return false }
+        return KeySynonyms.mayHoldSecret(key)
+    }
+
+    private static let keysOfNames = ["sources", "files", "parameters"]
 
     /// - Parameter column: where the problem is, counted from 1.
     private static func remedy(for problem: String, inLine text: String, column: Int) -> String? {

@@ -77,6 +77,13 @@ struct DiagnosticTests {
             "source: {url https://joe:SECRET@a.example/}",
             "source: {headers: &a {A: SECRET}}",
             "source: {file: 'https://joe:SECRET/x@a.example/'}",
+            // Below a key of another program, the secret may be deeper.
+            "source: {url: x, auth: {type: basic, value: SECRET}}",
+            "source: {url: x, auth: [{type: basic, value: SECRET}, [SECRET]]}",
+            "credentials: {user: SECRET, all: [{a: {b: SECRET}}], '': SECRET}",
+            "source: {url: x, token: {a: SECRET, b: ]}}",
+            "source:\n  token: Bearer: SECRET",
+            "source:\n  auth:\n    value: Bearer: SECRET",
         ])
     func secrets(text: String) {
         let diagnostics = load(pipeline: text + "\ncache: {file: x}\n").diagnostics
@@ -84,6 +91,12 @@ struct DiagnosticTests {
         for diagnostic in diagnostics {
             #expect(!diagnostic.text().contains("SECRET"))
         }
+    }
+
+    @Test("a source may be called like the key of a secret")
+    func sourceNames() {
+        let text = "sources: {token: {url: https://a.example/x, zebra: shown}}\ncache: {file: x}\n"
+        #expect(load(pipeline: text).diagnostics.first?.excerpt?.text.contains("shown") == true)
     }
 
     @Test("asterisks replace a secret character by character, so that the caret stays in its column")
