@@ -235,9 +235,7 @@ struct YAMLReader {
             let text = String(String.UnicodeScalarView(source.line(place.line) ?? []))
             // In `token: Bearer: abc`, only `Bearer` was delivered.
             let hasSecret = source.secrets.last.map { $0.end.line >= place.line } ?? false
-            if hasSecret || isBelowSecret || Self.mayHoldSecret(path)
-                || Self.secretKeys.contains(where: text.contains)
-            {
+            if hasSecret || isBelowSecret || Self.mayHoldSecret(path) || Self.namesSecret(text) {
                 source.hiddenLines.insert(place.line)
             }
             report(place, message, remedy: Self.remedy(for: error.problem, inLine: text, column: place.column))
@@ -254,6 +252,14 @@ struct YAMLReader {
         if path.contains(where: secretKeys.contains) { return true }
         // `token` is also a jq program below `sync-token`.
         return path.last.map(KeySynonyms.mayHoldSecret) == true && path.dropLast().last != "sync-token"
+    }
+
+    /// Whether a line that is not valid YAML may name a key of a secret.
+    private static func namesSecret(_ line: String) -> Bool {
+        secretKeys.contains(where: line.contains)
+            || line.split { !($0.isLetter || $0 == "-" || $0 == "_") }.contains {
+                KeySynonyms.mayHoldSecret(String($0))
+            }
     }
 
     /// Whether all values of the mapping at this path may be secrets. Below some keys, users choose the names.

@@ -84,6 +84,8 @@ struct DiagnosticTests {
             "source: {url: x, token: {a: SECRET, b: ]}}",
             "source:\n  token: Bearer: SECRET",
             "source:\n  auth:\n    value: Bearer: SECRET",
+            "source:\n-   url: x\n  password: SECRET",
+            "source:\n  url: x\n [ auth: {type: basic, value: SECRET}",
         ])
     func secrets(text: String) {
         let diagnostics = load(pipeline: text + "\ncache: {file: x}\n").diagnostics
