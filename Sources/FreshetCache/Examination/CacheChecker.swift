@@ -109,7 +109,19 @@ package struct CacheChecker: Sendable {
         if let rejected = known.rejected { try read(context.layout.rejected(rejected, of: pipeline), rejected) }
         if isEnough() { return examination }
         try context.entry(pipeline).withLock { (state) throws(CacheError) in
+            // Content that the index could not record after a change that failed halfway is not unknown: readers see
+            // it. Nothing is repaired before the index has it.
+            var isUnrecorded = state.isSuspect
+            if isUnrecorded {
+                do throws(CacheError) {
+                    try repairer.recovery.repair(pipeline, &state)
+                    isUnrecorded = false
+                } catch {
+                    if repairs { throw error }
+                }
+            }
             try look(at: pipeline, doubtful, &examination)
+            if isUnrecorded { examination.findings.removeAll { $0.kind == .contentUnknown } }
             guard repairs, !examination.findings.isEmpty else { return }
             examination.published = try repairer.repair(pipeline, &examination, &state)
             if examination.published == nil { examination.lostRevision = state.nextRevision() }

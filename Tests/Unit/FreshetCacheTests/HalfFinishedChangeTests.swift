@@ -105,6 +105,23 @@ struct HalfFinishedChangeTests {
         try scene.expectWhole(number)
     }
 
+    @Test("is no finding of an examination, and no repair removes its content")
+    func examination() throws {
+        let scene = try Scene()
+        let cache = scene.fixture.cache
+        try scene.fixture.commit("old")
+        try scene.failing { try scene.fixture.commit("new") }
+        let findings = try cache.checker.examine("jwks").findings
+        #expect(!findings.contains { $0.kind == .contentUnknown }, "\(findings)")
+        #expect(throws: CacheError.self) { try cache.checker.examine("jwks", repairs: true) }
+        #expect(try scene.fixture.reader() == "new")
+        try scene.refuse(false)
+        #expect(try cache.checker.examine("jwks", repairs: true).findings.isEmpty)
+        #expect(try scene.fixture.reader() == "new")
+        #expect(scene.recorder.repaired == [.init(pipeline: "jwks", number: 2)])
+        try scene.expectWhole(2)
+    }
+
     @Test("is reported immediately if only a call after its publication fails")
     func repairedAtOnce() throws {
         let scene = try Scene()
