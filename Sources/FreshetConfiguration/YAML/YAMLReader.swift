@@ -125,10 +125,15 @@ struct YAMLReader {
         let isRejected = rejectUnsupported(event, at: location)
         let content: Node.Content
         switch event.kind {
-        case .scalar(let scalar):
+        case .scalar, .alias:
+            // A secret that begins with an asterisk is an alias.
             if isBelowSecret || Self.mayHoldSecret(path) {
                 source.secrets.append(.init(start: event.start, end: event.end))
             }
+        default: break
+        }
+        switch event.kind {
+        case .scalar(let scalar):
             content = .scalar(scalar)
         case .sequenceStart:
             content = .sequence(try sequence(from: &parser, depth: depth + 1))
