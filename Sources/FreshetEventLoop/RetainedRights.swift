@@ -27,6 +27,12 @@ package final class RetainedRights: Sendable {
         close(own.rawValue)
         let request = Self.text(from: other.rawValue)
         if !request.isEmpty {
+            // The process may have inherited another disposition, or a mask.
+            signal(SIGALRM, SIG_DFL)
+            var alarms = sigset_t()
+            sigemptyset(&alarms)
+            sigaddset(&alarms, SIGALRM)
+            sigprocmask(SIG_UNBLOCK, &alarms, nil)
             alarm(timeLimit)
             Self.send(answer(request), to: other.rawValue)
         }

@@ -32,27 +32,33 @@ struct ReloadRights {
             answers = authority.answers(
                 Set(uses.map(\.question)).sorted { ($0.unit, $0.verb) < ($1.unit, $1.verb) }, about: process)
         }
-        var unseen: [String: Set<String>] = [:]
+        var unseen: [String: [String: Set<String>]] = [:]
+        func add(_ reason: String, _ question: PolkitAuthority.Question) {
+            unseen[reason, default: [:]][question.verb, default: []].insert(question.unit)
+        }
         for use in uses {
             let unit = use.question.unit
             switch answers[use.question] {
             case .permitted: break
             case .refused: warn(about: use, "polkit refuses it to the user \(user)")
             // Nothing else can be said about a command: the text of a rule has the unit, but perhaps for another verb.
-            case .unknown(let reason) where use.isCommand: unseen[reason, default: []].insert(unit)
+            case .unknown(let reason) where use.isCommand: add(reason, use.question)
             case nil where use.isCommand: break
             case let answer:
                 switch rules.permission(toReload: unit, user: user) {
                 case .named:
                     // The rule does not help if polkit does not run.
-                    if case .unknown(let reason)? = answer { unseen[reason, default: []].insert(unit) }
-                case .unknown(let reason): unseen[reason, default: []].insert(unit)
+                    if case .unknown(let reason)? = answer { add(reason, use.question) }
+                case .unknown(let reason): add(reason, use.question)
                 case .missing: warn(about: use, "no rule of polkit permits it to the user \(user)")
                 }
             }
         }
-        notChecked = unseen.sorted { $0.key < $1.key }.map { reason, units in
-            "whether polkit permits the service to reload \(units.sorted().joined(separator: ", ")): \(reason); "
+        notChecked = unseen.sorted { $0.key < $1.key }.map { reason, verbs in
+            let uses = verbs.sorted { $0.key < $1.key }.map { verb, units in
+                "\(verb) \(units.sorted().joined(separator: ", "))"
+            }
+            return "whether polkit permits the service to \(uses.joined(separator: ", and to ")): \(reason); "
                 + "'freshetctl check --polkit' prints the rule"
         }
     }

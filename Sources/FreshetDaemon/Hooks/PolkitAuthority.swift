@@ -27,6 +27,9 @@ struct PolkitAuthority: Sendable {
     /// The longest name of a unit, in bytes (UNIT_NAME_MAX of systemd).
     private static let unitLimit = 255
 
+    /// The longest reason, in characters: the bus may send any text.
+    private static let reasonLimit = 300
+
     private let rights: RetainedRights
 
     /// Call it as root, before any thread starts. Nil: the kernel refuses another process.
@@ -94,7 +97,7 @@ struct PolkitAuthority: Sendable {
             }
             return answers.joined(separator: "\n")
         } catch {
-            let reason = "polkit does not answer on the system bus: \(error)"
+            let reason = String("polkit does not answer on the system bus: \(error)".prefix(reasonLimit))
                 .split(whereSeparator: \.isNewline).joined(separator: " ")
             return lines.map { _ in reason }.joined(separator: "\n")
         }
@@ -111,7 +114,7 @@ struct PolkitAuthority: Sendable {
             "CheckAuthorization", of: "\(name).Authority", at: "/org/freedesktop/PolicyKit1/Authority", on: name,
             [process, .string(action), details, .uint32(0), .string("")])
         guard case .structure(let result)? = reply.first, case .boolean(let isPermitted)? = result.first else {
-            return false
+            throw .unreadable
         }
         return isPermitted
     }

@@ -8,11 +8,13 @@ import Glibc
 package final class BlockingBus {
     private let bus: OpaquePointer
 
-    /// Begins to connect.
+    /// Begins to connect. An address that starts a program is refused.
     ///
     /// - Parameter address: The address of the bus; nil: the one of the system bus from the environment.
     package init(address: String? = nil) throws(BusError) {
         let address = address ?? BusAddress.of(.system) { name in getenv(name).map { String(cString: $0) } }
+        // sd-bus would start it with the rights of this process, which are those of root.
+        if let address, address.contains("unixexec:") { throw .startsProgram }
         var made: OpaquePointer?
         guard sd_bus_new(&made) >= 0, let made else { throw .disconnected }
         bus = made

@@ -17,6 +17,8 @@ public struct BusError: Error, Hashable, Sendable, CustomStringConvertible {
         "org.freedesktop.DBus.Error.LimitsExceeded", "\(BusLink.maximumCalls) calls already wait for a reply")
     static let invalid = BusError(
         "org.freedesktop.DBus.Error.InvalidArgs", "a name or an argument is invalid")
-    static let unreadable = BusError(
+    static let startsProgram = BusError(
+        "org.freedesktop.DBus.Error.BadAddress", "its address starts a program, which this process may not do")
+    package static let unreadable = BusError(
         "org.freedesktop.DBus.Error.InconsistentMessage", "the reply is too large or has unexpected types")
 }

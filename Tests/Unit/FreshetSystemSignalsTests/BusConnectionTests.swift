@@ -456,6 +456,9 @@ struct BusConnectionTests {
             #expect(throws: BusError.self) {
                 try BlockingBus(address: "unix:path=/none").call("GetId", of: name, at: path, on: name)
             }
+            #expect(throws: BusError.startsProgram) {
+                try BlockingBus(address: "unix:path=/none;unixexec:path=/bin/true")
+            }
         }
     }
 
