@@ -105,7 +105,7 @@ struct HalfFinishedChangeTests {
         try scene.expectWhole(number)
     }
 
-    @Test("is no finding of an examination, and no repair removes its content")
+    @Test("is not a finding of an examination, and no repair removes its content")
     func examination() throws {
         let scene = try Scene()
         let cache = scene.fixture.cache
