@@ -50,13 +50,17 @@ enum KeySynonyms {
     /// Whether users write a secret as the value of a key of this name, which diagnostics must not show.
     static func mayHoldSecret(_ key: String) -> Bool {
         // Each key of each file is looked up here, and nearly all have another initial.
-        guard let initial = key.utf8.first,
+        guard let initial = key.utf8.first, key.utf8.count <= longestSecret,
             initial >= 0x80 || initial == UInt8(ascii: "-") || initial == UInt8(ascii: "_")
                 || secretInitials & 1 << (initial & 0x1F) != 0
         else { return false }
         let plain = key.lowercased().filter { $0 != "-" && $0 != "_" }
         return secrets.names.contains(plain)
     }
+
+    /// Bytes of a key that is compared with the names, the longest of which has 14 letters. Comparing many combining
+    /// characters is slow.
+    private static let longestSecret = 64
 
     /// A bit for the initial of each name, counted from the character before `a` or `A`.
     private static let secretInitials: UInt32 = secrets.names.reduce(0) { bits, name in
