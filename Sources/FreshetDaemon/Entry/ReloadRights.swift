@@ -33,8 +33,11 @@ struct ReloadRights {
                 Set(uses.map(\.question)).sorted { ($0.unit, $0.verb) < ($1.unit, $1.verb) }, about: process)
         }
         var unseen: [String: [String: Set<String>]] = [:]
-        func add(_ reason: String, _ question: PolkitAuthority.Question) {
-            unseen[reason, default: [:]][question.verb, default: []].insert(question.unit)
+        // 'check --polkit' prints no rule for commands.
+        var haveRule: Set<String> = []
+        func add(_ reason: String, _ use: Use) {
+            unseen[reason, default: [:]][use.question.verb, default: []].insert(use.question.unit)
+            if !use.isCommand { haveRule.insert(reason) }
         }
         for use in uses {
             let unit = use.question.unit
@@ -42,14 +45,14 @@ struct ReloadRights {
             case .permitted: break
             case .refused: warn(about: use, "polkit refuses it to the user \(user)")
             // Nothing else can be said about a command: the text of a rule has the unit, but perhaps for another verb.
-            case .unknown(let reason) where use.isCommand: add(reason, use.question)
+            case .unknown(let reason) where use.isCommand: add(reason, use)
             case nil where use.isCommand: break
             case let answer:
                 switch rules.permission(toReload: unit, user: user) {
                 case .named:
                     // The rule does not help if polkit does not run.
-                    if case .unknown(let reason)? = answer { add(reason, use.question) }
-                case .unknown(let reason): add(reason, use.question)
+                    if case .unknown(let reason)? = answer { add(reason, use) }
+                case .unknown(let reason): add(reason, use)
                 case .missing: warn(about: use, "no rule of polkit permits it to the user \(user)")
                 }
             }
@@ -58,8 +61,8 @@ struct ReloadRights {
             let uses = verbs.sorted { $0.key < $1.key }.map { verb, units in
                 "\(verb) \(units.sorted().joined(separator: ", "))"
             }
-            return "whether polkit permits the service to \(uses.joined(separator: ", and to ")): \(reason); "
-                + "'freshetctl check --polkit' prints the rule"
+            return "whether polkit permits the service to \(uses.joined(separator: ", and to ")): \(reason)"
+                + (haveRule.contains(reason) ? "; 'freshetctl check --polkit' prints the rule" : "")
         }
     }
 
