@@ -7,9 +7,9 @@ struct Check: Verb {
         discussion: """
             Prints all errors as file:line:column; the exit status is 78 if there are errors. No daemon is needed: \
             freshetctl executes 'freshetd --check'. If the daemon runs, the check uses the groups of its process and, \
-            as root, its credentials; a lack of either is a warning, because a restart may repair it. As root, it asks polkit whether hooks may manage their \
-            units. Lines \
-            that begin with 'not checked' name what this user cannot see.
+            as root, its credentials; a lack of either is a warning, because a restart may repair it. As root, it asks \
+            polkit whether hooks may manage their units. Lines that begin with 'not checked' name what this user cannot \
+            see.
 
             Hooks that reload a unit need a polkit rule. --polkit prints the rule for all hooks, or for those of the \
             named pipelines, and nothing else.

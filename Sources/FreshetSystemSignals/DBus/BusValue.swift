@@ -50,8 +50,8 @@ extension BusValue {
         }
     }
 
-    /// Appends the value to a message; returns false for an empty array or structure, for values that make no valid message, or if
-    /// there is no memory.
+    /// Appends the value to a message; returns false for an empty array or structure, for values that make no valid
+    /// message, or if there is no memory.
     func append(to message: OpaquePointer) -> Bool {
         func add(_ type: Unicode.Scalar, _ value: some BitwiseCopyable) -> Bool {
             withUnsafePointer(to: value) { sd_bus_message_append_basic(message, CChar(type.value), $0) >= 0 }
