@@ -1,9 +1,11 @@
 /// Tracks the sessions from logind's messages, and decides when a user has arrived.
 ///
-/// | logind | action | | --- | --- | | becomes available | sessions are listed and each one's properties are read; when
-/// all are there, they are compared with the sessions before | | is available from the start | the first result is the
-/// initial state and does not fire | | is not available at first | a later result fires: without logind there was no
-/// session | | is lost | the known sessions stay, to be compared with the sessions after its return |
+/// | logind | action |
+/// | --- | --- |
+/// | becomes available | the sessions are listed and their properties read; then all are compared with those before |
+/// | is available from the start | the first result is the initial state and does not fire |
+/// | is not available at first | a later result fires: without logind there was no session |
+/// | is lost | the known sessions stay, to be compared with the sessions after its return |
 ///
 /// A listing that the loss of logind has interrupted is void: replies carry the number of their listing.
 struct SessionMachine: Sendable {

@@ -1,20 +1,22 @@
 /// Decides from three sources whether the machine slept, resumed, or had its wall clock set.
 ///
-/// | source | event | meaning | | --- | --- | --- | | the clocks, at each wake-up of the loop | the boot clock jumped
-/// ahead of the monotonic one | a resume | | the wall clock's timer | the clock was set, or the machine resumed | a
-/// reason to read the clocks | | logind | `PrepareForSleep(true)`, later `(false)` | going to sleep; a resume, also if
-/// the suspend failed |
+/// | source | event | meaning |
+/// | --- | --- | --- |
+/// | the clocks, at each wake-up of the loop | the boot clock jumped ahead of the monotonic one | a resume |
+/// | the wall clock's timer | the clock was set, or the machine resumed | a reason to read the clocks |
+/// | logind | `PrepareForSleep(true)`, later `(false)` | going to sleep; a resume, also if the suspend failed |
 ///
 /// **One resume, one firing.** A jump is always a resume. A `(false)` is the end of the sleep that a `(true)`
 /// announced: it fires if there was no jump since the `(true)`; otherwise it is the same resume. The other cases:
 ///
-/// | before | event | meaning | | --- | --- | --- | | nothing since the bus was connected | `(false)` | a resume whose
-/// `(true)` was missed: fires, unless there was a jump within ``sameSleep`` | | `(false)` fired without a jump | a jump
-/// within ``lateClock`` | the same resume, late: sets its length, does not fire | | a jump without an announcement,
-/// ``lateMessage`` ago or less | `(true)` | the late announcement of that sleep: its `(false)` does not fire | | awake,
-/// with earlier messages of logind | `(false)` | a repeated message: ignored | | `(true)` | `PreparingForSleep` is
-/// false after a reconnect | the `(false)` was lost: handled as if it had arrived | | awake | `PreparingForSleep` is
-/// true when read | the `(true)` was lost: handled as if it had arrived |
+/// | before | event | meaning |
+/// | --- | --- | --- |
+/// | nothing of logind yet | `(false)` | a resume whose `(true)` was missed: fires, if no jump within ``sameSleep`` |
+/// | `(false)` fired without a jump | a jump within ``lateClock`` | the same resume: sets its length, does not fire |
+/// | an unannounced jump within ``lateMessage`` | `(true)` | that sleep's late announcement: its `(false)` does not fire |
+/// | awake, with earlier messages of logind | `(false)` | a repeated message: ignored |
+/// | `(true)` | `PreparingForSleep` is false after a reconnect | the `(false)` was lost: handled as if it had arrived |
+/// | awake | `PreparingForSleep` is true when read | the `(true)` was lost: handled as if it had arrived |
 struct SleepMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
