@@ -1,11 +1,12 @@
 /// A command line of a verb that prompts, status bars and monitoring run many times a minute, with only names and
-/// global options: `status`, `is-fresh --quiet jwks`. It is parsed without ArgumentParser, which inspects types at run
-/// time and would take half of the whole time of such a command.
+/// global options: `status`, `is-fresh --quiet jwks`, `--socket PATH status`. It is parsed without ArgumentParser, which
+/// inspects types at run time and would take half of the whole time of such a command.
 ///
 /// The result is the same as that of ArgumentParser, which parses all other command lines.
 struct PlainCommandLine: Hashable {
-    enum Verb: Hashable {
-        case list, status, isFresh
+    enum Verb: String {
+        case list, status
+        case isFresh = "is-fresh"
     }
 
     var verb: Verb
@@ -14,16 +15,17 @@ struct PlainCommandLine: Hashable {
 
     /// Nil for any other command line.
     init?(_ arguments: [String]) {
-        switch arguments.first {
-        case nil, "list": verb = .list
-        case "status": verb = .status
-        case "is-fresh": verb = .isFresh
-        default: return nil
-        }
-        var rest = arguments.dropFirst()
+        var verb: Verb? = arguments.isEmpty ? .list : nil
+        var rest = arguments[...]
         while let argument = rest.popFirst() {
             if !Self.isOption(argument) {
-                names.append(argument)
+                if verb != nil {
+                    names.append(argument)
+                } else if let named = Verb(rawValue: argument) {
+                    verb = named
+                } else {
+                    return nil
+                }
             } else if argument == "--socket" {
                 guard options.socket == nil, let path = rest.popFirst(), !path.isEmpty, !Self.isOption(path) else {
                     return nil
@@ -33,6 +35,8 @@ struct PlainCommandLine: Hashable {
                 guard options.set(argument) else { return nil }
             }
         }
+        guard let verb else { return nil }
+        self.verb = verb
         if verb == .isFresh, names.isEmpty { return nil }
         if options.socket != nil, options.user { return nil }
     }
