@@ -48,8 +48,9 @@ STRIP ?= -s
 DEBDIR ?= .build/deb
 # -z now: relocated data is read-only before the program reads its first byte from the network.
 # -function-sections: the linker leaves out functions that nothing calls. --no-export-dynamic: no library calls the program.
-RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections -Xlinker -z -Xlinker now \
-	-Xswiftc -Xfrontend -Xswiftc -function-sections \
+# --disable-local-rpath: no library is looked for beside the program.
+RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib --disable-local-rpath \
+	-Xlinker --gc-sections -Xlinker -z -Xlinker now -Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xlinker --no-export-dynamic -Xlinker "-L$(CURDIR)/$(STATIC)" $(SWIFTFLAGS)
 # Swift's library is linked statically, and so is the C++ library that it needs, if a static one is installed: resolving its
 # symbols would take a seventh of the time of a `freshetctl status`.
