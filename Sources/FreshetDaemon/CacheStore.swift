@@ -271,10 +271,10 @@ struct CacheStore: SnapshotStore {
 
     func willSleep() { goesToSleep() }
 
-    func part(_ pipeline: String, _ name: String) async -> StoredPart? {
+    func parts(_ pipeline: String, _ names: [String]) async -> [StoredPart?] {
         await workers.run("index") { [self] in
-            attempt(pipeline, else: nil) { () throws(CacheError) in
-                try cache.records.part(name, of: pipeline)
+            attempt(pipeline, else: names.map { _ in nil }) { () throws(CacheError) in
+                try cache.records.parts(names, of: pipeline)
             }
         }
     }

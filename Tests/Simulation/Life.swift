@@ -49,9 +49,9 @@ final class Life: SnapshotStore {
 
     func remembered(_ pipeline: String) async -> PersistentState { await disk.remembered(pipeline) }
 
-    func part(_ pipeline: String, _ name: String) async -> StoredPart? {
-        guard await hasTurned() else { return nil }
-        return await disk.part(pipeline, name)
+    func parts(_ pipeline: String, _ names: [String]) async -> [StoredPart?] {
+        guard await hasTurned() else { return names.map { _ in nil } }
+        return await disk.parts(pipeline, names)
     }
 
     func keepParts(

@@ -236,9 +236,28 @@ package struct RecordStore: Sendable {
 
     // MARK: Parts
 
+    /// The size of the values after which ``parts(_:of:)`` ends.
+    package static let partsTogetherBytes = 1 << 20
+
+    /// Parts of a pipeline's last snapshot, in the order of their names; nil if there is no part of this name. The answer
+    /// has at least one part and ends after the part with which the values and items exceed ``partsTogetherBytes``.
+    package func parts(_ names: [String], of pipeline: String) throws(CacheError) -> [StoredPart?] {
+        try context.reading { (index) throws(SQLiteError) in
+            var parts: [StoredPart?] = []
+            var bytes = 0
+            for name in names {
+                let part = try index.parts.row(name, of: pipeline)
+                parts.append(part)
+                bytes += (part?.value.count ?? 0) + (part?.pages?.items.count ?? 0)
+                if bytes > Self.partsTogetherBytes { break }
+            }
+            return parts
+        }
+    }
+
     /// A part of a pipeline's last snapshot; nil if there is no part of this name.
     package func part(_ name: String, of pipeline: String) throws(CacheError) -> StoredPart? {
-        try context.withIndex { (index) throws(SQLiteError) in try index.parts.row(name, of: pipeline) }
+        try parts([name], of: pipeline).first ?? nil
     }
 
     /// Stores new parts, and deletes all other parts for which `isKept` is false.

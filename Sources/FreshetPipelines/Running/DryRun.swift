@@ -122,7 +122,7 @@ private final class CapturingStore: SnapshotStore {
     func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {}
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {}
     func record(_ run: RunRecord) async {}
-    func part(_ pipeline: String, _ name: String) async -> StoredPart? { nil }
+    func parts(_ pipeline: String, _ names: [String]) async -> [StoredPart?] { names.map { _ in nil } }
     func keepParts(
         _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
     ) async {}

@@ -2,6 +2,8 @@
 struct EvaluationContext: Sendable {
     /// The keys on the path to the branch; empty: the pipeline's own stage.
     var path: [String] = []
+    /// The parts of the innermost fan-out, and the number of the branch in it; nil: the stage is not the branch's own.
+    var branch: (parts: BranchParts, number: Int)?
     /// The variables of the stage's programs, the innermost last.
     var variables: [JQVariable] = []
     /// The values of the placeholders. A placeholder of an item without a value is missing here.

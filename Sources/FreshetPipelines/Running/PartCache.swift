@@ -65,7 +65,17 @@ struct PartCache: Sendable {
 
     /// The last value of the part; nil: there is none with this configuration.
     func part(at path: [String]) async -> StoredPart? {
-        await store.part(pipeline, name(of: path))
+        await store.parts(pipeline, [name(of: path)]).first ?? nil
+    }
+
+    /// The last values of the parts of a fan-out's branches.
+    ///
+    /// - Parameter path: the path of the fan-out.
+    func branches(_ keys: [String], below path: [String]) -> BranchParts {
+        let prefix = name(of: path)
+        return BranchParts(count: keys.count) { [store, pipeline] branches in
+            await store.parts(pipeline, keys[branches].map { prefix + Self.nameComponent($0) })
+        }
     }
 
     /// Records that the run uses this part. It replaces another one at the same path.
@@ -99,8 +109,10 @@ struct PartCache: Sendable {
 
     /// The name of a part: each key with its length, so that different paths have different names.
     private func name(of path: [String]) -> String {
-        root + path.map { "/\($0.utf8.count):\($0)" }.joined()
+        path.reduce(into: root) { $0 += Self.nameComponent($1) }
     }
+
+    private static func nameComponent(_ key: String) -> String { "/\(key.utf8.count):\(key)" }
 
     private static func path(of name: String, below root: String) -> [String]? {
         guard name.utf8.starts(with: root.utf8) else { return nil }

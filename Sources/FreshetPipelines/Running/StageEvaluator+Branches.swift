@@ -21,11 +21,13 @@ extension StageEvaluator {
         scope.reading?.expect(branches: items.count)
         let semaphore = AsyncSemaphore(limit: each.concurrency)
         let budget = ByteBudget(definition.check.maxBytes, of: "the branches together have")
-        let branches = items.map { item in
+        let stored = parts.branches(items.map(\.key), below: scope.path)
+        let branches = items.enumerated().map { number, item in
             Emitter<Outcome, FetchError>.once { () throws(FetchError) in
                 try await semaphore.pass { () throws(FetchError) in
-                    let outcome = try await self.outcome(
-                        of: each, in: scope.entering(item, of: each, from: list))
+                    var inner = scope.entering(item, of: each, from: list)
+                    inner.branch = (stored, number)
+                    let outcome = try await self.outcome(of: each, in: inner)
                     try budget.take(outcome.json?.count ?? 0)
                     progress.endBranch()
                     scope.reading?.endBranch()

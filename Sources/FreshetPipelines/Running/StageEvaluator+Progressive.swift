@@ -11,9 +11,8 @@ extension StageEvaluator {
     func interimOutcomes(for items: [BranchItem], in scope: EvaluationContext) async -> [Outcome] {
         var interimOutcomes: [Outcome] = []
         interimOutcomes.reserveCapacity(items.count)
-        for item in items {
-            interimOutcomes.append(.awaited(await parts.part(at: scope.path + [item.key])?.value))
-        }
+        let stored = parts.branches(items.map(\.key), below: scope.path)
+        for number in items.indices { interimOutcomes.append(.awaited(await stored.part(of: number)?.value)) }
         return interimOutcomes
     }
 

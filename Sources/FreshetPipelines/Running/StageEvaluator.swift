@@ -160,6 +160,7 @@ struct StageEvaluator: Sendable {
             Emitter<[UInt8], FetchError>.once { () throws(FetchError) in
                 var inner = scope
                 inner.path.append(source.name)
+                inner.branch = nil
                 do throws(FetchError) {
                     return try await self.value(of: source.stage, in: inner).json
                 } catch {
@@ -186,7 +187,7 @@ struct StageEvaluator: Sendable {
     private func data(
         of stage: StageDefinition, in scope: EvaluationContext, onError: EachDefinition.OnError
     ) async throws(FetchError) -> Value {
-        let before = await parts.part(at: scope.path)
+        let before = await part(in: scope)
         if let place { return try await data(of: stage, in: scope, at: place, before) }
         do throws(FetchError) {
             let source = try filled(stage.source, in: scope)
@@ -319,6 +320,12 @@ struct StageEvaluator: Sendable {
             parts.use(.init(part, isNew: true), at: scope.path)
         }
         return set.items
+    }
+
+    /// The last value of the stage's part.
+    private func part(in scope: EvaluationContext) async -> StoredPart? {
+        if let branch = scope.branch { return await branch.parts.part(of: branch.number) }
+        return await parts.part(at: scope.path)
     }
 
     private func recordCopy(_ source: SourceDefinition, _ validators: Validators, in scope: EvaluationContext) {

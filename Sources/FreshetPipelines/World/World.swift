@@ -243,8 +243,9 @@ package protocol SnapshotStore: Sendable {
     func record(_ run: RunRecord) async
     /// The machine is about to sleep: stores what waits to be stored, without waiting for it.
     func willSleep()
-    /// A stored part of a pipeline's snapshots; nil: there is none.
-    func part(_ pipeline: String, _ name: String) async -> StoredPart?
+    /// Stored parts of a pipeline's snapshots, in the order of their names; nil: there is none of this name. The answer may
+    /// end early, so that it does not become long, but it has at least one part.
+    func parts(_ pipeline: String, _ names: [String]) async -> [StoredPart?]
     /// Stores new parts of the last committed snapshot, and keeps stored parts with names for which `isKept` returns
     /// true. All other parts are removed.
     func keepParts(

@@ -18,6 +18,8 @@ package final class MemoryStore: SnapshotStore {
         /// The copy disappears while the origin answers.
         package var isRemoved = false
         package var parts: [String: StoredPart] = [:]
+        /// How often parts were asked for.
+        package var partQuestions = 0
         /// Texts that the operator has accepted.
         package var accepted: Set<String> = []
         /// The last rejected content, and the number of rejections.
@@ -173,7 +175,12 @@ package final class MemoryStore: SnapshotStore {
         }
     }
 
-    package func part(_ pipeline: String, _ name: String) async -> StoredPart? { state.withLock { $0.parts[name] } }
+    package func parts(_ pipeline: String, _ names: [String]) async -> [StoredPart?] {
+        state.withLock { state in
+            state.partQuestions += 1
+            return names.map { state.parts[$0] }
+        }
+    }
 
     package func keepParts(
         _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
@@ -267,8 +274,8 @@ package final class MemoryDisk: SnapshotStore {
         for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0.failsCommits = full } }
     }
 
-    package func part(_ pipeline: String, _ name: String) async -> StoredPart? {
-        await self[pipeline].part(pipeline, name)
+    package func parts(_ pipeline: String, _ names: [String]) async -> [StoredPart?] {
+        await self[pipeline].parts(pipeline, names)
     }
 
     package func keepParts(

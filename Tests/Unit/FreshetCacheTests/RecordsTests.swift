@@ -381,6 +381,28 @@ struct PartsTests {
         #expect(try fixture.cache.records.part("x", of: "other") == part("other"))
     }
 
+    @Test(
+        "parts that are read together are those of one pipeline, in the order of their names, and end when they are long"
+    )
+    func partsTogether() throws {
+        let fixture = try CacheFixture()
+        let long = StoredPart(
+            binding: "b", validators: Validators(),
+            value: [UInt8](repeating: 32, count: RecordStore.partsTogetherBytes / 2))
+        let short = StoredPart(binding: "b", validators: Validators(), value: [])
+        try fixture.cache.records.keepParts(
+            of: "home", new: ["short": short, "a": long, "b": long, "c": long, "d": long]
+        ) { _ in false }
+        try fixture.cache.records.keepParts(of: "other", new: ["x": short]) { _ in false }
+        let records = fixture.cache.records
+        #expect(try records.parts(["x", "short", "y"], of: "home") == [nil, short, nil])
+        #expect(try records.parts(["c", "a"], of: "home") == [long, long])
+        #expect(try records.parts(["c", "a", "short", "x", "b"], of: "home") == [long, long, short, nil, long])
+        #expect(try records.parts(["c", "a", "b", "d"], of: "home") == [long, long, long])
+        #expect(try records.parts(["a"], of: "nothing") == [nil])
+        #expect(try records.parts([], of: "home") == [])
+    }
+
     @Test("the pages of a part are kept and deleted with it; their state is read without their items")
     func pages() throws {
         let fixture = try CacheFixture()
