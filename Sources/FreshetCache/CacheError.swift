@@ -82,6 +82,24 @@ extension CacheError {
     var isFullIndex: Bool { if case .index(let error) = self { error.isUnwritable } else { false } }
 }
 
+extension CacheError {
+    /// The error of a start, with missing inodes or space as its reason. SQLite only says that it cannot open the index,
+    /// because it could not make a file beside it.
+    func namingFullDisk(stateDirectory: String, _ fileSystem: some FileSystem) -> CacheError {
+        switch self {
+        case .index(let error) where error.cannotOpen:
+            guard let space = try? fileSystem.space(stateDirectory) else { return self }
+            if !space.hasInodes { return .noInodes(path: stateDirectory) }
+            return space.available == 0 ? .index(.full(error.message, during: error.during)) : self
+        case .fileSystem(let error) where error.isFull && error.call != "write":
+            let directory = error.path.lastIndex(of: "/").map { String(error.path[..<$0]) } ?? ""
+            guard let space = try? fileSystem.space(directory) else { return self }
+            return space.hasInodes ? self : .noInodes(path: error.path)
+        default: return self
+        }
+    }
+}
+
 extension CacheError: CustomStringConvertible {
     /// The remedy for a lack of space; nothing must stay free if `cache.min-free` is 0.
     private static func remedy(_ reserve: UInt64) -> String {

@@ -24,10 +24,14 @@ extension LocalCache {
         unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in },
         changes: HalfFinishedChanges = HalfFinishedChanges()
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
-        try open(
-            cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, limit: limit,
-            verifiesAll: verifiesAll, directories: directories, fileSystem: LinuxFileSystem(), removed: removed,
-            rebuilt: rebuilt, unrecorded: unrecorded, changes: changes)
+        do throws(CacheError) {
+            return try open(
+                cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, limit: limit,
+                verifiesAll: verifiesAll, directories: directories, fileSystem: LinuxFileSystem(), removed: removed,
+                rebuilt: rebuilt, unrecorded: unrecorded, changes: changes)
+        } catch {
+            throw error.namingFullDisk(stateDirectory: stateDirectory, LinuxFileSystem())
+        }
     }
 
     /// The same with another file system, which gets all calls except those of the lock and of the index.
@@ -86,6 +90,16 @@ extension LocalCache {
             throw .fileSystem(error)
         }
         guard found != nil else { throw .nothingKept(layout.index) }
+        do throws(CacheError) {
+            return try openToExamine(layout, fileSystem, repairs: repairs)
+        } catch {
+            throw error.namingFullDisk(stateDirectory: stateDirectory, fileSystem)
+        }
+    }
+
+    private static func openToExamine(
+        _ layout: CacheLayout, _ fileSystem: LinuxFileSystem, repairs: Bool
+    ) throws(CacheError) -> (cache: LocalCache?, examination: CacheExamination) {
         var examination = CacheExamination()
         for path in [layout.lock] + layout.indexFiles.dropFirst() {
             guard let kind = try StateStray.kind(of: path, unless: .file) else { continue }

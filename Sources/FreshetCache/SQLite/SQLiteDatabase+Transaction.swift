@@ -30,6 +30,9 @@ extension SQLiteError {
     /// One change causes the error: others may succeed.
     var isOfOneChange: Bool { [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(primaryCode) }
 
+    /// SQLite cannot open or make a file: the index, or a file beside it.
+    var cannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
+
     /// There is no space for the index, or for the memory that its users share (a file beside it).
     var isFull: Bool {
         if primaryCode == SQLITE_FULL || code == Self.noSharedMemory { return true }
@@ -51,6 +54,11 @@ extension SQLiteError {
     /// Another process has locked the index.
     static func busy(during: String) -> SQLiteError {
         SQLiteError(code: SQLITE_BUSY, message: "database is locked", during: during)
+    }
+
+    /// There is no space, but SQLite names another error.
+    static func full(_ message: String, during: String) -> SQLiteError {
+        SQLiteError(code: SQLITE_FULL, message: message, during: during)
     }
 
     /// Damage that Freshet found, not SQLite.
