@@ -14,12 +14,9 @@ final class ProgressLine {
 
     private let context: CommandContext
     private let columns: Int
-    private let connect: () -> ControlClient?
-    private let names: [String]?
+    private let query: ProgressQuery
     /// The goal, if it is not the end of the runs, such as `waits until fresh`.
     private let goal: String?
-    private var client: ControlClient?
-    private var isOver = false
     private var ended: Set<String> = []
     private var isShown = false
 
@@ -27,11 +24,13 @@ final class ProgressLine {
     ///   - names: the pipelines; nil for all.
     ///   - goal: the goal, if it is not the end of the runs.
     ///   - connect: opens a connection for the status requests, at the first one.
-    init(_ names: [String]?, in session: Session, goal: String? = nil, connect: @escaping () -> ControlClient?) {
+    init(
+        _ names: [String]?, in session: Session, goal: String? = nil,
+        connect: @escaping () throws(ControlClient.Failure) -> ControlClient
+    ) {
         context = session.context
         columns = session.context.errorColumns ?? 0
-        self.connect = connect
-        self.names = names
+        query = ProgressQuery(names, connect: connect)
         self.goal = goal
         let isEnabled = columns > 0 && !session.options.quiet && session.context.environment["TERM"] != "dumb"
         let isMany = names.map { $0.count > Self.many } ?? true
@@ -40,13 +39,7 @@ final class ProgressLine {
 
     /// Requests the progress of the runs, and draws it.
     func draw() {
-        if client == nil && !isOver { client = connect() }
-        guard let client, let pipelines = try? client.pipelines(names) else {
-            // The call that waits for the results reports the error.
-            client = nil
-            isOver = true
-            return clear()
-        }
+        guard let pipelines = query.pipelines() else { return clear() }
         let now = ProgressView.line(pipelines.filter { !ended.contains($0.name) }, ended: ended.count)
         let line = goal.map { "\(DisplayText.harmless($0)); \(now)" } ?? now
         isShown = true

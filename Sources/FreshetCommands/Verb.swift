@@ -31,8 +31,16 @@ struct Session {
         }
     }
 
+    /// How long a call on a connection of ``connectBeside()`` may wait. A call on the connection of ``connect()``, which
+    /// waits meanwhile, cannot end before it.
+    static let besideLimit: Duration = .seconds(2)
+
     /// Connects to the daemon without a message, beside a connection of ``connect()``.
-    func connectBeside() -> ControlClient? { try? ControlClient(path: socketPath) }
+    func connectBeside() throws(ControlClient.Failure) -> ControlClient {
+        let client = try ControlClient(path: socketPath, silence: Self.besideLimit, probeTimeout: .zero)
+        client.replyTimeout = Self.besideLimit
+        return client
+    }
 
     /// Replaces patterns by the names that match, in order and without repetitions. A pattern without a match stays:
     /// the daemon then answers that there is no such pipeline.

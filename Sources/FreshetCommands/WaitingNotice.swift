@@ -13,33 +13,24 @@ final class WaitingNotice {
     private static let shown = 10
 
     private let session: Session
-    private let names: [String]?
-    private let connect: () -> ControlClient?
-    private var client: ControlClient?
-    private var isOver = false
+    private let query: ProgressQuery
     private var ended: Set<String> = []
     private var known: [String: String] = [:]
 
     /// - Parameters:
     ///   - names: the pipelines; nil for all.
     ///   - connect: opens a connection for the status requests, at the first one.
-    init(_ names: [String]?, in session: Session, connect: @escaping () -> ControlClient?) {
+    init(_ names: [String]?, in session: Session, connect: @escaping () throws(ControlClient.Failure) -> ControlClient)
+    {
         self.session = session
-        self.names = names
-        self.connect = connect
+        query = ProgressQuery(names, connect: connect)
         let isMany = names.map { $0.count > ProgressLine.many } ?? true
         interval = session.options.quiet ? nil : .seconds(isMany ? 5 : 1)
     }
 
     /// Requests the status of the runs, and prints what is new.
     func look() {
-        if client == nil && !isOver { client = connect() }
-        guard let client, let pipelines = try? client.pipelines(names) else {
-            // The call that waits for the results reports the error.
-            client = nil
-            isOver = true
-            return
-        }
+        guard let pipelines = query.pipelines() else { return }
         let lines = pipelines.compactMap { pipeline -> String? in
             let reason = ended.contains(pipeline.name) ? nil : Self.reason(pipeline)
             defer { known[pipeline.name] = reason }

@@ -28,7 +28,9 @@ struct LoadMore: Verb {
         let request = ControlMessage.LoadMore(
             name: name, path: branch.isEmpty ? nil : branch, wait: wait ? true : nil)
         let result: LoadMoreResult
-        let progress = ProgressLine([name], in: session) { session.connectBeside() }
+        let progress = ProgressLine([name], in: session) { () throws(ControlClient.Failure) in
+            try session.connectBeside()
+        }
         defer { progress.clear() }
         do throws(ControlClient.Failure) {
             result = try client.loadMore(request, every: wait ? progress.interval : nil) { progress.draw() }

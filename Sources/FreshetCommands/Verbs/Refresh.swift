@@ -42,9 +42,13 @@ struct Refresh: Verb {
             names: all ? nil : try session.expanded(names, client), all: all ? true : nil, wait: wait ? true : nil,
             force: force ? true : nil, unconditional: unconditional ? true : nil)
         var results: [RefreshResult] = []
-        let progress = ProgressLine(request.names, in: session) { session.connectBeside() }
+        let progress = ProgressLine(request.names, in: session) { () throws(ControlClient.Failure) in
+            try session.connectBeside()
+        }
         defer { progress.clear() }
-        let notice = WaitingNotice(request.names, in: session) { session.connectBeside() }
+        let notice = WaitingNotice(request.names, in: session) { () throws(ControlClient.Failure) in
+            try session.connectBeside()
+        }
         let began = ContinuousClock.now
         let end = timeout?.duration.map { began + $0 }
         try session.callDaemon { () throws(ControlClient.Failure) in

@@ -98,9 +98,12 @@ struct Reload: Verb {
         guard !runs.isEmpty else { return ([], nil) }
         let names = runs.map(\.name)
         var results: [RefreshResult] = []
-        let progress = ProgressLine(names, in: session) { session.connectBeside() }
+        let progress = ProgressLine(names, in: session) { () throws(ControlClient.Failure) in
+            try session.connectBeside()
+        }
         defer { progress.clear() }
-        let notice = WaitingNotice(names, in: session) { session.connectBeside() }
+        let notice = WaitingNotice(names, in: session) { () throws(ControlClient.Failure) in try session.connectBeside()
+        }
         try session.callDaemon { () throws(ControlClient.Failure) in
             try client.awaitRuns(
                 runs,

@@ -48,7 +48,9 @@ struct Wait: Verb {
                 return try client.pipelines(names)
             }
         }
-        let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { session.connectBeside() }
+        let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") {
+            () throws(ControlClient.Failure) in try session.connectBeside()
+        }
         defer { progress.clear() }
         var status: Result<[PipelineStatus], ControlClient.Failure> = .success([])
         var reported: Set<String> = []
