@@ -139,7 +139,7 @@ extension StringProtocol {
     /// and at most 48 characters long.
     var quoted: String {
         let longest = 48
-        let masked = SourceText.maskingURLs(Array(unicodeScalars))
+        let masked = SourceText.masking(Array(unicodeScalars))
         var view = String.UnicodeScalarView()
         for scalar in masked.prefix(longest) { view.append(harmless: scalar) }
         if masked.count > longest { view.append("…") }

@@ -195,4 +195,7 @@ package enum KeyCatalogue {
     ]
 
     private static let unsupportedKeys: [Section: [String]] = [:]
+
+    /// Whether any section has this key.
+    static func isKey(_ word: String) -> Bool { keys.values.contains { $0.contains(word) } }
 }

@@ -1,3 +1,5 @@
+import FreshetModel
+
 /// Keys that users know from other programs, with the key of this format that does the same.
 enum KeySynonyms {
     /// The replacement for a key that the format does not have.
@@ -51,12 +53,38 @@ enum KeySynonyms {
     static func mayHoldSecret(_ key: String) -> Bool {
         // Each key of each file is looked up here, and nearly all have another initial.
         guard let initial = key.utf8.first, key.utf8.count <= longestSecret,
-            initial >= 0x80 || initial == UInt8(ascii: "-") || initial == UInt8(ascii: "_")
+            initial & 0xDF < UInt8(ascii: "A") || initial & 0xDF > UInt8(ascii: "Z")
                 || secretInitials & 1 << (initial & 0x1F) != 0
         else { return false }
-        let plain = key.lowercased().filter { $0 != "-" && $0 != "_" }
-        return secrets.names.contains(plain)
+        // Also `auth:` and `password `, after a colon or a space too many.
+        let plain = key.lowercased().unicodeScalars.filter {
+            ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0.value >= 0x80
+        }
+        return secrets.names.contains(String(String.UnicodeScalarView(plain)))
     }
+
+    /// Whether a word is a misspelt key of a secret, such as `pasword`: one of its letters is wrong, missing, too many or
+    /// exchanged with its neighbour. A key of the format is not.
+    static func isNearlySecret(_ word: String) -> Bool {
+        guard word.utf8.count <= longestSecret, word.utf8.allSatisfy({ $0 < 0x80 }) else { return false }
+        let plain = word.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
+        guard plain.count >= shortestMisspelt, !KeyCatalogue.isKey(word) else { return false }
+        let letters = Self.letters(of: plain)
+        return secrets.names.contains { name in
+            let name = Array(name.utf8)
+            // A cheap comparison first: one error changes at most two letters.
+            guard abs(name.count - plain.count) <= 1, (Self.letters(of: name) ^ letters).nonzeroBitCount <= 2 else {
+                return false
+            }
+            return EditDistance.between(name, plain) <= 1
+        }
+    }
+
+    /// A shorter word is near to too many others.
+    private static let shortestMisspelt = 4
+
+    /// A bit for each letter of a word in lower case.
+    private static func letters(of word: [UInt8]) -> UInt32 { word.reduce(0) { $0 | 1 << UInt32($1 & 0x1F) } }
 
     /// Bytes of a key that is compared with the names, the longest of which has 14 letters. Comparing many combining
     /// characters is slow.

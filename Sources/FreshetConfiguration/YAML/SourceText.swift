@@ -80,7 +80,51 @@ struct SourceText: Sendable {
             guard start < end else { continue }
             for index in start..<end { scalars[index] = "*" }
         }
-        return Diagnostic.Excerpt(line: Self.maskingURLs(scalars), column: column)
+        return Diagnostic.Excerpt(line: Self.masking(scalars), column: column)
+    }
+
+    /// Replaces the secrets of URLs, and what follows a key of a secret that the format does not read as a key, by
+    /// asterisks.
+    static func masking(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
+        var result = maskingURLs(scalars)
+        guard let start = valueOfSecret(in: result) else { return result }
+        for index in start..<result.count { result[index] = "*" }
+        return result
+    }
+
+    /// Characters in which a key of a secret is looked for. Longer lines are hidden from there on.
+    private static let longestSearch = 4_096
+
+    /// Where the value begins after a key of a secret in a line: after `api_key=` and `auth::`, or after a misspelt key;
+    /// nil: there is no such key. A correct key with one colon does not count: ``secrets`` has its value, if it is one.
+    private static func valueOfSecret(in line: [Unicode.Scalar]) -> Int? {
+        var index = 0
+        let end = min(line.count, longestSearch)
+        while index < end {
+            guard isInWord(line[index]) else {
+                index += 1
+                continue
+            }
+            let start = index
+            while index < end, isInWord(line[index]) { index += 1 }
+            var next = index
+            while next < end, line[next] == " " || line[next] == "\"" || line[next] == "'" { next += 1 }
+            guard next < end, line[next] == ":" || line[next] == "=" else { continue }
+            let separators = next
+            while next < end, line[next] == ":" || line[next] == "=" || line[next] == " " { next += 1 }
+            guard next < line.count else { continue }
+            let isPlainKey = line[separators] == ":" && !line[(separators + 1)..<next].contains { $0 != " " }
+            let word = String(String.UnicodeScalarView(line[start..<index]))
+            if KeySynonyms.mayHoldSecret(word) ? !isPlainKey : KeySynonyms.isNearlySecret(word) { return next }
+        }
+        return end < line.count ? end : nil
+    }
+
+    private static func isInWord(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", "-", "_": true
+        default: false
+        }
     }
 
     /// Replaces the user information and the query of each URL in a line by asterisks, character by character.

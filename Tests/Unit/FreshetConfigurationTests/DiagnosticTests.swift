@@ -89,6 +89,18 @@ struct DiagnosticTests {
             "source:\n  auth:\n    value: Bearer: SECRET",
             "source:\n-   url: x\n  password: SECRET",
             "source:\n  url: x\n [ auth: {type: basic, value: SECRET}",
+            // Misspelt keys, and separators of other formats.
+            "source: {url: x, auth:: SECRET}",
+            "source:\n  Authorization : SECRET",
+            "source:\n  url: x\n  \"password \": SECRET\n  zebra: 1",
+            "source: {url: x, 'X-Api-Key:': {a: SECRET}}",
+            "source:\n  api_key=SECRET",
+            "api_key = SECRET",
+            "source: {url: x, pasword: SECRET, zebra: 1}",
+            "source: {url: x, authorisation: [SECRET]}",
+            "source: {url: x, tokne: SECRET}",
+            "source:\n  apikeys: 'a SECRET'",
+            "refresh: {on: [password=SECRET]}",
         ])
     func secrets(text: String) {
         let diagnostics = load(pipeline: text + "\ncache: {file: x}\n").diagnostics
@@ -96,6 +108,14 @@ struct DiagnosticTests {
         for diagnostic in diagnostics {
             #expect(!diagnostic.text().contains("SECRET"))
         }
+    }
+
+    @Test(
+        "values of keys that are near to other words are shown",
+        arguments: ["path", "url", "paths", "token-url", "key"])
+    func otherKeys(key: String) {
+        let text = "source: {url: x, \(key): shown, zebra: 1}\ncache: {file: x}\n"
+        #expect(load(pipeline: text).diagnostics.first?.excerpt?.text.contains("shown") == true)
     }
 
     @Test("a source may be called like the key of a secret")
