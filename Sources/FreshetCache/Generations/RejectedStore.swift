@@ -121,21 +121,33 @@ package struct RejectedStore: Sendable {
                 return .isCopy(candidate.digest)
             }
             try space.free(for: candidate.size, SpaceRequest(destination, holdsLock: true, isRejection: true))
+            let isKnown = try context.withIndex { (index) throws(SQLiteError) in
+                try index.pipelines.row(destination.pipeline).flatMap { (row) throws(SQLiteError) in
+                    try index.rejected.row(of: row.id)?.digest
+                } == candidate.digest
+            }
             // Readers of the copy may also read the rejected content.
             try publisher.seal(candidate, destination)
             try context.onFiles { (files) throws(SystemCallError) in
                 try files.rename(
                     candidate.path, to: context.layout.rejected(candidate.digest, of: destination.pipeline))
             }
-            let (isStored, before) = try context.contentTransaction(of: candidate.token) {
-                (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
-                // A reload may have assigned another file, or changed the pipeline from one file to several files or
-                // the reverse.
-                guard try index.pipelines.isAssigned(destination) else { return (false, nil) }
-                let row = try index.pipelines.ensure(destination.pipeline)
-                let before = try index.rejected.row(of: row.id)
-                try index.rejected.set(rejection, of: row.id)
-                return (true, before)
+            let (isStored, before): (Bool, IndexedRejection?)
+            do throws(CacheError) {
+                (isStored, before) = try context.contentTransaction(of: candidate.token) {
+                    (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
+                    // A reload may have assigned another file, or changed the pipeline from one file to several files or
+                    // the reverse.
+                    guard try index.pipelines.isAssigned(destination) else { return (false, nil) }
+                    let row = try index.pipelines.ensure(destination.pipeline)
+                    let before = try index.rejected.row(of: row.id)
+                    try index.rejected.set(rejection, of: row.id)
+                    return (true, before)
+                }
+            } catch {
+                // The file may have content that was rejected before, which the index still has.
+                if !isKnown { files.remove(candidate.digest, of: destination.pipeline) }
+                throw error
             }
             guard isStored else {
                 files.remove(candidate.digest, of: destination.pipeline)

@@ -51,6 +51,26 @@ struct RejectedTests {
         #expect(try self.rejected()?.reason == "worse")
     }
 
+    @Test("leaves no file if the index cannot record it, and stays if the index had it before")
+    func unrecorded() throws {
+        func refuse(_ refuses: Bool) throws {
+            try fixture.cache.context.withIndex { (index) throws(SQLiteError) in
+                try index.database.execute("PRAGMA query_only = \(refuses ? "ON" : "OFF")")
+            }
+        }
+        try refuse(true)
+        #expect(throws: CacheError.self) { try reject("x") }
+        #expect(try names() == ["1"])
+        try refuse(false)
+        try reject("x")
+        try refuse(true)
+        #expect(throws: CacheError.self) { try reject("x", at: 11) }
+        #expect(throws: CacheError.self) { try reject("yy", at: 12) }
+        #expect(try names() == ["1", "rejected"])
+        let content = try fixture.cache.rejections.open(of: "jwks", for: myself, at: WallTime(seconds: 20))
+        #expect(try content?.read(100) == Array("x".utf8))
+    }
+
     @Test("is found by its digest, until its week is over or its file is missing")
     func keeps() throws {
         guard case .kept(let first) = try reject("x"), case .kept(let second) = try reject("yy") else {
