@@ -93,7 +93,7 @@ public final class ChildProcess: Sendable {
         let watch = try loop.watch(pidfd, for: .read, named: "child process") { [weak self] _ in
             // Reap only once: on another thread this may run before `watch` is set, and then runs again.
             if exit.result == nil {
-                guard let end = Self.reap(descriptor.rawValue) else { return }
+                guard let end = exit.reap({ Self.reap(descriptor.rawValue) }) else { return }
                 let result = supervision?.exit ?? end
                 children.unregister(identifier)
                 if let supervision, supervision.exit == nil { children.supervisorIsLost() }
@@ -116,15 +116,14 @@ public final class ChildProcess: Sendable {
     /// SIGKILL ends all descendants. A second SIGKILL ends the supervisor if it does not do so, for example because the
     /// command stops it repeatedly.
     ///
-    /// After the child's end, remaining members of its group still receive the signal. It is not an error if there are
-    /// none.
-    public func signal(_ number: Int32) {
+    /// After the child's end, nothing receives the signal, because another process, or another group, may have its id.
+    public func signal(_ number: Int32) { exit.beforeReaping { send(number) } }
+
+    private func send(_ number: Int32) {
         guard supervision != nil else {
             kill(-identifier, number)
             return
         }
-        // After the end, another process may have this process id.
-        guard exit.result == nil else { return }
         guard number == SIGKILL else {
             kill(identifier, number)
             return
@@ -214,12 +213,28 @@ public final class ChildProcess: Sendable {
 /// The end of a process, and the callers that wait for it.
 private final class ExitState: Sendable {
     private struct State {
+        /// Whether the kernel may give the process id to another process.
+        var isReaped = false
         var result: ChildProcess.Exit?
         var waiters: [CheckedContinuation<ChildProcess.Exit, Never>] = []
     }
     private let state = Mutex(State())
 
     var result: ChildProcess.Exit? { state.withLock { $0.result } }
+
+    /// Calls `body` unless the process was reaped. It is not reaped meanwhile.
+    func beforeReaping(_ body: () -> Void) {
+        state.withLock { if !$0.isReaped { body() } }
+    }
+
+    /// Reaps the process with `body`, which returns nil if the process has not ended.
+    func reap(_ body: () -> ChildProcess.Exit?) -> ChildProcess.Exit? {
+        state.withLock { state in
+            let end = body()
+            if end != nil { state.isReaped = true }
+            return end
+        }
+    }
 
     func add(_ waiter: CheckedContinuation<ChildProcess.Exit, Never>) {
         let result = state.withLock { state in

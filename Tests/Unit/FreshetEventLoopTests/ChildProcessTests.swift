@@ -126,6 +126,26 @@ struct ChildProcessTests {
         }
     }
 
+    @Test("that was reaped is not signalled: its id may be that of another process or group")
+    func reaped() async throws {
+        try await withLoop { loop in
+            let output = try Pipe()
+            let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open")
+            let child = try ChildProcess(
+                loop, ChildProcess.Command(path: "/bin/sh", arguments: ["-c", "/bin/sleep 1000 & echo $!"]),
+                input: null.rawValue, output: output.writing.rawValue, error: null.rawValue)
+            #expect(await child.wait() == .exited(status: 0))
+            let other = try #require(Int32(output.read().filter(\.isNumber)))
+            defer { kill(other, SIGKILL) }
+            child.signal(SIGSTOP)
+            child.signal(SIGKILL)
+            // A signal that was sent is pending or has acted now.
+            let state = try String(decoding: TemporaryDirectory.read("/proc/\(other)/stat"), as: UTF8.self)
+                .split(separator: " ").dropFirst(2).first
+            #expect(state == "S" || state == "R" || state == "D")
+        }
+    }
+
     @Test("of a missing executable throws an error that names it")
     func missing() async throws {
         let loop = try EventLoop()
