@@ -27,6 +27,47 @@ extension JSONScanner {
         return elements
     }
 
+    /// The outermost member of an object that occurs twice, or in whose value an object has a name twice; nil: there is
+    /// none.
+    ///
+    /// - Parameter outer: the range of an object that was scanned before, and whose text is safe to compare.
+    package static func memberWithDuplicate(in outer: Range<Int>, of bytes: [UInt8]) -> String? {
+        var scanner = JSONScanner(bytes)
+        scanner.position = outer.lowerBound
+        // The names of each open object; nil for an array.
+        var open: [Set<String>?] = []
+        var outermost = ""
+        while scanner.position < outer.upperBound {
+            switch bytes[scanner.position] {
+            case UInt8(ascii: "{"): open.append([])
+            case UInt8(ascii: "["): open.append(nil)
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): open.removeLast()
+            case UInt8(ascii: "\""):
+                let start = scanner.position
+                scanner.skipString()
+                let end = scanner.position
+                scanner.skipSpace()
+                // Only a name has a colon after it.
+                guard scanner.current == UInt8(ascii: ":"), let name = try? scanner.text(of: start..<end) else {
+                    continue
+                }
+                if open.count == 1 { outermost = name }
+                if open[open.count - 1]?.insert(name).inserted == false { return outermost }
+                continue
+            default: break
+            }
+            scanner.position += 1
+        }
+        return nil
+    }
+
+    /// Moves behind a string that was scanned before.
+    private mutating func skipString() {
+        position += 1
+        while let byte = current, byte != UInt8(ascii: "\"") { position += byte == UInt8(ascii: "\\") ? 2 : 1 }
+        position += 1
+    }
+
     /// The range of a value inside another value, by a path of names; nil: no such value. If a name occurs twice, the
     /// last one counts, as in most JSON parsers.
     ///

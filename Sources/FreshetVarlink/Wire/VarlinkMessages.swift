@@ -30,7 +30,12 @@ public struct VarlinkCallMessage: Hashable, Sendable {
             guard isSafe || StreamSafeText.isSafe(json: Array(bytes[member.value])) else { throw .field(member.name) }
             switch member.name {
             case "method": method = try bytes.string(member)
-            case "parameters": parameters = try bytes.parameters(member)
+            case "parameters":
+                parameters = try bytes.parameters(member)
+                // Its meaning would depend on the decoder.
+                if parameters != .none, let name = JSONScanner.memberWithDuplicate(in: member.value, of: bytes) {
+                    throw .field(name)
+                }
             case "more": more = try bytes.flag(member)
             case "oneway": oneway = try bytes.flag(member)
             case "upgrade": upgrade = try bytes.flag(member)
@@ -106,7 +111,8 @@ public struct VarlinkReplyMessage: Hashable, Sendable {
 enum VarlinkMessageError: Error, Hashable {
     /// The message is not a JSON object, or its flags contradict each other.
     case syntax
-    /// A member of the envelope is missing, unknown, or of the wrong type.
+    /// A member of the envelope is missing, unknown, or of the wrong type; or a parameter with this name occurs twice, or
+    /// an object in its value has a name twice.
     case field(String)
 }
 

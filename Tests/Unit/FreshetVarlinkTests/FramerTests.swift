@@ -122,6 +122,26 @@ import Testing
         #expect(try call(#"{"method":"a.B","parameters":null}"#).parameters == .none)
     }
 
+    @Test(
+        "a parameter that occurs twice, or in which a name occurs twice, is an error of this parameter",
+        arguments: [
+            #"{"x":1,"x":2}"#, #"{"a":1,"x":{"b":1,"c":[],"b":2}}"#, #"{"x":[1,{"b":1},{"b":{"c":1,"c":1}}]}"#,
+            #"{"x":1,"\u0078":2}"#, #"{"a":"{\"x\":","x":"\\","x":3}"#, #"{"x" : 1 , "x" : 1}"#,
+        ])
+    func duplicateParameters(parameters: String) {
+        #expect(throws: VarlinkMessageError.field("x")) { try call(#"{"method":"a.B","parameters":\#(parameters)}"#) }
+    }
+
+    @Test(
+        "names that occur in different objects, or as values, are accepted",
+        arguments: [
+            #"{"x":{"x":"x","y":["x","x"]},"y":[{"x":1},{"x":1}]}"#, #"{"a":"\"","b":"\"","c":"a"}"#, "{ }",
+        ])
+    func noDuplicateParameters(parameters: String) throws {
+        let message = try call(#"{"method":"a.B","parameters":\#(parameters)}"#)
+        #expect(String(decoding: message.parameters.json, as: UTF8.self) == parameters)
+    }
+
     @Test("oneway together with more or upgrade is a syntax error")
     func contradiction() {
         for flag in ["more", "upgrade"] {
