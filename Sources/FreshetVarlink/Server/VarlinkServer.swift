@@ -54,6 +54,28 @@ public final class VarlinkServer: Sendable {
         public var pendingOutputBytes = 16 << 20
 
         public init() {}
+
+        /// The share of the process's descriptors that clients may use: one in so many. The other descriptors are for
+        /// the process's own work.
+        static let descriptorShare = 4
+
+        /// The same limits, with fewer clients if the process may open few descriptors.
+        func with(descriptors: UInt64) -> Limits {
+            let most = max(4, Int(clamping: descriptors / UInt64(Self.descriptorShare)))
+            guard most < clients else { return self }
+            var limits = self
+            limits.clients = most
+            limits.clientsKeptForPrivileged = min(clientsKeptForPrivileged, most / 4)
+            limits.clientsKeptForRoot = min(clientsKeptForRoot, max(1, most / 8))
+            return limits
+        }
+
+        /// The same limits, with fewer clients if this process may open few descriptors.
+        func withinDescriptorLimit() -> Limits {
+            var limit = rlimit()
+            guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return self }
+            return with(descriptors: UInt64(limit.rlim_cur))
+        }
     }
 
     /// How many connections the server accepts before other work gets its turn.
@@ -111,6 +133,7 @@ public final class VarlinkServer: Sendable {
         _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
         limits: Limits, rank: @escaping @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank
     ) throws(VarlinkInterface.ValidationError) {
+        let limits = limits.withinDescriptorLimit()
         self.loop = loop
         self.limits = limits
         self.rank = rank

@@ -199,6 +199,22 @@ import Testing
     private typealias Client = ConnectionLimiter.Client
     private typealias Activity = ConnectionLimiter.Activity
 
+    @Test("clients get at most a quarter of the process's descriptors, and root still gets a connection")
+    func fewDescriptors() {
+        let usual = VarlinkServer.Limits()
+        #expect(usual.with(descriptors: 16_384) == usual && usual.with(descriptors: .max) == usual)
+        #expect(usual.with(descriptors: 1_024) == usual)
+        for descriptors in [UInt64(0), 16, 64, 128, 1_023] {
+            let limits = usual.with(descriptors: descriptors)
+            #expect(limits.clients == max(4, Int(descriptors / 4)))
+            var limiter = ConnectionLimiter(limits)
+            for user in 1...300 { _ = limiter.admit(.init(user: UInt32(user), rank: .unprivileged)) }
+            #expect((1..<limits.clients).contains(limiter.count))
+            let isRootAdmitted = limiter.admit(.init(user: 0, rank: .root))
+            #expect(isRootAdmitted)
+        }
+    }
+
     private var limits: VarlinkServer.Limits {
         var limits = VarlinkServer.Limits()
         limits.clients = 12
