@@ -152,7 +152,9 @@ package struct RefreshMachine: Sendable {
             schedule.elapsed(settings)
             let cause = RunCause(SignalName.timer, first: due)
             output.report(.received(cause))
-            admit(PendingRequest(causes: [cause]), now)
+            let request = PendingRequest(causes: [cause])
+            // A planned check does not mean that the environment is still changing.
+            if !queue.join(request, isOffline: conditions.isOffline(settings), now) { admit(request, now) }
         }
         elapseParameters(now)
         if let deadline = phase.run?.dueEnd, now >= deadline { interrupt(.deadline) }

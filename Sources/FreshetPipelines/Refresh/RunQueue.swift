@@ -93,6 +93,13 @@ struct RunQueue: Sendable {
         return false
     }
 
+    /// Adds a request to those that the debouncer holds, without prolonging their burst; returns false if it holds none.
+    mutating func join(_ request: PendingRequest, isOffline: Bool, _ now: Instant) -> Bool {
+        guard !isOffline, !gathered.isEmpty, burst.isBurst(at: now) else { return false }
+        gathered.merge(request)
+        return true
+    }
+
     /// Makes a request that has passed the debouncer ready; it ends backoffs.
     private mutating func deliver(_ request: PendingRequest) -> Bool {
         if var retry {

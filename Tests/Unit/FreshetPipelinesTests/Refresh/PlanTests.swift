@@ -36,6 +36,17 @@ struct PlanTests {
         #expect(splayed.pass(until: 200) == [.init(at: 102, output: .starts(1, ["timer"]))])
     }
 
+    @Test("a planned check in a burst runs with the signals that are held, and does not prolong the burst")
+    func burst() {
+        let dialogue = Dialogue(policy, lastCheck: 0)
+        _ = dialogue.at(10, .receives("file", at: 10))
+        _ = dialogue.at(10.1, .succeeds(1))
+        let settings = RefreshSettings(policy: policy, needsNetwork: true)
+        _ = dialogue.at(11, .reconfigured(settings, sameProduct: false))
+        #expect(dialogue.at(11.5, .receives("reload", at: 11.5)) == [])
+        #expect(dialogue.pass(until: 30) == [.init(at: 13.5, output: .starts(2, ["reload", "timer"]))])
+    }
+
     @Test("an overdue check after a long sleep fires once")
     func afterSleep() {
         let dialogue = Dialogue(policy, lastCheck: 0)
