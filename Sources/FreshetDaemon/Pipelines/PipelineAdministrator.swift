@@ -49,6 +49,13 @@ final class PipelineAdministrator: PipelineControl {
 
     func firstRun(of name: String, after number: Int64) async throws(ControlError) -> RefreshResult {
         let runner = try host.hosted(name).runner
+        let last = runner.lastRunNumber
+        // All waiting requests lead to one run, so a caller can know at most the number of the next run.
+        guard UInt64(clamping: number) <= last + 1 else {
+            throw .failed(
+                name: name,
+                reason: "run \(number) has not begun, and is not the next run: the last run of '\(name)' is \(last)")
+        }
         return try result(name, await runner.firstRun(after: UInt64(clamping: number)), of: runner)
     }
 

@@ -122,6 +122,14 @@ struct DaemonTests {
             for (name, number) in zip(names, before) where name != "source" {
                 #expect(try client.status(name).lastRun?.number == number, "\(name)")
             }
+            // A run that cannot come.
+            #expect(
+                throws: ControlClient.Failure.refused(
+                    .failed(
+                        name: "stays",
+                        reason: "run 99 has not begun, and is not the next run: the last run of 'stays' is \(before[0])"
+                    ))
+            ) { try client.awaitRuns([RequestedRun("stays", after: 99)], each: { _ in }) }
         }
     }
 
