@@ -151,6 +151,11 @@ struct CacheRecovery: Sendable {
         return try context.onFiles { (_) throws(SystemCallError) in try sets.shown(of: pipeline, at: link) != nil }
     }
 
+    /// The causes in the history of content that was found on the disk because the index was lost or damaged.
+    private static let adoptedCauses = "adopted"
+    /// The causes in the history of content that readers saw before the index had it, as for hooks.
+    private static let repairCauses = "repair"
+
     private func apply(
         _ plan: Reconciliation, to pipeline: String, as known: IndexedPipeline?, file: String?,
         _ indexed: PipelineInIndex
@@ -192,9 +197,18 @@ struct CacheRecovery: Sendable {
             guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return (false, nil) }
             if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }
             for number in plan.forgotten { try index.generations.forget(number, of: row.id) }
-            for generation in rows { try index.put(generation, of: row.id) }
+            for generation in rows {
+                try index.put(generation, of: row.id)
+                try index.history.setUnknownCauses(
+                    Self.adoptedCauses, ofGeneration: generation.content.number, of: row.id)
+            }
             if let shown {
                 try index.put(shown, of: row.id)
+                if plan.isNew(to: indexed) {
+                    try index.history.setUnknownCauses(
+                        known == nil ? Self.adoptedCauses : Self.repairCauses, ofGeneration: shown.content.number,
+                        of: row.id)
+                }
                 // This must be before validators of other content are deleted.
                 if plan.isNew(to: indexed) { try index.pipelines.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)

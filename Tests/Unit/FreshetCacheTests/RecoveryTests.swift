@@ -231,6 +231,7 @@ struct RecoveryTests {
             #expect(current.number == 2)
             #expect(try validators(fixture) == nil)
             #expect(try fixture.reader() == "current")
+            #expect(try fixture.cache.generations.history("jwks").map(\.causes) == ["adopted", "adopted"])
             #expect(try TemporaryDirectory.mode(index) == 0o600)
         }
         let again = try CacheFixture(directory)

@@ -52,6 +52,13 @@ struct HistoryTable {
             .text(causes.cut(to: CacheLimits.runTextBytes)), .integer(pipeline), .integer(number))
     }
 
+    /// Records the causes of a generation whose causes are not known.
+    func setUnknownCauses(_ causes: String, ofGeneration number: Int64, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "UPDATE history SET causes = ? WHERE pipeline = ? AND number = ? AND causes IS NULL",
+            .text(causes), .integer(pipeline), .integer(number))
+    }
+
     /// The newest generations, newest first, including those whose content is no longer kept.
     func newest(_ limit: Int, of pipeline: Int64) throws(SQLiteError) -> [PastGeneration] {
         try database.rows(
