@@ -1,6 +1,8 @@
 /// The state of a pipeline that is stored across restarts of the daemon.
 package struct PersistentState: Hashable, Sendable {
     package var generation: CurrentGeneration?
+    /// Why the copy is not known, as a clause: the index cannot be written now. Nil: it is known.
+    package var copyError: String?
     /// The last check that succeeded, a 304 included.
     package var lastCheck: WallTime?
     /// When the checked data stops being fresh, as its origin states; nil: not

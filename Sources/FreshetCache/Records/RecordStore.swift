@@ -141,9 +141,15 @@ package struct RecordStore: Sendable {
     private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> PersistentState {
         var attempts = indexed.attempts
         let publication: IndexedPublication?
+        var copyError: String?
         do throws(CacheError) {
             publication = try self.publication(indexed)
         } catch  where error.isFullIndex {
+            let isPublished = indexed.pipeline.file.map { context.layout.reader($0) }.map { path in
+                (try? context.onFiles { (files) throws(SystemCallError) in try files.status(path) }) != .some(nil)
+            }
+            copyError =
+                (isPublished == true ? "published, but not recorded yet: " : "not published: ") + error.description
             // The copy cannot be compared with the index, which is tried again. What else is stored counts: the end of
             // a Retry-After, budgets, parameters.
             publication = nil
@@ -155,6 +161,7 @@ package struct RecordStore: Sendable {
             lastRun: UInt64(clamping: indexed.lastRun),
             binding: indexed.value.map { String(decoding: $0, as: UTF8.self) })
         state.lastRunRecord = indexed.lastRunRecord
+        state.copyError = copyError
         return state
     }
 

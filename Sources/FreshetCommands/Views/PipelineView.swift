@@ -34,6 +34,8 @@ struct PipelineView {
                 "Copy",
                 "withdrawn \(times.past(copy.since)); generation \(copy.number), \(SizeText.bytes(copy.size)), is kept",
                 .bad)
+        } else if let error = pipeline.copyError {
+            add("Copy", error, .bad)
         } else {
             add("Copy", "none yet")
         }

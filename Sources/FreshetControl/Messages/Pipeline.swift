@@ -415,6 +415,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     /// Nil: the pipeline is not shared.
     package var fleet: FleetPart?
 
+    /// Why the copy is not known, as a clause: the index cannot be written now. Nil: it is known.
+    package var copyError: String?
+
     /// The value of ``noRouteTo`` for every target that is not a single address.
     package static let internet = "internet"
 

@@ -43,6 +43,7 @@ extension FreshetControl.PipelineStatus {
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
             withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince?.microseconds,
             mirror: Redaction.mirror(status.mirror))
+        copyError = status.copyError
     }
 }
 

@@ -5,6 +5,8 @@ import FreshetModel
 struct CopyRecord: Sendable {
     /// The current generation, published or withdrawn; nil: there is no copy.
     private(set) var generation: CurrentGeneration?
+    /// Why the copy is not known, as a clause; nil: it is known.
+    @Boxed private(set) var error: String?
     /// When a check last confirmed the copy.
     var lastCheck: WallTime?
     /// The content that a check rejected last.
@@ -22,6 +24,7 @@ struct CopyRecord: Sendable {
     init(_ remembered: PersistentState, isKnown: Bool) {
         notices = CopyNotices(remembered.generation, needsCopy: isKnown)
         generation = remembered.generation
+        error = remembered.copyError
         lastCheck = remembered.lastCheck
         rejected = remembered.rejected
         signed = remembered.signed
@@ -41,10 +44,13 @@ struct CopyRecord: Sendable {
 
     /// Sets the current generation, unless a newer one is known already.
     mutating func record(_ new: CurrentGeneration?) {
-        if let new, new.revision >= generation?.revision ?? 0 { generation = new }
+        if let new, new.revision >= generation?.revision ?? 0 { (generation, error) = (new, nil) }
         // The candidate has become the copy, in whatever way.
         if let digest = new?.digest, digest == rejected?.digest { rejected = nil }
     }
+
+    /// The state of the copy was read again, without a generation.
+    mutating func isUnknown(because error: String?) { self.error = error }
 
     /// Records the publisher's trusted comment; returns whether it is new.
     mutating func record(_ comment: SignedComment) -> Bool {

@@ -61,7 +61,11 @@ package struct CopyRestorer: Sendable {
     /// Reads the copy and its last check, which could not be read at the start.
     private func recall() async {
         let found = await store.remembered(runner.name)
-        guard let generation = found.generation else { return }
+        guard let generation = found.generation else {
+            return runner.state.withLock { state in
+                if state.copy.generation == nil { state.copy.isUnknown(because: found.copyError) }
+            }
+        }
         runner.publishes(generation)
         let isRecalled = runner.state.withLock { state in
             // Nil: a check has succeeded since.

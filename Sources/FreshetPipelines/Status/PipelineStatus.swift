@@ -118,6 +118,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var generation: CurrentGeneration?
     /// The withdrawn generation; nil: none is withdrawn.
     package var withdrawn: CurrentGeneration?
+    /// Why the copy is not known, as a clause; nil: it is known.
+    package var copyError: String?
     /// Nil while there is no copy.
     package var freshness: Freshness?
     /// The last check that succeeded, a 304 included, from which age counts.
