@@ -113,6 +113,11 @@ struct PolkitAuthority: Sendable {
         let reply = try bus.call(
             "CheckAuthorization", of: "\(name).Authority", at: "/org/freedesktop/PolicyKit1/Authority", on: name,
             [process, .string(action), details, .uint32(0), .string("")])
+        return try permission(in: reply)
+    }
+
+    /// The permission in an answer of polkit. An answer of another type is an error.
+    static func permission(in reply: [BusValue]) throws(BusError) -> Bool {
         guard case .structure(let result)? = reply.first, case .boolean(let isPermitted)? = result.first else {
             throw .unreadable
         }

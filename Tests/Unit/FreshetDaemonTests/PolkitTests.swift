@@ -1,4 +1,5 @@
 import FreshetConfiguration
+import FreshetSystemSignals
 import Glibc
 import TestSupport
 import Testing
@@ -43,6 +44,23 @@ struct PolkitTests {
         let rule = Polkit.rule(for: ["a\"b.service", "c.service"], user: "x\\\"")
         #expect(rule.contains("        \"a\\u0022b.service\",\n        \"c.service\"\n"))
         #expect(rule.contains("subject.user == \"x\\\\\\u0022\" &&"))
+    }
+
+    @Test("an answer of polkit that has another type permits nothing")
+    func wrongTypes() throws {
+        let details = BusValue.array([.entry(key: .string("a"), value: .string("b"))])
+        for isPermitted in [true, false] {
+            let answer = BusValue.structure([.boolean(isPermitted), .boolean(true), details])
+            #expect(try PolkitAuthority.permission(in: [answer]) == isPermitted)
+        }
+        let wrong: [[BusValue]] = [
+            [], [.boolean(true)], [.structure([])], [.structure([.uint32(1), .boolean(true), details])],
+            [.structure([.string("true")])], [.structure([.variant(.boolean(true))])], [.array([.boolean(true)])],
+            [.string("yes"), .structure([.boolean(true)])], [.structure([.structure([.boolean(true)])])],
+        ]
+        for reply in wrong {
+            #expect(throws: BusError.unreadable) { try PolkitAuthority.permission(in: reply) }
+        }
     }
 
     @Test("the rules of a distribution permit no reload, and the written rule permits exactly its units")
