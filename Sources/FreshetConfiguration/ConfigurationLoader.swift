@@ -33,7 +33,9 @@ package struct ConfigurationLoader: Sendable {
     }
 
     /// Reads the files of one pipeline.
-    func pipeline(_ group: FileSearch.Group) -> PipelineFiles {
+    ///
+    /// - Parameter memory: what was read of other pipelines.
+    func pipeline(_ group: FileSearch.Group, remembering memory: ReadingMemory? = nil) -> PipelineFiles {
         var files = PipelineFiles(name: group.name)
         if let error = PipelineName.error(group.name) {
             let file = group.file ?? group.name
@@ -41,16 +43,20 @@ package struct ConfigurationLoader: Sendable {
             files.errors = [Diagnostic(file: file, message: error.message, remedy: error.remedy)]
             return files
         }
-        let merged = read(group, files: &files.files)
-        let reader = DefinitionReader(isIncomplete: merged.isIncomplete, context: context)
+        let merged = read(group, files: &files.files, remembering: memory)
+        let hasOtherCharacters = merged.sources.values.contains(where: \.mayHaveOtherCharacters)
+        let reader = DefinitionReader(
+            isIncomplete: merged.isIncomplete, context: context, memory: hasOtherCharacters ? nil : memory)
         let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
         var definition = result?.definition
-        if let root = merged.root, merged.sources.values.contains(where: \.mayHaveOtherCharacters) {
+        if let root = merged.root, hasOtherCharacters {
             definition?.exactTexts = ExactTexts(of: root)
         }
         if let template = reader.template {
             definition?.template?.text = readTemplate(template.file, reader, at: template.location) ?? ""
         }
+        // The places of secrets, which excerpts must not show, are known only after parsing.
+        if merged.isUnparsed, !merged.errors.isEmpty || !reader.errors.isEmpty { return pipeline(group) }
         files.errors = withExcerpts(limited(merged.errors + reader.errors), from: merged.sources)
         (files.definition, files.cacheFile, files.predecessors) = (
             definition, result?.cacheFile, reader.predecessors
@@ -127,10 +133,15 @@ package struct ConfigurationLoader: Sendable {
         var errors: [Diagnostic] = []
         /// Whether a drop-in could not be read.
         var isIncomplete = false
+        /// Whether the tree of a file is that of another one with other values.
+        var isUnparsed = false
+        var memory: ReadingMemory?
     }
 
-    private func read(_ group: FileSearch.Group, files: inout [String]) -> Merged {
-        var merged = Merged()
+    private func read(
+        _ group: FileSearch.Group, files: inout [String], remembering memory: ReadingMemory? = nil
+    ) -> Merged {
+        var merged = Merged(memory: memory)
         if let file = group.file {
             switch content(of: file, into: &merged) {
             case .masked, .absent:
@@ -176,7 +187,13 @@ package struct ConfigurationLoader: Sendable {
             case .masked: return .masked
             case .absent: return .absent
             case .bytes(let bytes):
-                let result = YAMLReader.read(SourceText(file: file, bytes: bytes))
+                let source = SourceText(file: file, bytes: bytes)
+                if let root = merged.memory?.root(of: source) {
+                    merged.sources[file] = source
+                    merged.isUnparsed = true
+                    return withoutFormat(root, into: &merged).map { .read($0) } ?? .invalid
+                }
+                let result = YAMLReader.read(source, remembering: merged.memory)
                 merged.sources[file] = result.source
                 merged.errors += result.errors
                 guard let root = result.root else { return .invalid }

@@ -18,10 +18,13 @@ final class DefinitionReader {
     /// Whether a drop-in could not be read. Then missing keys are not reported: the drop-in may have them.
     let isIncomplete: Bool
     let context: LoadContext
+    /// What was read of equal sections; nil: nothing.
+    let memory: ReadingMemory?
 
-    init(isIncomplete: Bool = false, context: LoadContext = LoadContext()) {
+    init(isIncomplete: Bool = false, context: LoadContext = LoadContext(), memory: ReadingMemory? = nil) {
         self.isIncomplete = isIncomplete
         self.context = context
+        self.memory = memory
     }
 
     func addError(
@@ -53,7 +56,8 @@ final class DefinitionReader {
         switch node.content {
         case .mapping(let entries):
             let section = Section(name: name, location: node.location, entries: entries, keyPath: keyPath ?? "")
-            for entry in entries where !name.keys.contains(entry.key) {
+            let keys = name.keys
+            for entry in entries where !keys.contains(entry.key) {
                 let error = name.error(forKey: entry.key)
                 addError(entry.location, section.path(entry.key), error.message, remedy: error.remedy)
             }
@@ -68,42 +72,46 @@ final class DefinitionReader {
         }
     }
 
-    /// The value of a key; nil if the key is absent or invalid.
-    func value<Value>(_ key: String, in section: Section, _ kind: ValueKind<Value>) -> Value? {
-        section[key].flatMap { value(of: $0.value, key: key, keyPath: section.path(key), kind) }
+    /// The value of a key; nil if the key is absent or invalid. Most keys are absent.
+    func value<Value>(_ key: String, in section: Section, _ kind: @autoclosure () -> ValueKind<Value>) -> Value? {
+        guard let index = section.index(of: key) else { return nil }
+        return value(of: section.entries[index].value, key: key, keyPath: section.path(key), kind())
     }
 
     /// The elements of a key's list, each with its location; a single value is a list of one element. Nil if the key is
     /// absent. Invalid elements are left out.
     func list<Value>(
-        _ key: String, in section: Section, _ kind: ValueKind<Value>
+        _ key: String, in section: Section, _ kind: @autoclosure () -> ValueKind<Value>
     ) -> [(value: Value, location: Location)]? {
         guard let entry = section[key] else { return nil }
         let elements: [Node]
         if case .sequence(let nodes) = entry.value.content { elements = nodes } else { elements = [entry.value] }
+        let kind = kind()
         return elements.compactMap { element in
             value(of: element, key: key, keyPath: section.path(key), kind).map { ($0, element.location) }
         }
     }
 
-    func value<Value>(of node: Node, key: String, keyPath: String, _ kind: ValueKind<Value>) -> Value? {
+    func value<Value>(
+        of node: Node, key: String, keyPath: @autoclosure () -> String, _ kind: ValueKind<Value>
+    ) -> Value? {
         switch node.content {
         case .scalar(let scalar):
             guard !scalar.isNothing else {
                 addError(
-                    node.location, keyPath, "'\(key)' has no value",
+                    node.location, keyPath(), "'\(key)' has no value",
                     remedy: "it has to be \(kind.name); for the default, leave the key out")
                 return nil
             }
             do throws(ValueError) {
                 return try kind.read(scalar)
             } catch {
-                self.addError(node.location, keyPath, "'\(key)' \(error.message)", remedy: error.remedy)
+                self.addError(node.location, keyPath(), "'\(key)' \(error.message)", remedy: error.remedy)
                 return nil
             }
         case .sequence, .mapping:
             addError(
-                node.location, keyPath, "'\(key)' has to be \(kind.name), not \(node.kind)",
+                node.location, keyPath(), "'\(key)' has to be \(kind.name), not \(node.kind)",
                 remedy: node.isPlaceholder ? "quote the text: it contains braces" : nil)
             return nil
         case .removed, .invalid:
@@ -120,6 +128,7 @@ final class DefinitionReader {
     /// The pipelines after which this one runs, without duplicates: those in `refresh.after` and those whose copies it
     /// reads.
     var predecessorNames: [String] {
+        guard !predecessors.isEmpty else { return [] }
         var known: Set<String> = []
         return predecessors.map(\.name).filter { known.insert($0).inserted }
     }
@@ -140,10 +149,16 @@ struct Section {
     let keyPath: String
 
     /// The entry of a key, unless a drop-in removed it.
-    subscript(key: String) -> Node.Entry? {
-        guard let entry = entries.first(where: { $0.key == key }) else { return nil }
-        if case .removed = entry.value.content { return nil }
-        return entry
+    subscript(key: String) -> Node.Entry? { index(of: key).map { entries[$0] } }
+
+    /// The index of the entry of a key, unless a drop-in removed it.
+    func index(of key: String) -> Int? {
+        // Without a closure, which would copy each entry.
+        for index in entries.indices where entries[index].key == key {
+            if case .removed = entries[index].value.content { return nil }
+            return index
+        }
+        return nil
     }
 
     func path(_ key: String) -> String {

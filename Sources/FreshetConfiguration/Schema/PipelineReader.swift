@@ -21,7 +21,7 @@ struct PipelineReader {
         ParameterReader(reader: reader).readParameters(in: file)
         let stage = StageReader(reader: reader).stage(in: file)
         let (transform, template) = transform(in: file, of: stage)
-        var refresh = RefreshReader(reader: reader).refresh(in: file)
+        var refresh = refresh(in: file)
         refresh.after = reader.predecessorNames
         let (cache, cacheLocation) = cache(in: file, template)
         checkMaxAge(of: cache, refresh, in: file)
@@ -62,6 +62,19 @@ struct PipelineReader {
                 related: first.location)
         }
         return (transform ?? stage.transform, template)
+    }
+
+    /// The refresh policy, which many pipelines have in common.
+    private func refresh(in file: Section) -> RefreshPolicy {
+        guard let memory = reader.memory, let index = file.index(of: "refresh") else {
+            return RefreshReader(reader: reader).refresh(in: file)
+        }
+        let node = file.entries[index].value
+        if let known = memory.policy(of: node) { return known }
+        let before = (reader.errors.count, reader.predecessors.count)
+        let policy = RefreshReader(reader: reader).refresh(in: file)
+        if before == (reader.errors.count, reader.predecessors.count) { memory.keep(policy, of: node) }
+        return policy
     }
 
     /// Warns if each copy expires before its next check: Freshet would report the expiry again and again.

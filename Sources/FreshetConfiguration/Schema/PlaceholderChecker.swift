@@ -90,6 +90,8 @@ struct PlaceholderChecker {
 
     /// Checks that each placeholder of a URL is an item or a parameter.
     func checkPlaceholders(of url: String, _ entry: Node.Entry, in section: Section, among items: [String]) {
+        // A URL without braces has no placeholders. Its length was checked when it was read.
+        guard url.utf8.contains(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) else { return }
         guard let template = try? URLTemplate(url) else { return }  // reported when the URL was read
         let names = items + reader.parameterNames
         var known: Set<URLTemplate.Placeholder> = []

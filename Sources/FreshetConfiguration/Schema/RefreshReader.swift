@@ -128,21 +128,20 @@ struct RefreshReader {
 extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
     /// One of the raw values of an enumeration.
     static func choice() -> ValueKind {
-        let words = Value.allCases.map(\.rawValue)
-        let choices = words.joined(separator: ", ")
-        return ValueKind(name: "one of \(choices)") { scalar throws(ValueError) in
+        ValueKind(name: "one of \(choices)") { scalar throws(ValueError) in
             if let value = Value(rawValue: scalar.text) { return value }
-            let near = Suggestion.nearest(to: scalar.text, among: words)
+            let near = Suggestion.nearest(to: scalar.text, among: Value.allCases.map(\.rawValue))
             throw ValueError(
                 "has to be one of \(choices), not \(scalar.text.quoted)", remedy: near.map { "did you mean '\($0)'?" })
         }
     }
+
+    private static var choices: String { Value.allCases.map(\.rawValue).joined(separator: ", ") }
 }
 
 extension ValueKind where Value == StandardSignal {
     fileprivate static let signal = ValueKind(name: "a list of signals such as [network, resume]") {
         scalar throws(ValueError) in
-        // Most pipelines name some signals, and the list of all signals is slow to make.
         if let signal = StandardSignal(rawValue: scalar.text) { return signal }
         guard scalar.text != "operator" else {
             throw ValueError(

@@ -48,9 +48,9 @@ struct RequestReader {
     }
 
     private func certificateAuthority(in section: Section, _ url: String) -> String? {
-        for key in ["client-certificate", "certificate-authority"]
-        where !url.lowercased().hasPrefix("https://") && URLTemplate.whole(url) == nil {
-            guard let entry = section[key] else { continue }
+        for key in ["client-certificate", "certificate-authority"] {
+            guard let entry = section[key], !url.lowercased().hasPrefix("https://"), URLTemplate.whole(url) == nil
+            else { continue }
             reader.addError(
                 entry.location, section.path(key), "'\(key)' needs TLS, but the URL is not encrypted",
                 remedy: "begin the URL with https://, or leave it out", related: section["url"]?.location)

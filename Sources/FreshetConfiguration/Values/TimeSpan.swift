@@ -18,6 +18,7 @@ package enum TimeSpan {
     ]
 
     static func read(_ text: String) throws(ValueError) -> Duration {
+        if let duration = simple(text) { return duration }
         var rest = text[...].drop(while: \.isWhitespace)
         guard !rest.isEmpty else { throw ValueError("has to be a duration such as 15min, but is empty") }
         guard !rest.hasPrefix("-") else { throw ValueError("must not be negative") }
@@ -35,6 +36,39 @@ package enum TimeSpan {
             total = sum
         }
         return .nanoseconds(total)
+    }
+
+    /// The most usual form: a number of at most nine digits, and perhaps a unit of one letter or `min`. Nil: another
+    /// form, or a duration that may be too long.
+    private static func simple(_ text: String) -> Duration? {
+        var number: Int64 = 0
+        var digits = 0
+        var rest = text.utf8[...]
+        while let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            number = number * 10 + Int64(byte - UInt8(ascii: "0"))
+            digits += 1
+            guard digits <= 9 else { return nil }
+            rest.removeFirst()
+        }
+        guard digits > 0 else { return nil }
+        let unit: Int64
+        switch rest.count {
+        case 0: unit = 1
+        case 1:
+            switch rest.first {
+            case UInt8(ascii: "s"): unit = 1
+            case UInt8(ascii: "m"): unit = 60
+            case UInt8(ascii: "h"): unit = 3600
+            case UInt8(ascii: "d"): unit = 86_400
+            case UInt8(ascii: "w"): unit = 604_800
+            default: return nil
+            }
+        case 3 where rest.elementsEqual("min".utf8): unit = 60
+        default: return nil
+        }
+        // safe: nine digits times the seconds of a week are below 2⁶³.
+        let duration = Duration.seconds(number * unit)
+        return duration <= longest ? duration : nil
     }
 
     private static func nanoseconds(of unit: Substring) throws(ValueError) -> Int64 {

@@ -61,17 +61,29 @@ enum URLText {
         guard authority.first != UInt8(ascii: "[") else { return try divideBracketed(authority) }
         let parts = authority.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let name = parts.first, !name.isEmpty else { throw ValueError("has no host") }
-        let host = String(decoding: name, as: UTF8.self)
-        let isName = name.allSatisfy { HTTPText.isLetterOrDigit($0) || "-._".utf8.contains($0) }
         // 255 bytes is the limit of DNS (RFC 1035, 2.3.4).
-        guard isName, name.first != UInt8(ascii: "."), !host.contains(".."), name.count <= 255 else {
+        guard isHostName(name), name.count <= 255 else {
             throw ValueError("has an invalid host name", remedy: "use letters, digits, '-' and '.'")
         }
         let port = parts.dropFirst().first
         guard port?.contains(UInt8(ascii: ":")) != true else {
             throw ValueError("has more than one ':' in its host", remedy: "write an IPv6 address in brackets")
         }
-        return (host, port)
+        return (String(decoding: name, as: UTF8.self), port)
+    }
+
+    /// Whether a name has letters, digits, `-`, `_`, and single dots after its beginning.
+    private static func isHostName(_ name: ArraySlice<UInt8>) -> Bool {
+        var last = UInt8(ascii: ".")
+        for byte in name {
+            switch byte {
+            case UInt8(ascii: "."): if last == byte { return false }
+            case UInt8(ascii: "-"), UInt8(ascii: "_"): break
+            default: if !HTTPText.isLetterOrDigit(byte) { return false }
+            }
+            last = byte
+        }
+        return true
     }
 
     private static func divideBracketed(

@@ -1,8 +1,18 @@
 /// A kind of value: how its text is read, and its name in messages.
 struct ValueKind<Value: Sendable>: Sendable {
     /// The name with an article and an example: "a duration such as 15min".
-    var name: String
-    var read: @Sendable (Node.Scalar) throws(ValueError) -> Value
+    var name: String { makeName() }
+    let read: @Sendable (Node.Scalar) throws(ValueError) -> Value
+    /// Only an error needs the name, which may be long.
+    private let makeName: @Sendable () -> String
+
+    init(
+        name: @autoclosure @escaping @Sendable () -> String,
+        read: @escaping @Sendable (Node.Scalar) throws(ValueError) -> Value
+    ) {
+        makeName = name
+        self.read = read
+    }
 }
 
 /// The error of a value that is not of the expected kind: the rest of a sentence that begins with the key, and the

@@ -88,3 +88,28 @@ extension Node {
         }
     }
 }
+
+extension Node {
+    /// Whether the node has the same content as another one; their locations do not matter. The texts have to be ASCII:
+    /// other texts may be equal and have different bytes.
+    func hasSameContent(as other: Node) -> Bool {
+        switch (content, other.content) {
+        case (.scalar(let one), .scalar(let two)):
+            return one.isPlain == two.isPlain && one.text == two.text
+        case (.sequence(let one), .sequence(let two)):
+            guard one.count == two.count else { return false }
+            for index in one.indices where !one[index].hasSameContent(as: two[index]) { return false }
+            return true
+        case (.mapping(let one), .mapping(let two)):
+            guard one.count == two.count else { return false }
+            for index in one.indices {
+                guard one[index].key == two[index].key, one[index].value.hasSameContent(as: two[index].value) else {
+                    return false
+                }
+            }
+            return true
+        case (.removed, .removed), (.invalid, .invalid): return true
+        case (.scalar, _), (.sequence, _), (.mapping, _), (.removed, _), (.invalid, _): return false
+        }
+    }
+}

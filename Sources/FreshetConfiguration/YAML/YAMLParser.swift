@@ -7,6 +7,8 @@ struct YAMLParser: ~Copyable {
         var kind: Kind
         var start: (line: Int, column: Int)
         var end: (line: Int, column: Int)
+        /// Where it is in the text, counted in Unicode scalars.
+        var range: Range<Int>
         /// Whether it has an anchor (`&name`), or is an alias (`*name`).
         var isAnchored = false
         /// Whether it has a tag (`!name`).
@@ -62,7 +64,10 @@ struct YAMLParser: ~Copyable {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else { throw error() }
         defer { yaml_event_delete(&event) }
-        var result = Event(kind: .other, start: Self.place(event.start_mark), end: Self.place(event.end_mark))
+        // safe: an event does not end before it begins; max() costs nothing.
+        let range = event.start_mark.index..<max(event.start_mark.index, event.end_mark.index)
+        var result = Event(
+            kind: .other, start: Self.place(event.start_mark), end: Self.place(event.end_mark), range: range)
         switch event.type {
         case YAML_DOCUMENT_START_EVENT:
             let document = event.data.document_start

@@ -17,14 +17,25 @@ struct YAMLReader {
     /// Whether the current node is in a mapping below a key of a secret, such as `auth: {type: basic, value: abc}`.
     private var isBelowSecret = false
     private var nodes = 0
+    /// Where the scalars that are not keys are in the text, counted in Unicode scalars.
+    private var values: [Range<Int>] = []
 
     /// An error that was reported and after which nothing more can be read.
     private struct Stop: Error {}
 
     /// Reads the file. The root is nil if the tree is incomplete. A file without content is an empty mapping.
-    static func read(_ source: SourceText) -> (root: Node?, source: SourceText, errors: [Diagnostic]) {
+    ///
+    /// - Parameter memory: keeps the shape of a file without errors.
+    static func read(
+        _ source: SourceText, remembering memory: ReadingMemory? = nil
+    ) -> (root: Node?, source: SourceText, errors: [Diagnostic]) {
         var reader = YAMLReader(source: source)
         let root = reader.root()
+        if let memory, let root, reader.errors.isEmpty,
+            let shape = YAMLShape(source, root: root, values: reader.values)
+        {
+            memory.keep(shape)
+        }
         return (root, reader.source, reader.errors)
     }
 
@@ -134,6 +145,7 @@ struct YAMLReader {
         }
         switch event.kind {
         case .scalar(let scalar):
+            values.append(event.range)
             content = .scalar(scalar)
         case .sequenceStart:
             content = .sequence(try sequence(from: &parser, depth: depth + 1))

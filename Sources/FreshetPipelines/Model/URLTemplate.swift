@@ -54,7 +54,7 @@ package struct URLTemplate: Hashable, Sendable {
     package init(_ text: String) throws(ValidationError) {
         var parts: [Part] = []
         var inQuery = false
-        let endOfHost = Self.endOfHost(text)
+        lazy var endOfHost = Self.endOfHost(text)
         // By bytes, as the receiver parses the URL.
         var rest = Substring(text).utf8
         while let brace = rest.firstIndex(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) {
