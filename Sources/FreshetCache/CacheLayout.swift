@@ -80,14 +80,32 @@ package struct StoredContent: Hashable, Sendable {
 
     /// Parses a name; nil if the name has another form.
     init?(name: String) {
-        guard let dash = name.firstIndex(of: "-"), let number = Int64(name[..<dash]),
-            IndexBounds.numbers.contains(number),
-            let digest = ContentDigest(hexadecimal: name[name.index(after: dash)...])
+        var name = name
+        guard let content = name.withUTF8({ StoredContent(name: $0) }) else { return nil }
+        self = content
+    }
+
+    private init?(name: UnsafeBufferPointer<UInt8>) {
+        var number: Int64 = 0
+        var end = 0
+        // No leading zeros: Freshet does not make such names.
+        while end < name.count, end < Self.mostDigits, name[end] != UInt8(ascii: "-") {
+            let byte = name[end]
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), end > 0 || byte != UInt8(ascii: "0") else {
+                return nil
+            }
+            // safe: sixteen digits are below 2⁶³.
+            number = number * 10 + Int64(byte - UInt8(ascii: "0"))
+            end += 1
+        }
+        guard end < name.count, name[end] == UInt8(ascii: "-"), IndexBounds.numbers.contains(number),
+            let digest = ContentDigest(digits: name[(end + 1)...])
         else { return nil }
         self.init(number: number, digest: digest)
-        // "+1-…" and "01-…" parse as numbers too, but Freshet does not make such names.
-        guard self.name == name else { return nil }
     }
+
+    /// The digits of the largest number, 2⁵³ − 1.
+    private static let mostDigits = 16
 
     var name: String { "\(number)-\(digest)" }
 }

@@ -15,32 +15,44 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
     /// The parameter has one type: other modules call it for each row of the index, and a generic function is not
     /// specialized for them.
     package init?(bytes: [UInt8]) {
+        guard let digest = bytes.withUnsafeBytes({ ContentDigest(bytes: $0) }) else { return nil }
+        self = digest
+    }
+
+    /// From 32 bytes; nil for any other number of them.
+    package init?(bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount else { return nil }
-        func word(_ index: Int) -> UInt64 { (8 * index..<8 * index + 8).reduce(0) { $0 << 8 | UInt64(bytes[$1]) } }
+        func word(_ index: Int) -> UInt64 {
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+        }
         words = (word(0), word(1), word(2), word(3))
     }
 
     /// From 64 hexadecimal digits in lower case; nil for anything else.
     package init?(hexadecimal: some StringProtocol) {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.byteCount)
-        var high: UInt8?
-        for character in String(hexadecimal).utf8 {
-            let digit: UInt8
-            switch character {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = character - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = character - UInt8(ascii: "a") + 10
-            default: return nil
+        var text = String(hexadecimal)
+        guard let digest = text.withUTF8({ ContentDigest(digits: $0[...]) }) else { return nil }
+        self = digest
+    }
+
+    /// From 64 hexadecimal digits in lower case; nil for anything else.
+    package init?(digits: Slice<UnsafeBufferPointer<UInt8>>) {
+        guard digits.count == 2 * Self.byteCount else { return nil }
+        func word(_ index: Int) -> UInt64? {
+            var word: UInt64 = 0
+            let start = digits.startIndex + 16 * index
+            for position in start..<start + 16 {
+                let byte = digits[position]
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): word = word << 4 | UInt64(byte - UInt8(ascii: "0"))
+                case UInt8(ascii: "a")...UInt8(ascii: "f"): word = word << 4 | UInt64(byte - UInt8(ascii: "a") + 10)
+                default: return nil
+                }
             }
-            if let first = high {
-                bytes.append(first << 4 | digit)
-                high = nil
-            } else {
-                high = digit
-            }
+            return word
         }
-        guard high == nil else { return nil }
-        self.init(bytes: bytes)
+        guard let first = word(0), let second = word(1), let third = word(2), let last = word(3) else { return nil }
+        words = (first, second, third, last)
     }
 
     /// The 32 bytes.
@@ -57,14 +69,17 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
 
     /// 64 hexadecimal digits in lower case.
     package var description: String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * Self.byteCount)
-        for byte in bytes {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
+        String(unsafeUninitializedCapacity: 2 * Self.byteCount) { text in
+            var index = 0
+            for word in [words.0, words.1, words.2, words.3] {
+                for shift in stride(from: 60, through: 0, by: -4) {
+                    let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift) & 15)
+                    text[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                    index += 1
+                }
+            }
+            return index
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     package static func == (left: Self, right: Self) -> Bool { left.words == right.words }

@@ -38,6 +38,9 @@ extension SQLiteRow {
     func flag(_ column: Int32) -> Bool { integer(column) == 1 }
     func time(_ column: Int32) -> WallTime { WallTime(nanoseconds: integer(column).clamped(to: IndexBounds.times)) }
 
+    /// Nil: the value is not a digest.
+    func digest(_ column: Int32) -> ContentDigest? { withBlob(column) { ContentDigest(bytes: $0) } }
+
     /// Returns nil also for a number that is out of range.
     func optionalNumber(_ column: Int32) -> Int64? {
         optionalInteger(column).flatMap { IndexBounds.numbers.contains($0) ? $0 : nil }

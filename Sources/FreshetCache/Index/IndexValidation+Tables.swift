@@ -160,7 +160,7 @@ enum IndexConsistency {
             "pipelines.withdrawn_at",
             """
             UPDATE pipelines SET withdrawn_at = NULL
-            WHERE withdrawn_at + 86400000000000 <
+            WHERE withdrawn_at IS NOT NULL AND withdrawn_at + 86400000000000 <
                 (SELECT g.committed_at FROM generations g WHERE g.pipeline = id AND g.number = current)
             """
         ),

@@ -43,7 +43,7 @@ struct PipelineStateQuery {
         let pipeline = IndexedPipeline(
             id: row.integer(10), name: row.text(11), file: row.optionalText(12), current: row.optionalNumber(13),
             lastNumber: row.integer(14).clamped(to: 0...IndexBounds.numbers.upperBound),
-            originDigest: ContentDigest(bytes: row.blob(21)), pin: PipelineTable.pin(row, at: 22),
+            originDigest: row.digest(21), pin: PipelineTable.pin(row, at: 22),
             isSet: row.flag(25), withdrawnAt: row.optionalTime(26))
         // Without a generation all its columns are NULL, so it has no digest.
         let generation = pipeline.current == nil ? nil : GenerationTable.generation(row)

@@ -21,9 +21,9 @@ struct StartRecovery: Sendable {
             report.temporaries += 1
         }
         sets.removeUnfinished()
-        report.indexRepairs += try StartRepair(context: context, recovery: recovery, space: space).perform(
+        let (further, rows) = try StartRepair(context: context, recovery: recovery, space: space).perform(
             after: repairs)
-        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
+        report.indexRepairs += further
         let start = StartSnapshot(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.error(in: $0) == nil }),
             rows: rows,

@@ -5,10 +5,13 @@ struct StartRepair {
     let space: CacheSpace
 
     /// - Parameter repairs: the values of the index that were out of range.
-    /// - Returns: the additional repairs.
-    func perform(after repairs: [IndexRepair]) throws(CacheError) -> [IndexRepair] {
+    /// - Returns: the additional repairs, and the rows of all pipelines.
+    func perform(
+        after repairs: [IndexRepair]
+    ) throws(CacheError) -> (repairs: [IndexRepair], rows: [IndexedPipeline]) {
         var found: [IndexRepair] = []
-        let kinds = try repairKinds()
+        var rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
+        let kinds = try repairKinds(of: &rows)
         if kinds > 0 { found.append(IndexRepair("pipelines.is_set", rows: kinds, isDropped: false)) }
         // Sizes are compared only if there were errors, or if content would be removed because of them.
         try context.measure()
@@ -21,15 +24,15 @@ struct StartRepair {
         // Each repair is reported once.
         let known = Set(repairs.map(\.place))
         if known.contains("generations.size") { found.removeAll { $0.place == "the size of content" } }
-        return found.filter { !known.contains($0.place) }
+        return (found.filter { !known.contains($0.place) }, rows)
     }
 
     /// Repairs whether a pipeline keeps one file or several files: with the wrong value, all its content would be
     /// deleted.
-    private func repairKinds() throws(CacheError) -> Int64 {
-        let rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
+    private func repairKinds(of rows: inout [IndexedPipeline]) throws(CacheError) -> Int64 {
         var count: Int64 = 0
-        for row in rows {
+        for index in rows.indices {
+            let row = rows[index]
             guard let file = row.file else { continue }
             var isSet = row.isSet
             if let link = CacheLayout.linkName(ofStamp: file) {
@@ -41,6 +44,7 @@ struct StartRepair {
             }
             guard isSet != row.isSet else { continue }
             count += 1
+            rows[index].isSet = isSet
             let (id, isSeveral) = (row.id, isSet)
             try context.withIndex { (index) throws(SQLiteError) in
                 try index.pipelines.setKind(isSet: isSeveral, of: id)

@@ -192,6 +192,14 @@ struct SQLiteRow: ~Copyable {
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
     }
 
+    /// Passes the bytes of a blob, which are valid only inside the closure; no bytes if it is empty or NULL.
+    func withBlob<Value>(_ column: Int32, _ read: (UnsafeRawBufferPointer) -> Value) -> Value {
+        let start = sqlite3_column_blob(statement, column)
+        return read(
+            UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(statement, column)))
+        )
+    }
+
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
     func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
     func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }

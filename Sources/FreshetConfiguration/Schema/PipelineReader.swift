@@ -22,7 +22,7 @@ struct PipelineReader {
         let stage = StageReader(reader: reader).stage(in: file)
         let (transform, template) = transform(in: file, of: stage)
         var refresh = refresh(in: file)
-        refresh.after = reader.predecessorNames
+        if !reader.predecessors.isEmpty { refresh.after = reader.predecessorNames }
         let (cache, cacheLocation) = cache(in: file, template)
         checkMaxAge(of: cache, refresh, in: file)
         RefreshReader(reader: reader).checkHonour(of: refresh, in: file, stage)
@@ -37,12 +37,9 @@ struct PipelineReader {
         // A single answer has a single transform: at the top of the file or below `source`.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
         FormatReader(reader: reader).checkFormats(of: stage, transform, template, in: file)
-        var definition = PipelineDefinition(
-            name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
-            cache: cache, parameters: reader.parameters)
-        definition.template = template
-        definition.hooks = hooks
-        definition.fleet = fleet
+        let definition = PipelineDefinition(
+            name: name, description: description, stage: stage, transform: transform, template: template,
+            refresh: refresh, check: check, cache: cache, parameters: reader.parameters, hooks: hooks, fleet: fleet)
         return (definition, cacheFile)
     }
 

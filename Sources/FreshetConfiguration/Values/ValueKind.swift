@@ -132,7 +132,7 @@ extension ValueKind where Value == String {
     /// A name in the cache directory. Linux allows 255 bytes; the difference is for the suffixes of temporary names.
     static let fileName = ValueKind(name: "a file name such as jwks.json") { scalar throws(ValueError) in
         let name = scalar.text
-        guard !name.contains("/") else {
+        guard !name.utf8.contains(UInt8(ascii: "/")) else {
             throw ValueError(
                 "has to be a file name without '/'", remedy: "the cache keeps all files in one directory, current/")
         }

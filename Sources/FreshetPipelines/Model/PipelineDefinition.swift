@@ -100,17 +100,20 @@ package struct PipelineDefinition: Hashable, Sendable {
 
     package init(
         name: String, description: String? = nil, stage: StageDefinition, transform: String? = nil,
-        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules,
-        parameters: [ParameterDefinition] = []
+        template: TemplateDefinition? = nil, refresh: RefreshPolicy = RefreshPolicy(),
+        check: CheckRules = CheckRules(), cache: CacheRules, parameters: [ParameterDefinition] = [],
+        hooks: [HookDefinition] = [], fleet: FleetSharing? = nil
     ) {
         content = Content(
-            name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
-            cache: cache, parameters: parameters)
+            name: name, description: description, stage: stage, transform: transform, template: template,
+            refresh: refresh, check: check, cache: cache, parameters: parameters, hooks: hooks, fleet: fleet)
     }
 
     /// Uses the refresh policy and the checks of another definition where they are equal, so that they are in memory
     /// once.
     package mutating func share(with other: PipelineDefinition) {
+        // A change makes another instance of the content.
+        if sharedRefresh.isSame(as: other.sharedRefresh), content.$check.isSame(as: other.content.$check) { return }
         content.share(with: other.content)
     }
 

@@ -26,6 +26,9 @@ package struct Shared<Value: Hashable & Sendable>: Hashable, Sendable {
         if instance !== other.instance, instance.value == other.instance.value { instance = other.instance }
     }
 
+    /// Whether there is one instance for both.
+    func isSame(as other: Self) -> Bool { instance === other.instance }
+
     package static func == (one: Self, other: Self) -> Bool {
         one.instance === other.instance || one.instance.value == other.instance.value
     }

@@ -104,7 +104,7 @@ struct GenerationTable {
     ///
     /// Returns nil for a row with an invalid number or digest: such a row counts as absent.
     static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
-        guard let number = row.optionalNumber(0), let digest = ContentDigest(bytes: row.blob(1)) else { return nil }
+        guard let number = row.optionalNumber(0), let digest = row.digest(1) else { return nil }
         return IndexedGeneration(
             content: StoredContent(number: number, digest: digest), committedAt: row.time(3),
             run: row.optionalNumber(4),

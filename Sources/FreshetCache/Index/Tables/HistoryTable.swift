@@ -70,7 +70,7 @@ struct HistoryTable {
             WHERE h.pipeline = ? ORDER BY h.number DESC LIMIT ?
             """, .integer(pipeline), .integer(Int64(limit))
         ) { row -> PastGeneration? in
-            ContentDigest(bytes: row.blob(1)).map { digest in
+            row.digest(1).map { digest in
                 PastGeneration(
                     number: row.number(0), digest: digest, size: row.size(2), committedAt: row.time(3),
                     truncated: row.flag(4),

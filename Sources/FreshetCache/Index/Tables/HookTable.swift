@@ -67,7 +67,7 @@ struct HookTable {
     private static func content(
         _ row: borrowing SQLiteRow, at column: Int32, isWithdrawn: Bool
     ) -> GenerationIdentity? {
-        guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
+        guard let number = row.optionalNumber(column), let digest = row.digest(column + 1) else {
             return nil
         }
         return GenerationIdentity(number: UInt64(clamping: number), digest: digest, isWithdrawn: isWithdrawn)

@@ -44,15 +44,15 @@ struct PipelineTable {
         IndexedPipeline(
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalNumber(3),
             lastNumber: row.integer(4).clamped(to: 0...IndexBounds.numbers.upperBound),
-            originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
-            checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.flag(10),
+            originDigest: row.digest(5), pin: pin(row, at: 6),
+            checkDigest: row.digest(9), isSet: row.flag(10),
             formerSets: formerSets(row.optionalText(11)),
             withdrawnAt: row.optionalTime(12))
     }
 
     /// Reads a pin from three columns: number, digest, time.
     static func pin(_ row: borrowing SQLiteRow, at column: Int32) -> IndexedPin? {
-        guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
+        guard let number = row.optionalNumber(column), let digest = row.digest(column + 1) else {
             return nil
         }
         return IndexedPin(

@@ -47,7 +47,7 @@ struct RejectedTable {
         """
 
     private static func rejection(_ row: borrowing SQLiteRow) -> IndexedRejection? {
-        guard let digest = ContentDigest(bytes: row.blob(0)) else { return nil }
+        guard let digest = row.digest(0) else { return nil }
         return IndexedRejection(
             digest: digest, size: row.size(1), rejectedAt: row.time(2),
             reason: row.text(3), truncated: row.flag(4),

@@ -59,22 +59,27 @@ extension [CauseTimes] {
 
     /// Parses ``text``; empty if it is damaged. A start parses one text of each pipeline.
     init(text: String?) {
-        self = []
-        var rest = Substring(text ?? "").utf8
-        while !rest.isEmpty {
-            guard let first = Self.number(from: &rest), rest.popFirst() == UInt8(ascii: "-"),
-                let last = Self.number(from: &rest), first <= last,
-                rest.isEmpty || rest.popFirst() == UInt8(ascii: " ")
-            else {
-                self = []
-                return
-            }
-            append(CauseTimes(first: WallTime(microseconds: first), last: WallTime(microseconds: last)))
+        guard var text else {
+            self = []
+            return
         }
+        self = text.withUTF8 { bytes in Self.times(in: bytes[...]) ?? [] }
+    }
+
+    private static func times(in text: Slice<UnsafeBufferPointer<UInt8>>) -> Self? {
+        var times: Self = []
+        var rest = text
+        while !rest.isEmpty {
+            guard let first = number(from: &rest), rest.popFirst() == UInt8(ascii: "-"),
+                let last = number(from: &rest), first <= last, rest.isEmpty || rest.popFirst() == UInt8(ascii: " ")
+            else { return nil }
+            times.append(CauseTimes(first: WallTime(microseconds: first), last: WallTime(microseconds: last)))
+        }
+        return times
     }
 
     /// Takes a number from the front; nil if there is none, or if it is too large.
-    private static func number(from rest: inout Substring.UTF8View) -> Int64? {
+    private static func number(from rest: inout Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         var number: Int64?
         while let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
             let (product, overflows) = (number ?? 0).multipliedReportingOverflow(by: 10)
