@@ -29,9 +29,11 @@ package final class ConcurrentReading: Sendable {
 
     /// Reads until no pipeline is left for this thread. Blocks.
     package func read() {
+        let memory = ReadingMemory()
         while let piece = claim() {
             let begin = piece * Self.pieceCount
-            let read = load.pipelines(in: begin..<min(begin + Self.pieceCount, load.count))
+            let read = load.pipelines(
+                in: begin..<min(begin + Self.pieceCount, load.count), remembering: memory)
             state.withLock { $0.pieces[piece] = read }
         }
     }

@@ -36,14 +36,17 @@ package struct ConfigurationLoad: Sendable {
 
     /// Reads the files of some pipelines. Any threads may call this at the same time.
     package func pipelines(in range: Range<Int>) -> [PipelineFiles] {
-        var last: PipelineDefinition?
-        let memory = ReadingMemory()
-        return groups[range].map { group in
+        pipelines(in: range, remembering: ReadingMemory())
+    }
+
+    /// - Parameter memory: what this thread has read of other pipelines.
+    func pipelines(in range: Range<Int>, remembering memory: ReadingMemory) -> [PipelineFiles] {
+        groups[range].map { group in
             var pipeline = loader.pipeline(group, remembering: memory)
             // Files that follow one another often differ only in their source. If the rest were kept until all files
             // are read, freeing it would leave gaps in this thread's memory that nothing else fills.
-            if let last { pipeline.definition?.share(with: last) }
-            last = pipeline.definition ?? last
+            if let last = memory.last { pipeline.definition?.share(with: last) }
+            memory.last = pipeline.definition ?? memory.last
             return pipeline
         }
     }

@@ -56,22 +56,15 @@ enum KeySynonyms {
             initial & 0xDF < UInt8(ascii: "A") || initial & 0xDF > UInt8(ascii: "Z")
                 || secretInitials & 1 << (initial & 0x1F) != 0
         else { return false }
-        if key.utf8.allSatisfy({ $0 < 0x80 }) { return secrets.names.contains { isEqual(key, to: $0) } }
+        // Most keys are words of small letters.
+        if key.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }) {
+            return secrets.names.contains(key)
+        }
+        // Also `auth:` and `password `, after a colon or a space too many.
         let plain = key.lowercased().unicodeScalars.filter {
             ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0.value >= 0x80
         }
         return secrets.names.contains(String(String.UnicodeScalarView(plain)))
-    }
-
-    /// Whether a key of ASCII is a name in lower case, without regard to case and to other characters than letters and
-    /// digits: also `auth:` and `password `, after a colon or a space too many.
-    private static func isEqual(_ key: String, to name: String) -> Bool {
-        var rest = name.utf8[...]
-        for byte in key.utf8 where HTTPText.isLetterOrDigit(byte) {
-            let isUpper = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
-            guard rest.popFirst() == (isUpper ? byte | 0x20 : byte) else { return false }
-        }
-        return rest.isEmpty
     }
 
     /// Whether a word is a misspelt key of a secret, such as `pasword`: one of its letters is wrong, missing, too many or

@@ -228,6 +228,8 @@ final class ReadingMemory {
 
     private var shapes: [YAMLShape] = []
     private var policies: [(node: Node, policy: RefreshPolicy)] = []
+    /// The last definition, with which the next one shares its equal parts.
+    var last: PipelineDefinition?
 
     /// The tree of a file whose shape is known.
     func root(of source: SourceText) -> Node? {
