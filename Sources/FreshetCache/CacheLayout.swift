@@ -36,7 +36,15 @@ package struct CacheLayout: Hashable, Sendable {
         stateDirectory + "/index.sqlite.damaged" + (number == 0 ? "" : ".\(number)")
     }
 
-    func reader(_ file: String) -> String { current + "/" + file }
+    /// The path of a published file, without spare memory, because each pipeline keeps one.
+    func reader(_ file: String) -> String {
+        var path = ""
+        path.reserveCapacity(cacheDirectory.utf8.count + "/current/".utf8.count + file.utf8.count)
+        path += cacheDirectory
+        path += "/current/"
+        path += file
+        return path
+    }
     func readerTemporary(_ token: UInt64) -> String { current + "/" + Self.temporary(token) }
     func generations(of pipeline: String) -> String { generations + "/" + pipeline }
     func generation(_ content: StoredContent, of pipeline: String) -> String {

@@ -1,3 +1,5 @@
+package import FreshetModel
+
 /// A request for data over HTTP.
 package struct HTTPSource: Hashable, Sendable {
     /// The absolute URL, `http` or `https`, validated when the configuration was read.
@@ -12,7 +14,7 @@ package struct HTTPSource: Hashable, Sendable {
     /// connects to the host.
     package var unixSocket: String?
     /// The client certificate for the URL's own origin; nil: none.
-    package var clientCertificate: ClientCertificate?
+    @Boxed package var clientCertificate: ClientCertificate?
     /// The absolute path of a file of PEM certificates that alone are trusted for the URL's own origin. nil: the
     /// system's certificate authorities.
     package var certificateAuthority: String?
@@ -62,8 +64,9 @@ package struct HTTPSource: Hashable, Sendable {
     /// The method of the request.
     package enum Method: Hashable, Sendable {
         case get
-        /// For APIs that take a query as the body. `contentType` is sent with a body that is not empty.
-        case post(body: String, contentType: String)
+        /// For APIs that take a query as the body. `contentType` is sent with a body that is not empty. Indirect,
+        /// because it is rare.
+        indirect case post(body: String, contentType: String)
     }
 
     /// The content type of a body unless configured.
@@ -93,12 +96,24 @@ package struct HTTPSource: Hashable, Sendable {
     /// Whether the host is this machine, by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1) or through a socket.
     package var isLocal: Bool {
         if unixSocket != nil { return true }
-        let host = host.lowercased()
-        return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
-            || (host.hasPrefix("127.")
-                && host.utf8.allSatisfy {
-                    $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                })
+        var host = host
+        return host.withUTF8 { bytes in
+            bytes.elementsEqual("::1".utf8) || Self.isLocalName(bytes)
+                || (bytes.starts(with: "127.".utf8)
+                    && bytes.allSatisfy {
+                        $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    })
+        }
+    }
+
+    /// Whether a host is `localhost` or ends in `.localhost`, in any case.
+    private static func isLocalName(_ host: UnsafeBufferPointer<UInt8>) -> Bool {
+        let name: StaticString = "localhost"
+        guard host.count >= name.utf8CodeUnitCount else { return false }
+        let end = host[(host.count - name.utf8CodeUnitCount)...]
+        // The bit that makes an upper-case letter a lower-case one makes no other byte a letter of this name.
+        guard name.withUTF8Buffer({ name in zip(end, name).allSatisfy { $0 | 0x20 == $1 } }) else { return false }
+        return end.startIndex == 0 || host[end.startIndex - 1] == UInt8(ascii: ".")
     }
 }
 

@@ -1,3 +1,5 @@
+internal import FreshetModel
+
 /// A pipeline as its configuration declares it: where its data comes from, when it runs, what it must satisfy and what
 /// file it becomes. It is a value: two equal definitions behave alike, so a reload does not touch unchanged pipelines.
 package struct PipelineDefinition: Hashable, Sendable {
@@ -9,13 +11,13 @@ package struct PipelineDefinition: Hashable, Sendable {
         var description: String?
         @Shared var stage: StageDefinition
         var transform: String?
-        var template: TemplateDefinition?
+        @Boxed var template: TemplateDefinition?
         @Shared var refresh: RefreshPolicy
         @Shared var check: CheckRules
         var cache: CacheRules
         var parameters: [ParameterDefinition]
         var hooks: [HookDefinition] = []
-        var fleet: FleetSharing?
+        @Boxed var fleet: FleetSharing?
         var exactTexts = ExactTexts()
 
         mutating func share(with other: Content) {
@@ -86,7 +88,7 @@ package struct PipelineDefinition: Hashable, Sendable {
     }
 
     /// The refresh policy, for another property that shares the instance.
-    var sharedRefresh: Shared<RefreshPolicy> { content.$refresh }
+    package var sharedRefresh: Shared<RefreshPolicy> { content.$refresh }
 
     package init(
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,

@@ -48,7 +48,7 @@ package struct RunSummary: Hashable, Sendable {
     package var ended: BootInstant
     package var outcome: RunOutcome
     /// Why the run failed or was ended early; for a run that succeeded, why a part of the copy is not new.
-    package var failure: RunFailure?
+    @Boxed package var failure: RunFailure?
     /// Whether the failure counts: a failure to connect does not while the network is lost or settles.
     package var counts: Bool
     /// The current generation after the run.

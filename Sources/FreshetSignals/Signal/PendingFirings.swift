@@ -76,12 +76,12 @@ struct PendingCauses: PendingFirings {
 
     /// The causes so far, in the order of their first firing.
     private var causes: [Cause] = []
-    /// For each source its index in `causes`, or nil if it has not fired.
-    private var places: [Int?]
+    /// For each source its index in `causes`, or nil if it has not fired. Empty while no source has fired: thousands of
+    /// idle subscriptions would keep it.
+    private var places: [Int?] = []
+    private let sourceCount: Int
 
-    init(listings: [Int]) {
-        places = Array(repeating: nil, count: listings.count)
-    }
+    init(listings: [Int]) { sourceCount = listings.count }
 
     var isEmpty: Bool { causes.isEmpty }
 
@@ -89,6 +89,7 @@ struct PendingCauses: PendingFirings {
         guard let occurrence else {
             preconditionFailure("a firing without its occurrence")  // safe: the source checks readsOccurrences
         }
+        if places.isEmpty { places = Array(repeating: nil, count: sourceCount) }
         if let place = places[source] {
             causes[place].last = occurrence
             causes[place].count += 1
@@ -108,8 +109,6 @@ struct PendingCauses: PendingFirings {
     mutating func clear() {
         guard !causes.isEmpty else { return }
         causes = []
-        for source in places.indices {
-            places[source] = nil
-        }
+        places = []
     }
 }
