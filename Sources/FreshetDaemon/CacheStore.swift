@@ -58,16 +58,37 @@ struct CacheStore: SnapshotStore {
     }
 
     /// The stored states of all pipelines, as far as one query returns them; ``remembered(_:)`` reads the others.
-    func remembered() async -> [String: PersistentState] {
+    func remembered() async -> StoredStates {
         await workers.run("index") { [self] in
-            var states = (try? cache.records.memories(key: Self.bindingKey)) ?? [:]
+            guard let (known, unreadable) = try? cache.records.memories(key: Self.bindingKey) else {
+                return StoredStates(unreadable: nil)
+            }
+            var states = StoredStates(known, unreadable: unreadable)
             for (name, value) in (try? cache.records.states(key: Self.signedKey)) ?? [:] {
-                states[name]?.signed = SignedComment(stored: value)
+                states.known[name]?.signed = SignedComment(stored: value)
             }
             for (name, value) in (try? cache.records.states(key: Self.heldKey)) ?? [:] {
-                states[name]?.heldSince = Self.instant(value)
+                states.known[name]?.heldSince = Self.instant(value)
             }
             return states
+        }
+    }
+
+    /// The stored states of all pipelines.
+    struct StoredStates {
+        var known: [String: PersistentState]
+        /// The names of the pipelines whose states could not be read; nil: none could be read.
+        private let unreadable: Set<String>?
+
+        init(_ known: [String: PersistentState] = [:], unreadable: Set<String>?) {
+            self.known = known
+            self.unreadable = unreadable
+        }
+
+        /// The state of a pipeline, empty if there is none; nil: it could not be read.
+        subscript(name: String) -> PersistentState? {
+            if let state = known[name] { return state }
+            return unreadable?.contains(name) == false ? PersistentState() : nil
         }
     }
 

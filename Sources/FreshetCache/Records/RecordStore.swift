@@ -116,9 +116,13 @@ package struct RecordStore: Sendable {
         return memory
     }
 
-    /// The same for all pipelines, with one access to the index. A pipeline whose state cannot be read (for example
-    /// because the directory of its file is not readable) is missing in the result.
-    package func memories(key: String) throws(CacheError) -> [String: PersistentState] {
+    /// The same for all pipelines, with one access to the index.
+    ///
+    /// - Returns: the stored states, and the names of the pipelines whose state cannot be read, for example because the
+    ///   directory of their file is not readable. All other pipelines have no stored state.
+    package func memories(
+        key: String
+    ) throws(CacheError) -> (states: [String: PersistentState], unreadable: Set<String>) {
         let (found, requests, parameters, pages, rejected) = try context.withIndex { (index) throws(SQLiteError) in
             (
                 try index.pipelineStates.all(key: key), try index.requests.all(), try index.parameters.all(),
@@ -127,15 +131,20 @@ package struct RecordStore: Sendable {
             )
         }
         var result: [String: PersistentState] = [:]
+        var unreadable: Set<String> = []
         result.reserveCapacity(found.count)
         for indexed in found {
-            result[indexed.pipeline.name] = try? memory(indexed)
-            result[indexed.pipeline.name]?.rejected = rejected[indexed.pipeline.id]
+            guard var state = try? memory(indexed) else {
+                unreadable.insert(indexed.pipeline.name)
+                continue
+            }
+            if !rejected.isEmpty { state.rejected = rejected[indexed.pipeline.id] }
+            result[indexed.pipeline.name] = state
         }
         for (name, requests) in requests { result[name]?.requests = requests }
         for (name, parameters) in parameters { result[name]?.parameters = parameters }
         for (name, pages) in pages { result[name]?.pages = pages }
-        return result
+        return (result, unreadable)
     }
 
     private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> PersistentState {

@@ -53,6 +53,11 @@ final class HookAssigner {
 
     /// Sets the hooks of these pipelines.
     func assign(_ definitions: [PipelineDefinition], _ current: Current) async {
+        await assign(definitions, current, areNew: false)
+    }
+
+    /// - Parameter areNew: the scheduler knows none of the pipelines.
+    private func assign(_ definitions: [PipelineDefinition], _ current: Current, areNew: Bool) async {
         guard !definitions.isEmpty else { return }
         // With a new index, the last successful runs of hooks are unknown, so the hooks run again for the current
         // generations.
@@ -69,6 +74,8 @@ final class HookAssigner {
                 all.map { ($0.pipeline, Dictionary($0.hooks.map { ($0, StoredHookState()) }) { first, _ in first }) }
             ) { first, _ in first }
         for definition in definitions {
+            // Most pipelines have no hooks.
+            if areNew, definition.hooks.isEmpty, sharedByPipeline[definition.name] == nil { continue }
             if sharedByPipeline[definition.name] != nil {
                 sharing.insert(definition.name)
             } else {
@@ -83,7 +90,7 @@ final class HookAssigner {
 
     /// Sets the hooks of all pipelines at the start.
     func assignAll(_ definitions: [PipelineDefinition], _ current: Current) async {
-        await assign(definitions, current)
+        await assign(definitions, current, areNew: true)
         isStateLost = false
     }
 

@@ -105,7 +105,7 @@ extension PipelineAdministrator {
         let policy = definition.refresh
         return PipelineDescription(
             name: name, description: definition.description, source: definition.source.text,
-            inputs: definition.stage.upstreams, signals: host.signals.names(for: definition),
+            inputs: definition.stage.upstreams, signals: host.signals.names(for: host.needs(of: definition)),
             files: readers(of: definition),
             hooks: definition.hooks.map(\.text) + host.hooks.shared(of: name), everyUSec: policy.every?.microseconds,
             at: policy.calendar.isEmpty ? nil : policy.calendar.map(\.text),

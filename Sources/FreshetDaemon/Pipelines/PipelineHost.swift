@@ -140,57 +140,92 @@ final class PipelineHost {
     func start(_ definitions: [PipelineDefinition]) async {
         await lock.acquire()
         defer { lock.release() }
-        var remembered = await store.remembered()
+        async let reading = store.remembered()
+        // The thread of the pipelines prepares them while another one reads their stored states.
+        var prepared: [Preparation] = []
+        prepared.reserveCapacity(definitions.count)
+        for (index, definition) in definitions.enumerated() {
+            await context.giveWay(before: index, "start of pipelines")
+            prepared.append(Preparation(definition, needs(of: definition)))
+        }
+        var stored = await reading
         for (index, definition) in definitions.enumerated() {
             await context.giveWay(before: index, "start of pipelines")
             // The configuration may have got a stricter mode or another group while the daemon did not run.
-            guard let state = remembered[definition.name], state.generation != nil else { continue }
-            let values = ParameterSettings(remembered: state.parameters, for: definition).values(for: definition)
-            let makes = state.binding.map { definition.makes($0, with: values) }
+            guard let state = stored.known[definition.name], state.generation != nil else { continue }
+            let makes = state.binding.map { prepared[index].makes($0, definition, set: state.parameters) }
             if makes != true { await store.setAccess(definition) }
             // The runner need not compare them again.
-            remembered[definition.name]?.binding = nil
-            if makes == false { remembered[definition.name]?.isOfOtherConfiguration = true }
+            stored.known[definition.name]?.binding = nil
+            if makes == false { stored.known[definition.name]?.isOfOtherConfiguration = true }
         }
-        await OverdueCopies(store, context.limiter).settle(definitions, &remembered)
+        await OverdueCopies(store, context.limiter).settle(definitions, &stored.known)
         // One system call instead of one for each pipeline.
         var seeds = Jitter(seed: .random(in: .min ... .max))
         for (index, definition) in definitions.enumerated() {
             await context.giveWay(before: index, "start of pipelines")
-            guard let state = remembered[definition.name] else {
-                await host(definition)
+            let needs = prepared[index].needs
+            guard let state = stored[definition.name] else {
+                await host(definition, needs)
                 continue
             }
-            let (lease, target, network) = subscribe(definition)
+            let (lease, network) = subscribe(definition, needs)
             let sink = makeSink(definition.name)
             let runner = engine.add(
                 definition, remembered: state, signal: lease.signal, network: network, splay: splay,
                 share: share(of: definition.name), seed: seeds.next()
             ) { sink.report($0) }
-            add(RunningPipeline(runner: runner, target: target, lease: lease))
+            add(RunningPipeline(runner: runner, target: needs.target, lease: lease))
         }
         await hooks.assignAll(definitions) { running($0)?.runner.status.kept }
         memoryRelease.mayBeUseful()
     }
 
     /// Starts a pipeline, which receives its signals from now on.
-    func host(_ definition: PipelineDefinition) async {
-        let (lease, target, network) = subscribe(definition)
+    func host(_ definition: PipelineDefinition) async { await host(definition, needs(of: definition)) }
+
+    private func host(_ definition: PipelineDefinition, _ needs: SignalNeeds) async {
+        let (lease, network) = subscribe(definition, needs)
         let sink = makeSink(definition.name)
         let runner = await engine.add(
             definition, signal: lease.signal, network: network, splay: splay, share: share(of: definition.name)
         ) { sink.report($0) }
-        add(RunningPipeline(runner: runner, target: target, lease: lease))
+        add(RunningPipeline(runner: runner, target: needs.target, lease: lease))
+    }
+
+    /// What the start of a pipeline needs besides its stored state.
+    private struct Preparation {
+        let needs: SignalNeeds
+        /// The binding of its copy, if that does not depend on stored parameters.
+        private let binding: String?
+
+        init(_ definition: PipelineDefinition, _ needs: SignalNeeds) {
+            self.needs = needs
+            // A pipeline with mirrors has a binding for each of them.
+            binding =
+                !needs.hasParameters && definition.mirrors == nil ? definition.validatorBinding() : nil
+        }
+
+        /// Whether a copy with this binding was made by the definition.
+        func makes(_ stored: String, _ definition: PipelineDefinition, set: [String: String]) -> Bool {
+            if let binding { return binding == stored }
+            let values = ParameterSettings(remembered: set, for: definition).values(for: definition)
+            return definition.makes(stored, with: values)
+        }
     }
 
     private func subscribe(
-        _ definition: PipelineDefinition
-    ) -> (lease: SignalLease, target: NetworkTarget, network: NetworkFeed) {
+        _ definition: PipelineDefinition, _ needs: SignalNeeds
+    ) -> (lease: SignalLease, network: NetworkFeed) {
         context.readers.set(definition)
         fleet.share(definition)
-        let target = networks.target(of: definition)
-        let lease = signals.subscribe(definition)
-        return (lease, target, networks.feed(of: target))
+        let lease = signals.subscribe(needs)
+        return (lease, networks.feed(of: needs.target))
+    }
+
+    /// What decides which sources a pipeline uses.
+    func needs(of definition: PipelineDefinition) -> SignalNeeds {
+        SignalNeeds(definition, target: networks.target(of: definition))
     }
 
     private func add(_ pipeline: RunningPipeline) {
@@ -248,18 +283,19 @@ final class PipelineHost {
         }
         let (splay, share) = (splay, share(of: definition.name))
         // Another target is another source.
-        guard !pipeline.lease.covers(definition) else {
+        let needs = needs(of: definition)
+        guard !pipeline.lease.covers(needs) else {
             context.readers.set(definition)
             fleet.share(definition)
             let isOther = pipeline.runner.reconfigure(definition, splay: splay, share: share)
             updateDirectNetworks(pipeline)
             return isOther
         }
-        let (lease, target, network) = subscribe(definition)
+        let (lease, network) = subscribe(definition, needs)
         engine.subscribe(pipeline.runner, to: lease.signal)
         let isOther = pipeline.runner.reconfigure(definition, network: network, splay: splay, share: share)
         pipeline.lease.end()
-        add(RunningPipeline(runner: pipeline.runner, target: target, lease: lease))
+        add(RunningPipeline(runner: pipeline.runner, target: needs.target, lease: lease))
         return isOther
     }
 

@@ -61,8 +61,8 @@ final class BusSources {
         self.recorder = recorder
     }
 
-    func references(for definition: PipelineDefinition) -> [SourceReference] {
-        definition.refresh.dbus.map { match in
+    func references(for needs: SignalNeeds) -> [SourceReference] {
+        needs.refresh.dbus.map { match in
             SourceReference(name: BusSource.name(of: match)) { [self] in
                 // An invalid match is an error of the configuration.
                 guard let valid = try? BusMatch(match) else { return nil }

@@ -22,8 +22,8 @@ final class CommitSource: EventSource {
 
     /// The pipelines that a pipeline runs after.
     static func references(_ commits: CommitSignals, _ lookup: @escaping Lookup) -> SignalRegistry.Selection {
-        { definition in
-            definition.refresh.after.map { pipeline in
+        { needs in
+            needs.refresh.after.map { pipeline in
                 SourceReference(name: CommitSignals.row(of: pipeline)) { CommitSource(pipeline, commits, lookup) }
             }
         }

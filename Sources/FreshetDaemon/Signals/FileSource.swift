@@ -20,8 +20,8 @@ final class FileSource: EventSource {
 
     /// The paths that a pipeline watches.
     static func references(_ monitor: FileMonitor, _ events: FileEventPublisher) -> SignalRegistry.Selection {
-        { definition in
-            definition.refresh.files.map { path in
+        { needs in
+            needs.refresh.files.map { path in
                 SourceReference(name: FileMonitor.signalName(of: path)) { FileSource(monitor.watch(path), events) }
             }
         }

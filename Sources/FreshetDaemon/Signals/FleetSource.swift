@@ -11,10 +11,10 @@ final class FleetSource: EventSource {
 
     /// The source of a pipeline that is shared.
     static func references(_ fleet: FleetService) -> SignalRegistry.Selection {
-        { definition in
-            guard definition.fleet != nil else { return [] }
+        { needs in
+            guard let pipeline = needs.fleetMember else { return [] }
             return [
-                SourceReference(name: SignalName.fleet, signal: fleet.trigger.signal(activatedBy: definition.name)) {
+                SourceReference(name: SignalName.fleet, signal: fleet.trigger.signal(activatedBy: pipeline)) {
                     FleetSource(fleet)
                 }
             ]

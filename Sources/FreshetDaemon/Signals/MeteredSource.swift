@@ -9,9 +9,9 @@ enum MeteredSource {
     static func references(
         _ bus: BusConnection, _ engine: PipelineEngine, _ recorder: SignalRecorder
     ) -> SignalRegistry.Selection {
-        { definition in
-            let isSubscribed = definition.refresh.on.contains(.metered)
-            guard isSubscribed || definition.refresh.whenMetered == .wait else { return [] }
+        { needs in
+            let isSubscribed = needs.refresh.on.contains(.metered)
+            guard isSubscribed || needs.refresh.whenMetered == .wait else { return [] }
             return [
                 SourceReference(name: SignalName.metered, isSubscribed: isSubscribed) {
                     let monitor = MeteredMonitor(bus: bus)

@@ -73,18 +73,18 @@ extension NetworkTarget {
     /// The target of a pipeline: the address that the pipeline names, else the address of its origin if the URL
     /// contains an address, else the daemon's target, else `elsewhere`.
     init(_ definition: PipelineDefinition, daemonTarget: String?) {
-        var candidates: [String?] = []
-        if case .address(let text) = definition.refresh.needsNetwork { candidates.append(text) }
-        candidates += definition.sources.map { source in
-            if case .http(let source) = source, !source.isLocal, source.urlPlaceholder == nil, source.mirrors == nil {
-                source.host
-            } else {
-                nil
-            }
+        if case .address(let text) = definition.refresh.needsNetwork, let address = IPAddress(text) {
+            self = .address(address)
+            return
         }
-        candidates.append(daemonTarget)
-        let address = candidates.lazy.compactMap { $0.flatMap(IPAddress.init(_:)) }.first
-        self = address.map(NetworkTarget.address) ?? .elsewhere
+        for source in definition.sources {
+            guard case .http(let source) = source, !source.isLocal, source.urlPlaceholder == nil, source.mirrors == nil,
+                let address = IPAddress(source.host)
+            else { continue }
+            self = .address(address)
+            return
+        }
+        self = daemonTarget.flatMap(IPAddress.init(_:)).map(NetworkTarget.address) ?? .elsewhere
     }
 }
 

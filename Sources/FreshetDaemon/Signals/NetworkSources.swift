@@ -38,9 +38,9 @@ final class NetworkSources {
 
     /// A pipeline always uses the state of its target, and subscribes to its signal if `on` names the network. The feed
     /// brings the signal together with the state, so it is not among the pipeline's other signals.
-    func references(for definition: PipelineDefinition) -> [SourceReference] {
-        let target = target(of: definition)
-        let isSubscribed = definition.refresh.on.contains(.network)
+    func references(for needs: SignalNeeds) -> [SourceReference] {
+        let target = needs.target
+        let isSubscribed = needs.refresh.on.contains(.network)
         return [
             SourceReference(name: NetworkSource.name(of: target), isSubscribed: isSubscribed, signal: noSignal) {
                 [self] in

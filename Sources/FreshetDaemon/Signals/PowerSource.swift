@@ -10,8 +10,8 @@ enum PowerSource {
     static func references(
         _ bus: BusConnection, _ engine: PipelineEngine, _ recorder: SignalRecorder
     ) -> SignalRegistry.Selection {
-        { definition in
-            guard definition.refresh.onBattery == .wait else { return [] }
+        { needs in
+            guard needs.refresh.onBattery == .wait else { return [] }
             return [
                 SourceReference(name: name, isSubscribed: false) {
                     WaitingFactSource(name, PowerMonitor(bus: bus), recorder) { engine.powerChanged($0) }

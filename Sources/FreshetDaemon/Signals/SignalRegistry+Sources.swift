@@ -16,7 +16,7 @@ extension SignalRegistry {
         }
         add(OperatorSource(SignalName.operation, fact: "waits for freshetctl refresh"))
         add(OperatorSource.requests())
-        add(OperatorSource(SignalName.parameter, fact: "waits for freshetctl set")) { !$0.parameters.isEmpty }
+        add(OperatorSource(SignalName.parameter, fact: "waits for freshetctl set")) { $0.hasParameters }
         add(
             TimerSource {
                 overview.updateAtOnce()

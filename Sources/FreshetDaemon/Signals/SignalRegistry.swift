@@ -9,11 +9,11 @@ import Logging
 /// A source that only some pipelines need is opened for the first of them and closed after the last one.
 @DaemonActor
 final class SignalRegistry {
-    /// Returns the sources of one kind that a pipeline uses.
-    typealias Selection = @DaemonActor (PipelineDefinition) -> [SourceReference]
+    /// Returns the sources of one kind that a pipeline with these needs uses.
+    typealias Selection = @DaemonActor (SignalNeeds) -> [SourceReference]
 
     @DaemonActor
-    private final class Entry {
+    fileprivate final class Entry {
         let source: any EventSource
         /// Nil: the daemon records the occurrences.
         let following: SignalRecorder.Following?
@@ -39,35 +39,66 @@ final class SignalRegistry {
         }
     }
 
-    /// What a pipeline with certain references uses and subscribes to.
-    private struct Usage {
-        /// What follows from one reference; a source that is named twice counts once.
-        struct Step {
+    /// What pipelines with certain needs use and subscribe to.
+    @DaemonActor
+    fileprivate final class Usage {
+        struct Use {
+            let key: ExactText
             let entry: Entry
-            let index: Int
-            let isFirstUse: Bool
-            let isFirstSubscription: Bool
+            /// Whether the pipelines receive the signal.
+            var isSubscribed: Bool
         }
 
-        private let references: [SourceReference]
-        var steps: [Step] = []
-        var used: Set<ExactText> = []
-        var subscribed: Set<ExactText> = []
+        let needs: SignalNeeds
+        /// The sources, each once.
+        let uses: [Use]
+        /// The signals of the subscribed sources, merged.
+        let signal: Signal
+        weak var registry: SignalRegistry?
 
-        init(of references: [SourceReference]) { self.references = references }
-
-        /// Whether other references, perhaps with other signals, have the same names.
-        func isOf(_ others: [SourceReference]) -> Bool {
-            others.count == references.count
-                && zip(others, references).allSatisfy { $0.isSubscribed == $1.isSubscribed && $0.key == $1.key }
+        init(_ registry: SignalRegistry, _ needs: SignalNeeds, _ references: [SourceReference]) {
+            var uses: [Use] = []
+            var signals: [Signal] = []
+            for reference in references {
+                guard let entry = registry.entries[reference.key] else { continue }
+                let known = uses.firstIndex { $0.entry === entry }
+                let index = known ?? uses.endIndex
+                if known == nil { uses.append(Use(key: reference.key, entry: entry, isSubscribed: false)) }
+                // A source that is named twice counts once.
+                guard reference.isSubscribed, !uses[index].isSubscribed else { continue }
+                uses[index].isSubscribed = true
+                if let signal = reference.signal ?? entry.source.signal { signals.append(signal) }
+            }
+            self.registry = registry
+            self.needs = needs
+            self.uses = uses
+            signal = .merge(signals)
         }
 
-        mutating func add(_ entry: Entry, _ index: Int) {
-            let name = references[index].key
-            let isFirstUse = used.insert(name).inserted
-            let isFirstSubscription = references[index].isSubscribed && subscribed.insert(name).inserted
-            steps.append(
-                Step(entry: entry, index: index, isFirstUse: isFirstUse, isFirstSubscription: isFirstSubscription))
+        /// A pipeline uses the sources from now on.
+        func begin() {
+            for use in uses {
+                use.entry.use()
+                if use.isSubscribed { use.entry.subscribers += 1 }
+            }
+        }
+
+        /// A pipeline does not use the sources any more.
+        func end() {
+            for use in uses {
+                if use.isSubscribed { use.entry.subscribers -= 1 }
+                use.entry.users -= 1
+                if use.entry.users == 0 { use.entry.source.useEnded() }
+            }
+        }
+
+        /// Whether a pipeline with these needs uses and subscribes to the same sources.
+        func covers(_ new: SignalNeeds) -> Bool {
+            if needs.isCertainlyEqual(to: new) { return true }
+            guard let references = registry?.references(for: new) else { return false }
+            return Set(uses.map(\.key)) == Set(references.map(\.key))
+                && Set(uses.lazy.filter(\.isSubscribed).map(\.key))
+                    == Set(references.lazy.filter(\.isSubscribed).map(\.key))
         }
     }
 
@@ -75,11 +106,11 @@ final class SignalRegistry {
     private let recorder: SignalRecorder
     private var entries: [ExactText: Entry] = [:]
     private var selections: [Selection] = []
-    /// The sets of names of the leases since the last reload: most pipelines use the same sources, so most leases
-    /// share a set.
-    private var nameSets: Set<Set<ExactText>> = []
-    /// Most pipelines use the same sources as the one before, and to look them all up again takes longer.
-    private var lastUsage: Usage?
+    /// The usages of the last pipelines, the newest last: most pipelines use the same sources as one of these, and to
+    /// look the sources up again takes longer.
+    private var recent: [Usage] = []
+    /// The number of usages that are compared with a pipeline's needs.
+    private static let recentLimit = 8
 
     init(_ context: DaemonContext, _ recorder: SignalRecorder) {
         self.context = context
@@ -93,7 +124,7 @@ final class SignalRegistry {
     /// - Parameter isSubscribed: whether a pipeline subscribes to the source's signal.
     func add(
         _ source: any EventSource,
-        for isSubscribed: @escaping @DaemonActor (PipelineDefinition) -> Bool = { _ in false }
+        for isSubscribed: @escaping @DaemonActor (SignalNeeds) -> Bool = { _ in false }
     ) {
         open(source, isPermanent: true)
         add { [name = source.name] in isSubscribed($0) ? [SourceReference(name: name)] : [] }
@@ -123,41 +154,24 @@ final class SignalRegistry {
     // MARK: Pipelines
 
     /// Opens the sources that a pipeline uses, until the lease ends.
-    func subscribe(_ definition: PipelineDefinition) -> SignalLease {
-        let references = references(for: definition)
-        let usage = lastUsage.flatMap { $0.isOf(references) ? $0 : nil } ?? makeUsage(of: references)
-        var signals: [Signal] = []
-        for step in usage.steps {
-            if step.isFirstUse { step.entry.use() }
-            guard step.isFirstSubscription else { continue }
-            step.entry.subscribers += 1
-            if let signal = references[step.index].signal ?? step.entry.source.signal { signals.append(signal) }
-        }
-        return SignalLease(self, signal: .merge(signals), used: usage.used, subscribed: usage.subscribed)
+    func subscribe(_ needs: SignalNeeds) -> SignalLease {
+        let usage = recent.last { $0.needs.isCertainlyEqual(to: needs) } ?? makeUsage(for: needs)
+        usage.begin()
+        return SignalLease(usage)
     }
 
     /// Looks up the sources, and opens those that no pipeline uses yet.
-    private func makeUsage(of references: [SourceReference]) -> Usage {
-        var usage = Usage(of: references)
-        for (index, reference) in references.enumerated() {
-            if entries[reference.key] == nil, let source = reference.open() { open(source, isPermanent: false) }
-            if let entry = entries[reference.key] { usage.add(entry, index) }
+    private func makeUsage(for needs: SignalNeeds) -> Usage {
+        let references = references(for: needs)
+        for reference in references where entries[reference.key] == nil {
+            if let source = reference.open() { open(source, isPermanent: false) }
         }
-        usage.used = shared(usage.used)
-        usage.subscribed = shared(usage.subscribed)
+        let usage = Usage(self, needs, references)
         // A source that could not be opened is tried again for the next pipeline.
-        lastUsage = usage.steps.count == references.count ? usage : nil
+        guard references.allSatisfy({ entries[$0.key] != nil }) else { return usage }
+        if recent.count == Self.recentLimit { recent.removeFirst() }
+        recent.append(usage)
         return usage
-    }
-
-    private func shared(_ names: Set<ExactText>) -> Set<ExactText> { nameSets.insert(names).memberAfterInsert }
-
-    fileprivate func release(_ lease: SignalLease) {
-        for name in lease.subscribed { entries[name]?.subscribers -= 1 }
-        for name in lease.used {
-            entries[name]?.users -= 1
-            if let entry = entries[name], entry.users == 0 { entry.source.useEnded() }
-        }
     }
 
     /// Closes the sources that no pipeline uses. A reload calls it at its end, so that a source stays open if another
@@ -167,17 +181,16 @@ final class SignalRegistry {
             entry.ending.value = true
             entries[name] = nil
         }
-        nameSets = []
-        lastUsage = nil
+        recent = []
     }
 
     /// The names of the sources that a pipeline subscribes to, sorted.
-    func names(for definition: PipelineDefinition) -> [String] {
-        references(for: definition).filter(\.isSubscribed).map(\.name).sorted()
+    func names(for needs: SignalNeeds) -> [String] {
+        references(for: needs).filter(\.isSubscribed).map(\.name).sorted()
     }
 
-    fileprivate func references(for definition: PipelineDefinition) -> [SourceReference] {
-        selections.flatMap { $0(definition) }
+    fileprivate func references(for needs: SignalNeeds) -> [SourceReference] {
+        selections.flatMap { $0(needs) }
     }
 }
 
@@ -207,31 +220,20 @@ extension SignalRegistry: SignalControl {
 /// The subscription of a pipeline to its sources.
 @DaemonActor
 final class SignalLease {
-    /// The signals of all subscribed sources, merged.
-    let signal: Signal
-    fileprivate let used: Set<ExactText>
-    fileprivate let subscribed: Set<ExactText>
-    private weak var registry: SignalRegistry?
+    /// Nil: the lease has ended.
+    private var usage: SignalRegistry.Usage?
 
-    fileprivate init(
-        _ registry: SignalRegistry, signal: Signal, used: Set<ExactText>, subscribed: Set<ExactText>
-    ) {
-        self.registry = registry
-        self.signal = signal
-        self.used = used
-        self.subscribed = subscribed
-    }
+    fileprivate init(_ usage: SignalRegistry.Usage) { self.usage = usage }
 
-    /// Whether a pipeline with this definition uses and subscribes to the same sources, so that the lease can stay.
-    func covers(_ definition: PipelineDefinition) -> Bool {
-        guard let references = registry?.references(for: definition) else { return false }
-        return used == Set(references.map(\.key))
-            && subscribed == Set(references.lazy.filter(\.isSubscribed).map(\.key))
-    }
+    /// The signals of all subscribed sources, merged; after the end of the lease, a signal that never fires.
+    var signal: Signal { usage?.signal ?? .never }
+
+    /// Whether a pipeline with these needs uses and subscribes to the same sources, so that the lease can stay.
+    func covers(_ needs: SignalNeeds) -> Bool { usage?.covers(needs) ?? false }
 
     /// Ends the use of the sources. Call it once the pipeline does not need the signal any more.
     func end() {
-        registry?.release(self)
-        registry = nil
+        usage?.end()
+        usage = nil
     }
 }

@@ -23,8 +23,8 @@ final class ZoneSource: FollowingSource {
     static func references(
         _ monitor: FileMonitor, _ zones: ZoneFiles, _ engine: PipelineEngine
     ) -> SignalRegistry.Selection {
-        { definition in
-            guard !definition.refresh.calendar.isEmpty else { return [] }
+        { needs in
+            guard !needs.refresh.calendar.isEmpty else { return [] }
             return [
                 SourceReference(name: row, isSubscribed: false) {
                     ZoneSource(monitor.watch(ZoneFiles.localFile), zones, engine)

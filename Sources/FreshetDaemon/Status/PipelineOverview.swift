@@ -35,8 +35,7 @@ final class PipelineOverview {
 
     /// The pipelines that may have changed since they were looked at.
     private nonisolated let changed = Mutex<Set<String>>([])
-    private var planned: [String: PlannedRun] = [:]
-    private var states: [String: PipelineState] = [:]
+    private var known: [String: (state: PipelineState, next: PlannedRun?)] = [:]
     /// The pipelines that fail.
     private(set) var failures: [String: Failure] = [:]
     private(set) var expired: Set<String> = []
@@ -81,18 +80,21 @@ final class PipelineOverview {
     private func update(_ name: String) {
         looks += 1
         let entry = look(name)
-        if let before = states[name] { counts.add(before, -1) }
-        states[name] = entry?.state
+        // Most pipelines have none of the rare states, which need no look-up then.
+        if entry?.failure != nil || !failures.isEmpty { failures[name] = entry?.failure }
+        if entry?.isExpired == true { expired.insert(name) } else if !expired.isEmpty { expired.remove(name) }
+        if entry?.isWithdrawn == true { withdrawn.insert(name) } else if !withdrawn.isEmpty { withdrawn.remove(name) }
+        let before =
+            if let entry { known.updateValue((entry.state, entry.next), forKey: name) } else {
+                known.removeValue(forKey: name)
+            }
+        if let before { counts.add(before.state, -1) }
         if let entry { counts.add(entry.state, 1) }
-        failures[name] = entry?.failure
-        planned[name] = entry?.next
-        if entry?.isExpired == true { expired.insert(name) } else { expired.remove(name) }
-        if entry?.isWithdrawn == true { withdrawn.insert(name) } else { withdrawn.remove(name) }
     }
 
     /// The pipelines in one of these states.
     func names(in wanted: Set<PipelineState>) -> [String] {
-        states.filter { wanted.contains($0.value) }.map(\.key)
+        known.filter { wanted.contains($0.value.state) }.map(\.key)
     }
 
     /// The next planned run.
@@ -100,7 +102,8 @@ final class PipelineOverview {
     /// - Parameter reason: why it is planned; nil: for any reason.
     func next(for reason: PlannedRun.Reason? = nil) -> (pipeline: String, at: BootInstant)? {
         var next: (pipeline: String, at: BootInstant)?
-        for (name, run) in planned where reason == nil || run.reason == reason {
+        for (name, (_, run)) in known {
+            guard let run, reason == nil || run.reason == reason else { continue }
             if next.map({ run.at < $0.at }) ?? true { next = (name, run.at) }
         }
         return next

@@ -48,6 +48,22 @@ struct BindingHash {
         add(0xFF)  // UTF-8 has no such byte
     }
 
+    /// Appends to the text that ``endText()`` ends.
+    mutating func append(_ text: String) { for byte in text.utf8 { add(byte) } }
+
+    /// Appends the digits of a number.
+    mutating func append(_ number: UInt64, radix: UInt64 = 10) {
+        var place: UInt64 = 1
+        while number / place >= radix { place *= radix }
+        while place > 0 {
+            add(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / place % radix))
+            place /= radix
+        }
+    }
+
+    /// Ends a text of several parts, which is the same as to ``add(_:)`` the whole text.
+    mutating func endText() { add(0xFF) }
+
     private mutating func add(_ byte: UInt8) {
         if isRecording { recorded.append(byte) }
         hash = (hash ^ UInt128(byte)) &* Self.prime
@@ -93,10 +109,12 @@ extension BindingHash {
     ///
     /// - Parameter others: further sources with placeholders.
     mutating func add(
-        _ stage: StageDefinition, with parameters: ParameterValues, and others: [SourceDefinition] = []
+        _ stage: StageDefinition, with parameters: ParameterValues, and others: [HTTPSource] = []
     ) {
         add(stage)
-        let placeholders = Set((stage.all.map(\.source) + others).flatMap(\.placeholders))
+        guard !parameters.isEmpty else { return }
+        let sources = stage.all.map(\.source) + others.map(SourceDefinition.http)
+        let placeholders = Set(sources.flatMap(\.placeholders))
         for placeholder in placeholders.sorted(by: { $0.description < $1.description }) {
             guard let value = parameters.value(placeholder) else { continue }
             add("\(placeholder)")

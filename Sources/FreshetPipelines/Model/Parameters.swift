@@ -84,6 +84,8 @@ package struct ParameterValues: Hashable, Sendable {
 
     package subscript(name: String) -> String? { values[name] }
 
+    var isEmpty: Bool { values.isEmpty }
+
     /// The value of a placeholder; nil: the placeholder names no parameter.
     package func value(_ placeholder: URLTemplate.Placeholder) -> String? {
         placeholder.path.isEmpty ? values[placeholder.name] : nil

@@ -45,22 +45,32 @@ extension PipelineDefinition {
     /// secret.
     package var cacheMode: UInt32 {
         if let mode = cache.mode { return mode }
+        if let source = onlyHTTPSource { return source.isPrivate ? 0o640 : 0o644 }
         return httpSources.contains(where: \.isPrivate) ? 0o640 : 0o644
     }
 
     /// The credentials that its sources need.
     package var credentials: [NeededCredential] { stage.credentials(at: ["source"]) }
 
+    /// The only request of the pipeline; nil: it has several, or none.
+    private var onlyHTTPSource: HTTPSource? {
+        let stage = stage
+        guard case .http(let source) = stage.source, source.mirrors == nil, !stage.hasStages else { return nil }
+        return source
+    }
+
     private var httpSources: [HTTPSource] {
-        if case .http(let source) = stage.source, source.mirrors == nil, !stage.hasStages { return [source] }
+        if let source = onlyHTTPSource { return [source] }
         return sources.flatMap { if case .http(let source) = $0 { source.alternatives } else { [HTTPSource]() } }
     }
 
     /// The secrets that the configuration contains in plain text: values of header fields and URL parameters with names
     /// that say so, and defaults of such parameters. They must be redacted where an origin sends them back.
     package var plainSecrets: [String] {
-        parameters.filter(\.isSecret).map(\.defaultValue)
-            + (httpSources + check.proofSources).flatMap(\.plainSecrets)
+        let proofSources = check.proofSources
+        if parameters.isEmpty, proofSources.isEmpty, let source = onlyHTTPSource { return source.plainSecrets }
+        return parameters.filter(\.isSecret).map(\.defaultValue)
+            + (httpSources + proofSources).flatMap(\.plainSecrets)
     }
 }
 

@@ -27,7 +27,7 @@ package struct Shared<Value: Hashable & Sendable>: Hashable, Sendable {
     }
 
     /// Whether there is one instance for both.
-    func isSame(as other: Self) -> Bool { instance === other.instance }
+    package func isSame(as other: Self) -> Bool { instance === other.instance }
 
     package static func == (one: Self, other: Self) -> Bool {
         one.instance === other.instance || one.instance.value == other.instance.value

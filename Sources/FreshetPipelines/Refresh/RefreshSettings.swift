@@ -59,7 +59,8 @@ extension PipelineDefinition {
     package var needsNetwork: Bool {
         switch refresh.needsNetwork {
         case .bySource:
-            (sources + check.proofSources.map(SourceDefinition.http)).contains(where: \.needsNetworkByDefault)
+            (stage.hasStages ? sources.contains(where: \.needsNetworkByDefault) : source.needsNetworkByDefault)
+                || check.proofSources.contains { SourceDefinition.http($0).needsNetworkByDefault }
         case .no: false
         case .yes, .address, .probe: true
         }
@@ -87,16 +88,30 @@ extension PipelineDefinition {
 
     /// The hash of the binding.
     func validatorHash(with parameters: ParameterValues) -> BindingHash {
+        // A start computes the binding of each pipeline, so it makes no texts, and copies no value twice.
+        let (check, cache) = (check, cache)
         var binding = BindingHash()
-        binding.add(stage, with: parameters, and: check.proofSources.map(SourceDefinition.http))
+        binding.add(stage, with: parameters, and: check.proofSources)
         binding.add("transform:", transform ?? "")
         if let template { binding.add(template.bindingText) }
         binding.add("jq:", check.jq ?? "")
-        binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
+        binding.append(check.minBytes)
+        binding.append("-")
+        binding.append(check.maxBytes)
+        binding.append(" ")
+        for (index, type) in check.types.enumerated() {
+            if index > 0 { binding.append(" ") }
+            binding.append(type)
+        }
+        binding.endText()
         for line in check.laterLines { binding.add(line) }
         if cache.format != .json { binding.add("format:\(cache.format)") }
         for file in cache.files { binding.add("file:\(file.name) \(file.program)") }
-        binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
+        binding.append("mode:")
+        binding.append(UInt64(cacheMode), radix: 8)
+        binding.append(" ")
+        binding.append(cache.group ?? "")
+        binding.endText()
         return binding
     }
 }

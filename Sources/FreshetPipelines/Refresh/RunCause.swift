@@ -47,31 +47,45 @@ extension [RunCause] {
     ///
     /// - Parameter instant: the start of the run, used as the time of all causes.
     package init(summary: String, at instant: BootInstant) {
-        self = Self.parts(of: summary).map { part in
-            // `file /etc/hosts (3)`: the count is at the end, since a path may contain such text.
-            guard part.hasSuffix(")"), let bracket = part.lastIndex(of: "("), part[..<bracket].hasSuffix(" "),
-                let count = Int(part[bracket...].dropFirst().dropLast()), count > 1
-            else { return RunCause(String(part), first: instant) }
-            return RunCause(String(part[..<bracket].dropLast()), count: count, first: instant)
+        var summary = summary
+        self = summary.withUTF8 { bytes in
+            Self.parts(of: bytes).map { part in
+                let (name, count) = Self.name(of: part)
+                return RunCause(String(decoding: name, as: UTF8.self), count: count, first: instant)
+            }
         }
     }
 
-    /// The parts between `, `. A start parses one summary of each pipeline, and `split(separator:)` took most of that time.
-    private static func parts(of summary: String) -> [Substring] {
-        var parts: [Substring] = []
-        var (start, index) = (summary.startIndex, summary.startIndex)
-        let bytes = summary.utf8
-        while index < bytes.endIndex {
-            let next = bytes.index(after: index)
-            guard bytes[index] == UInt8(ascii: ","), next < bytes.endIndex, bytes[next] == UInt8(ascii: " ") else {
-                index = next
+    /// The parts between `, `. A start parses one summary of each pipeline, and to work with characters took most of
+    /// that time.
+    private static func parts(of summary: UnsafeBufferPointer<UInt8>) -> [Slice<UnsafeBufferPointer<UInt8>>] {
+        var parts: [Slice<UnsafeBufferPointer<UInt8>>] = []
+        var (start, index) = (0, 0)
+        while index < summary.count {
+            guard summary[index] == UInt8(ascii: ","), index + 1 < summary.count,
+                summary[index + 1] == UInt8(ascii: " ")
+            else {
+                index += 1
                 continue
             }
             if start < index { parts.append(summary[start..<index]) }
-            index = bytes.index(after: next)
+            index += 2
             start = index
         }
-        return start < index ? parts + [summary[start...]] : parts
+        if start < summary.count { parts.append(summary[start...]) }
+        return parts
+    }
+
+    /// The signal and how often it fired. `file /etc/hosts (3)`: the count is at the end, since a path may contain such
+    /// text.
+    private static func name(
+        of part: Slice<UnsafeBufferPointer<UInt8>>
+    ) -> (name: Slice<UnsafeBufferPointer<UInt8>>, count: Int) {
+        guard part.last == UInt8(ascii: ")"), let bracket = part.lastIndex(of: UInt8(ascii: "(")),
+            bracket > part.startIndex, part[bracket - 1] == UInt8(ascii: " "),
+            let count = Int(String(decoding: part[(bracket + 1)...].dropLast(), as: UTF8.self)), count > 1
+        else { return (part, 1) }
+        return (part[..<(bracket - 1)], count)
     }
 
     /// The causes as one line, for people and for the stored history: `network (2), timer`.

@@ -88,6 +88,8 @@ package final class PipelineRunner: Sendable {
         var events = mailbox.take()
         let received = state.withLock { $0.subscription }.take()
         if !received.isEmpty { events.append(.received(received.map(RunCause.init))) }
+        // A signal and another event have woken the pipeline, and the step before has taken both.
+        guard !events.isEmpty else { return }
         // All other events come before the grant of a permit, so that the run that takes the permit considers them.
         if let grant = events.firstIndex(where: \.isGrant), grant < events.endIndex - 1 {
             events = events.filter { !$0.isGrant } + events.filter(\.isGrant)

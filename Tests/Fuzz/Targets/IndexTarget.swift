@@ -76,7 +76,7 @@ extension FuzzTarget {
             outcome.words = "\(error)"
             return outcome
         }
-        for (name, _) in try local.records.memories(key: "k") {
+        for (name, _) in try local.records.memories(key: "k").states {
             let memory = try local.records.memory(name, key: "k")
             keep(try local.records.refreshState(name))
             let history = try local.generations.history(name)

@@ -64,14 +64,14 @@ struct CommitTests {
         let fixture = try CacheFixture()
         #expect(try fixture.commit("one", truncated: true).generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == true)
-        #expect(try fixture.cache.records.memories(key: "k")["jwks"]?.generation?.truncated == true)
+        #expect(try fixture.cache.records.memories(key: "k").states["jwks"]?.generation?.truncated == true)
         guard case .unchanged(let generation) = try fixture.commit("one") else {
             Issue.record("it changed")
             return
         }
         #expect(!generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == false)
-        #expect(try fixture.cache.records.memories(key: "k")["jwks"]?.generation?.truncated == false)
+        #expect(try fixture.cache.records.memories(key: "k").states["jwks"]?.generation?.truncated == false)
         #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation?.truncated == false)
         #expect(try fixture.commit("two", truncated: true).generation.truncated)
         #expect(try fixture.cache.records.memory("jwks", key: "k")?.generation?.truncated == true)
@@ -85,7 +85,7 @@ struct CommitTests {
             [
                 try fixture.cache.current("jwks")?.contentExpires,
                 try fixture.cache.records.memory("jwks", key: "k")?.generation?.contentExpires,
-                try fixture.cache.records.memories(key: "k")["jwks"]?.generation?.contentExpires,
+                try fixture.cache.records.memories(key: "k").states["jwks"]?.generation?.contentExpires,
             ]
         }
         _ = try fixture.commit("one", contentExpires: 5_000)

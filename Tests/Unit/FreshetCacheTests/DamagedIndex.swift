@@ -134,7 +134,7 @@ struct DamagedIndex {
     /// Calls all queries, and writes to all tables.
     private func use(_ fixture: CacheFixture, _ situation: Comment, isNamed: Bool) throws {
         let cache = fixture.cache
-        for (name, memory) in try cache.records.memories(key: "binding") {
+        for (name, memory) in try cache.records.memories(key: "binding").states {
             #expect(CacheName.error(in: name) == nil, situation)
             #expect(memory.lastRun <= IndexBounds.numbers.upperBound, situation)
             #expect(memory.requests.allSatisfy { IndexBounds.counts.contains(Int64($0.count)) }, situation)

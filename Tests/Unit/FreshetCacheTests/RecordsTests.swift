@@ -68,7 +68,7 @@ struct RecordsTests {
             #expect(try fixture.cache.records.refreshState("jwks").expires == WallTime(seconds: 99))
         }
         let fixture = try CacheFixture(directory)
-        #expect(try fixture.cache.records.memories(key: "k")["jwks"]?.expires == WallTime(seconds: 99))
+        #expect(try fixture.cache.records.memories(key: "k").states["jwks"]?.expires == WallTime(seconds: 99))
         _ = try fixture.cache.records.recordUnchanged(
             "jwks", expires: WallTime(seconds: 200), at: WallTime(seconds: 20))
         #expect(try fixture.cache.records.memory("jwks", key: "k")?.expires == WallTime(seconds: 200))
@@ -132,7 +132,7 @@ struct RecordsTests {
         }
         let fixture = try CacheFixture(directory)
         #expect(try fixture.cache.records.memory("jwks", key: "k")?.requests == spent)
-        let all = try fixture.cache.records.memories(key: "k")
+        let all = try fixture.cache.records.memories(key: "k").states
         #expect(all["jwks"]?.requests == spent)
         #expect(all["other"]?.requests == Array(spent.suffix(1)))
         let many = (1...Int64(CacheLimits.spentPerPipeline) + 1).map {
@@ -156,7 +156,7 @@ struct RecordsTests {
         let fixture = try CacheFixture(directory)
         let expected = ["query": "J\u{E4}zz 'quoted'", "language": ""]
         #expect(try fixture.cache.records.memory("jwks", key: "k")?.parameters == expected)
-        let all = try fixture.cache.records.memories(key: "k")
+        let all = try fixture.cache.records.memories(key: "k").states
         #expect(all["jwks"]?.parameters == expected)
         #expect(all["other"]?.parameters == ["query": "y"])
         try fixture.cache.records.recordParameters("jwks") { [:] }
@@ -424,7 +424,7 @@ struct PartsTests {
                 StoredPagesState(part: "x", count: 1, hasMore: true),
                 StoredPagesState(part: "y", count: 2, hasMore: false),
             ])
-        #expect(try fixture.cache.records.memories(key: "k")["home"]?.pages.count == 2)
+        #expect(try fixture.cache.records.memories(key: "k").states["home"]?.pages.count == 2)
         try fixture.cache.records.keepParts(of: "home", new: ["x": part(2, next: nil)], and: ["x"].contains)
         #expect(try states() == [StoredPagesState(part: "x", count: 2, hasMore: false)])
         #expect(try fixture.cache.records.part("x", of: "home")?.pages?.token == "t")

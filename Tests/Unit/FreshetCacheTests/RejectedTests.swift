@@ -237,7 +237,7 @@ struct RejectedTests {
         let restarted = try restarted()
         #expect(try restarted.cache.rejections.candidate("jwks", at: WallTime(seconds: 20))?.reason == "too short")
         #expect(try restarted.cache.records.memory("jwks", key: "k")?.rejected?.reason == "too short")
-        #expect(try restarted.cache.records.memories(key: "k")["jwks"]?.rejected?.reason == "too short")
+        #expect(try restarted.cache.records.memories(key: "k").states["jwks"]?.rejected?.reason == "too short")
         #expect(try restarted.names("generations/jwks").count == 2)
         #expect(try restarted.cache.rejections.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
     }

@@ -43,7 +43,8 @@ struct WithdrawalTests {
         #expect(again.report == RecoveryReport(index: .opened))
         try checkWithdrawn(again)
         #expect(
-            try again.cache.records.memories(key: "k")["jwks"]?.generation?.withdrawnSince == WallTime(seconds: 100))
+            try again.cache.records.memories(key: "k").states["jwks"]?.generation?.withdrawnSince
+                == WallTime(seconds: 100))
     }
 
     @Test("that is damaged is removed, and no content is kept that could be published again")
@@ -320,7 +321,8 @@ struct WithdrawalTests {
         #expect(again.report == RecoveryReport(index: .opened))
         try again.checkSet([nil], "after a start")
         #expect(
-            try again.cache.records.memories(key: "k")["shop"]?.generation?.withdrawnSince == WallTime(seconds: 100))
+            try again.cache.records.memories(key: "k").states["shop"]?.generation?.withdrawnSince
+                == WallTime(seconds: 100))
         #expect(try again.cache.withdrawals.putBack(.catalogue)?.directory == directory.cache + "/current/catalogue")
         try again.checkSet(["new"], "put back")
     }

@@ -38,8 +38,28 @@ struct SignedCommentTests {
         let store = try store()
         #expect(await store.remembered("a").signed == words)
         #expect(await store.remembered("b").signed == nil)
-        #expect(await store.remembered().mapValues(\.signed) == ["a": words, "b": nil])
+        #expect(await store.remembered().known.mapValues(\.signed) == ["a": words, "b": nil])
         #expect(await store.remembered("a").binding == "b")
+    }
+
+    @Test("a generation without a comment, pin or withdrawal any more is equal to one that never had them")
+    func absentAgain() {
+        let plain = CurrentGeneration(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
+        var generation = plain
+        (generation.comment, generation.pinnedSince, generation.withdrawnSince) = ("version 1", 1, 2)
+        #expect(generation != plain)
+        (generation.comment, generation.pinnedSince, generation.withdrawnSince) = (nil, nil, nil)
+        #expect(generation == plain && generation.hashValue == plain.hashValue)
+    }
+
+    @Test("a pipeline without a stored state has an empty one, which need not be read")
+    func noState() async throws {
+        let store = try store()
+        let states = await store.remembered()
+        #expect(states.known.isEmpty && states["a"] == PersistentState())
+        let failed = CacheStore.StoredStates(["b": PersistentState(lastRun: 3)], unreadable: ["c"])
+        #expect(failed["b"]?.lastRun == 3 && failed["c"] == nil && failed["d"] == PersistentState())
+        #expect(CacheStore.StoredStates(unreadable: nil)["a"] == nil)
     }
 
     @Test("the status shows the comment with the copy")

@@ -104,6 +104,31 @@ struct SecretsTests {
         #expect(same.validatorBinding() == base.validatorBinding())
     }
 
+    @Test("the binding of a copy is the one that earlier versions stored")
+    func storedBinding() {
+        let source = SourceDefinition.http(HTTPSource(url: "https://a.example/x.json", host: "a.example"))
+        var definition = PipelineDefinition(name: "a", source: source, cache: CacheRules(file: "a"))
+        #expect(definition.validatorBinding() == "1084f9c1c9097cc09fb85f27d427c0f4")
+        definition.transform = ".a"
+        definition.check = CheckRules(
+            jq: ".b", minBytes: 0, maxBytes: 10_000_000_000_000_000_000, types: ["application/json", "text/plain"])
+        definition.cache.mode = 0o600
+        definition.cache.group = "www-data"
+        #expect(definition.validatorBinding() == "f1dc007e3afe90080584c926be92402c")
+    }
+
+    @Test(
+        "a host is this machine by its name in any case, or by its address",
+        arguments: [
+            ("localhost", true), ("LOCALHOST", true), ("a.LocalHost", true), ("alocalhost", false), ("localhos", false),
+            ("localhost.example", false), (".localhost", true), ("LOCALHOS\u{14}", false), ("", false), ("::1", true),
+            ("::10", false), ("127.0.0.1", true), ("127.1.2.3", true), ("127.0.0.1.example", false),
+            ("128.0.0.1", false),
+        ])
+    func local(host: String, isLocal: Bool) {
+        #expect(HTTPSource(url: "http://a.example/", host: host).isLocal == isLocal)
+    }
+
     @Test("credentials are sent encrypted, or stay on this machine")
     func travel() {
         for (url, host, may) in [

@@ -63,15 +63,17 @@ extension [CauseTimes] {
             self = []
             return
         }
-        self = text.withUTF8 { bytes in Self.times(in: bytes[...]) ?? [] }
+        self = text.withUTF8 { Self.times(in: $0) } ?? []
     }
 
-    private static func times(in text: Slice<UnsafeBufferPointer<UInt8>>) -> Self? {
-        var times: Self = []
-        var rest = text
+    /// Nil: the text is damaged.
+    private static func times(in text: UnsafeBufferPointer<UInt8>) -> [CauseTimes]? {
+        var times: [CauseTimes] = []
+        var rest = text[...]
         while !rest.isEmpty {
             guard let first = number(from: &rest), rest.popFirst() == UInt8(ascii: "-"),
-                let last = number(from: &rest), first <= last, rest.isEmpty || rest.popFirst() == UInt8(ascii: " ")
+                let last = number(from: &rest), first <= last,
+                rest.isEmpty || rest.popFirst() == UInt8(ascii: " ")
             else { return nil }
             times.append(CauseTimes(first: WallTime(microseconds: first), last: WallTime(microseconds: last)))
         }
