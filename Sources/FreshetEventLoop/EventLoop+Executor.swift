@@ -6,6 +6,15 @@ extension EventLoop: TaskExecutor, SerialExecutor {
         enqueue(job: UnownedJob(job))
     }
 
+    /// Runs a job that the runtime gave to another executor, which uses this loop.
+    ///
+    /// A call from one function without isolation to another continues in the same job if the job runs as the executor
+    /// that the runtime selects for the task. If it ran as the loop, the runtime would enqueue a new job for each such
+    /// call and for each return.
+    package func enqueue(_ job: consuming ExecutorJob, as executor: UnownedTaskExecutor) {
+        enqueue(job: UnownedJob(job), as: executor)
+    }
+
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         UnownedSerialExecutor(ordinary: self)
     }

@@ -67,8 +67,14 @@ public final class EventLoop: Sendable {
         var handle: @Sendable () -> Void
     }
 
+    private struct ReadyJob {
+        var job: UnownedJob
+        /// The executor that the runtime gave the job to, and as which the loop runs the job.
+        var executor: UnownedTaskExecutor?
+    }
+
     private struct State {
-        var jobs: [UnownedJob] = []
+        var jobs: [ReadyJob] = []
         var watches: [Int32: Watch] = [:]
         var nextGeneration: UInt32 = 0
         var timers = TimerQueue()
@@ -80,7 +86,7 @@ public final class EventLoop: Sendable {
         /// Closures that other threads want to run on the loop's thread.
         var calls: [NamedHandler] = []
         /// The last setting of the timer descriptor.
-        var armed: ContinuousClock.Instant?
+        var armed: TimerQueue.Nanoseconds?
         /// The loop sleeps or is about to sleep: another thread that adds work has to wake it, once.
         var needsWake = false
         var stopped = false
@@ -187,8 +193,8 @@ public final class EventLoop: Sendable {
                 call.handle()
                 jobWatch.jobEnded(call.name)
             }
-            for job in jobs {
-                job.runSynchronously(on: asUnownedTaskExecutor())
+            for ready in jobs {
+                ready.job.runSynchronously(on: ready.executor ?? asUnownedTaskExecutor())
                 jobWatch.jobEnded("task")
             }
             if stopped { return false }
@@ -202,11 +208,11 @@ public final class EventLoop: Sendable {
 
     /// Arms the timer for the earliest deadline and returns the timeout for `epoll_wait`.
     private func prepareToWait() -> Int32 {
-        let (deadline, change, timeout) = state.withLock { state -> (ContinuousClock.Instant?, Bool, Int32) in
+        let (deadline, change, timeout) = state.withLock { state -> (TimerQueue.Nanoseconds?, Bool, Int32) in
             let earliest = state.timers.earliest
             var change = earliest != state.armed
             // A timer that is already due needs no kernel timer: it expires after the next check of the descriptors.
-            let isDue = if change, let earliest { earliest <= .now } else { false }
+            let isDue = if change, let earliest { earliest <= TimerQueue.nanoseconds(.now) } else { false }
             if isDue { change = false }
             if change { state.armed = earliest }
             let busy = !state.jobs.isEmpty || !state.calls.isEmpty || state.stopped || isDue
@@ -217,14 +223,12 @@ public final class EventLoop: Sendable {
         return timeout
     }
 
-    private func armTimer(at deadline: ContinuousClock.Instant?) {
+    private func armTimer(at deadline: TimerQueue.Nanoseconds?) {
         var setting = itimerspec()
         if let deadline {
             // At least one nanosecond: zero would disarm the timer.
-            let wait = max(deadline - .now, .nanoseconds(1)).components
-            setting.it_value = timespec(
-                tv_sec: Int(clamping: wait.seconds), tv_nsec: Int(wait.attoseconds / 1_000_000_000))
-            if setting.it_value.tv_sec == 0 && setting.it_value.tv_nsec == 0 { setting.it_value.tv_nsec = 1 }
+            let wait = max(deadline.subtractingReportingOverflow(TimerQueue.nanoseconds(.now)).partialValue, 1)
+            setting.it_value = timespec(tv_sec: Int(wait / 1_000_000_000), tv_nsec: Int(wait % 1_000_000_000))
         }
         timerfd_settime(timer.rawValue, 0, &setting, nil)
     }
@@ -402,9 +406,10 @@ public final class EventLoop: Sendable {
         if wake { wakeFromOutside() }
     }
 
-    func enqueue(job: UnownedJob) {
+    /// - Parameter executor: see ``enqueue(_:as:)``; nil: this loop.
+    func enqueue(job: UnownedJob, as executor: UnownedTaskExecutor? = nil) {
         let wake = state.withLock { state in
-            state.jobs.append(job)
+            state.jobs.append(ReadyJob(job: job, executor: executor))
             return state.takeWake()
         }
         if wake { wakeFromOutside() }

@@ -6,8 +6,12 @@ struct TimerQueue {
     typealias Instant = ContinuousClock.Instant
     typealias Identifier = UInt64
 
+    /// An instant in nanoseconds since the first use of a queue. `ContinuousClock.Instant` is a type of another module
+    /// whose layout is not fixed: to copy and compare it costs more than the rest of the queue.
+    typealias Nanoseconds = Int64
+
     private struct Entry {
-        var deadline: Instant
+        var deadline: Nanoseconds
         /// Orders equal deadlines: first armed, first out.
         var order: UInt64
         var identifier: Identifier
@@ -22,14 +26,25 @@ struct TimerQueue {
     private var nextOrder: UInt64 = 0
 
     var count: Int { heap.count }
-    var earliest: Instant? { heap.first?.deadline }
+    var earliest: Nanoseconds? { heap.first?.deadline }
     /// The allocated capacity, for tests.
     var capacity: Int { max(heap.capacity, positions.capacity) }
+
+    private static let zero = Instant.now
+
+    /// An instant, rounded up so that no timer expires early; the least or the greatest number if it is out of range.
+    static func nanoseconds(_ instant: Instant) -> Nanoseconds {
+        let (seconds, attoseconds) = (instant - zero).components
+        let (whole, isTooLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let part = attoseconds / 1_000_000_000 + (attoseconds % 1_000_000_000 > 0 ? 1 : 0)
+        let (sum, isOutside) = whole.addingReportingOverflow(part)
+        return isTooLarge || isOutside ? (seconds < 0 ? .min : .max) : sum
+    }
 
     /// Sets a timer's deadline, whether or not it was armed before.
     mutating func arm(_ identifier: Identifier, at deadline: Instant) {
         nextOrder += 1
-        let entry = Entry(deadline: deadline, order: nextOrder, identifier: identifier)
+        let entry = Entry(deadline: Self.nanoseconds(deadline), order: nextOrder, identifier: identifier)
         if let position = positions[identifier] {
             heap[position] = entry
             siftDown(siftUp(position))
@@ -47,7 +62,7 @@ struct TimerQueue {
 
     /// Removes and returns the earliest timer whose deadline is not after `now`.
     mutating func popExpired(at now: Instant) -> Identifier? {
-        guard let first = heap.first, first.deadline <= now else { return nil }
+        guard let first = heap.first, first.deadline <= Self.nanoseconds(now) else { return nil }
         remove(at: 0)
         return first.identifier
     }

@@ -42,7 +42,7 @@ private final class LoopExecutor: MainExecutor, TaskExecutor, SchedulingExecutor
     func checkIsolated() { loop.checkIsolated() }
     func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(job) }
+    func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(job, as: asUnownedTaskExecutor()) }
 
     func enqueue<C: Clock>(
         _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C

@@ -21,6 +21,32 @@ struct EventLoopTests {
         }
     }
 
+    @Test("calls between functions without isolation stay in one job, also if another executor uses the loop")
+    func adaptedExecutor() async throws {
+        final class Adapter: TaskExecutor {
+            let loop: EventLoop
+            let jobs = Atomic<Int>(0)
+            init(_ loop: EventLoop) { self.loop = loop }
+            func enqueue(_ job: consuming ExecutorJob) {
+                jobs.add(1, ordering: .relaxed)
+                loop.enqueue(job, as: asUnownedTaskExecutor())
+            }
+        }
+        @concurrent func inner() async -> Bool { true }
+        @concurrent func outer() async -> Bool { await inner() }
+        let loop = try EventLoop()
+        try loop.runInThread()
+        defer { loop.stop() }
+        let adapter = Adapter(loop)
+        let isOnLoop = await Task(executorPreference: adapter) {
+            var isOnLoop = true
+            for _ in 0..<10 { isOnLoop = await outer() && loop.isCurrent && isOnLoop }
+            return isOnLoop
+        }.value
+        #expect(isOnLoop)
+        #expect(adapter.jobs.load(ordering: .relaxed) == 1)
+    }
+
     @Test("is an actor's executor: the actor's methods run on its thread")
     func actorExecutor() async throws {
         actor Counter {
