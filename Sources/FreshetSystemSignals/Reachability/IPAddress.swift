@@ -51,6 +51,19 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
+    /// The number of ``bytes``.
+    var byteCount: Int { family == .v4 ? 4 : 16 }
+
+    /// Appends ``bytes`` to an array.
+    func append(to bytes: inout [UInt8]) {
+        switch family {
+        case .v4: withUnsafeBytes(of: UInt32(truncatingIfNeeded: low).bigEndian) { bytes.append(contentsOf: $0) }
+        case .v6:
+            withUnsafeBytes(of: high.bigEndian) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: low.bigEndian) { bytes.append(contentsOf: $0) }
+        }
+    }
+
     /// Whether it is valid on its own link only: fe80::/10 (RFC 4291, 2.5.6).
     var isIPv6LinkLocal: Bool { family == .v6 && high >> 54 == 0xfe80 >> 6 }
 
@@ -64,8 +77,36 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
 
     /// The address in the notation of RFC 5952.
     public var description: String {
+        switch family {
+        case .v4: dottedDecimal
+        case .v6: notation
+        }
+    }
+
+    /// An IPv4 address in dotted decimal notation. Texts of facts contain it and are made before each request that a
+    /// change of the network causes, so it must not be slow, as inet_ntop(3) is.
+    private var dottedDecimal: String {
+        String(unsafeUninitializedCapacity: 15) { text in
+            var end = 0
+            for shift in [24, 16, 8, 0] as [UInt64] {
+                let byte = UInt8(truncatingIfNeeded: low >> shift)
+                if end > 0 {
+                    text[end] = UInt8(ascii: ".")
+                    end += 1
+                }
+                for unit in [100, 10, 1] as [UInt8] where byte >= unit || unit == 1 {
+                    text[end] = UInt8(ascii: "0") + byte / unit % 10
+                    end += 1
+                }
+            }
+            return end
+        }
+    }
+
+    /// An IPv6 address as inet_ntop(3) writes it.
+    private var notation: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        let result = inet_ntop(family == .v4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
+        let result = inet_ntop(AF_INET6, bytes, &text, socklen_t(text.count))
         return result == nil
             ? "?" : String(decoding: text.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }

@@ -31,7 +31,18 @@ final class NetlinkSocket {
         case failed(NetlinkError)
     }
 
+    /// The size of the buffer for datagrams. The kernel lists links and addresses in datagrams of at most 32 KiB
+    /// (netlink_dump in its af_netlink.c), and its other messages are shorter, unless a link has very many attributes.
+    static let defaultBuffer = 32 << 10
+    /// The most bytes of the buffer.
+    static let mostBuffer = 1 << 20
+    /// The most queries in one datagram. The kernel queues all replies before it returns, some 1 KiB of memory each.
+    static let queriesPerDatagram = 64
+
     private let socket: OpaquePointer
+    private var buffer = [UInt8](repeating: 0, count: NetlinkSocket.defaultBuffer)
+    /// The number of datagrams with queries that were sent, for tests.
+    private(set) var sentQueries = 0
 
     /// The socket's descriptor, for watching; this object keeps it.
     var descriptor: Int32 { nl_socket_get_fd(socket) }
@@ -51,8 +62,6 @@ final class NetlinkSocket {
         // Events do not have our sequence numbers, and we match replies ourselves. Acknowledgements are not needed.
         nl_socket_disable_seq_check(socket)
         nl_socket_disable_auto_ack(socket)
-        // Read a datagram's size before the datagram, so that none is truncated.
-        nl_socket_enable_msg_peek(socket)
         try Self.check("connect to the kernel", nl_connect(socket, NETLINK_ROUTE))
         try Self.check("set up the socket", nl_socket_set_nonblocking(socket))
         try Self.check("size the buffers", nl_socket_set_buffer_size(socket, receiveBuffer, 0))
@@ -71,20 +80,31 @@ final class NetlinkSocket {
     /// Takes the next datagram.
     func receive() -> Received {
         var sender = sockaddr_nl()
-        var buffer: UnsafeMutablePointer<UInt8>?
-        let count = nl_recv(socket, &sender, &buffer, nil)
-        defer { free(buffer) }
-        guard count >= 0 else {
-            switch -count {
-            case NLE_AGAIN: return .empty
-            case NLE_NOMEM: return .overrun  // libnl's name for ENOBUFS
-            default: return .failed(NetlinkError(action: "receive", number: -count))
+        let count = buffer.withUnsafeMutableBytes { buffer in
+            withUnsafeMutableBytes(of: &sender) { sender -> Int in
+                var length = socklen_t(sender.count)
+                // With MSG_TRUNC, the result is the size of the datagram, even if the buffer is shorter.
+                return recvfrom(
+                    descriptor, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC),
+                    sender.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
             }
         }
-        guard count > 0, let buffer else { return .empty }
+        guard count >= 0 else {
+            switch errno {
+            case EAGAIN, EINTR: return .empty
+            case ENOBUFS, ENOMEM: return .overrun
+            case let number: return .failed(NetlinkError(action: "receive", number: nl_syserr2nlerr(number)))
+            }
+        }
+        guard count > 0 else { return .empty }
         // The kernel is port 0. A process with CAP_NET_ADMIN may send to this socket, too; ignore it.
         guard sender.nl_pid == 0 else { return .foreign }
-        return .datagram(Array(UnsafeBufferPointer(start: buffer, count: Int(count))))
+        guard count <= buffer.count else {
+            // The datagram is lost like one that the kernel dropped. The next one of its size fits.
+            buffer = [UInt8](repeating: 0, count: min(count, Self.mostBuffer))
+            return .overrun
+        }
+        return .datagram(Array(buffer[..<count]))
     }
 
     /// Sends a request and returns its sequence number.
@@ -111,46 +131,73 @@ final class NetlinkSocket {
 
     // MARK: Queries
 
-    /// Asks the kernel for the route of a TCP connection to an address. The kernel replies before the request returns.
+    /// Asks the kernel for the routes of TCP connections to addresses. The kernel replies before a request returns.
     ///
     /// An IPv4 connection is routed twice: once to choose its source address, and then with that source, when rules for
     /// a source (ip-rule(8), from) apply, too. So the kernel is asked twice. An IPv6 connection uses the first answer.
-    func route(to address: IPAddress) -> RouteAnswer {
-        let answer = route(to: address, from: nil)
-        guard address.family == .v4, case .route(let route) = answer, let source = route.source else { return answer }
-        return self.route(to: address, from: source)
+    func routes(to addresses: some Collection<IPAddress>) -> [IPAddress: RouteAnswer] {
+        var answers: [IPAddress: RouteAnswer] = [:]
+        ask(addresses.map { RouteQuery(to: $0) }, &answers)
+        let second = addresses.compactMap { address -> RouteQuery? in
+            guard address.family == .v4, case .route(let route) = answers[address], let source = route.source else {
+                return nil
+            }
+            return RouteQuery(to: address, from: source)
+        }
+        ask(second, &answers)
+        return answers
     }
 
-    private func route(to address: IPAddress, from source: IPAddress?) -> RouteAnswer {
-        let family = address.family == .v4 ? AF_INET : AF_INET6
-        var header = [UInt8](repeating: 0, count: MemoryLayout<rtmsg>.size)
-        header[0] = UInt8(family)
-        header[1] = UInt8(address.bytes.count * 8)
-        var attributes = [
-            (Int32(RTA_DST.rawValue), address.bytes),
-            // A rule may be for one protocol (ip-rule(8), ipproto); without a protocol, the kernel assumes another one.
-            (Int32(RTA_IP_PROTO.rawValue), [UInt8(IPPROTO_TCP)]),
-        ]
-        if let source {
-            header[2] = UInt8(source.bytes.count * 8)
-            attributes.append((Int32(RTA_SRC.rawValue), source.bytes))
-        }
-        do {
-            let sequence = try send(Int32(RTM_GETROUTE), flags: 0, header: header, attributes: attributes)
-            while true {
-                switch receive() {
-                case .datagram(let datagram):
-                    for message in NetlinkMessage.split(datagram).messages where message.sequence == sequence {
-                        if let answer = RouteAnswer(message) { return answer }
-                    }
-                case .foreign: continue
-                case .empty: return .unanswered(EAGAIN)
-                case .overrun: return .unanswered(ENOBUFS)
-                case .failed: return .unanswered(EIO)
-                }
+    /// Sends the queries, as many as possible in one datagram, and replaces the answers for their addresses.
+    private func ask(_ queries: [RouteQuery], _ answers: inout [IPAddress: RouteAnswer]) {
+        var rest = queries[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.queriesPerDatagram)
+            rest = rest.dropFirst(part.count)
+            var datagram: [UInt8] = []
+            datagram.reserveCapacity(part.count * RouteQuery.mostBytes)
+            var pending: [UInt32: IPAddress] = [:]
+            for query in part {
+                let sequence = nl_socket_use_seq(socket)
+                pending[sequence] = query.address
+                query.append(to: &datagram, sequence: sequence)
             }
-        } catch {
-            return .unanswered(EIO)
+            let missing = send(datagram) ? takeAnswers(to: &pending, &answers) : EIO
+            for address in pending.values { answers[address] = .unanswered(missing) }
+        }
+    }
+
+    /// Reads the replies to queries, and removes what was answered.
+    ///
+    /// - Returns: Why the others have no answer (an error number).
+    private func takeAnswers(to pending: inout [UInt32: IPAddress], _ answers: inout [IPAddress: RouteAnswer]) -> Int32
+    {
+        while !pending.isEmpty {
+            switch receive() {
+            case .datagram(let datagram):
+                for message in NetlinkMessage.split(datagram).messages {
+                    guard let address = pending[message.sequence], let answer = RouteAnswer(message) else { continue }
+                    pending[message.sequence] = nil
+                    answers[address] = answer
+                }
+            case .foreign: continue
+            case .empty: return EAGAIN
+            case .overrun: return ENOBUFS
+            case .failed: return EIO
+            }
+        }
+        return 0
+    }
+
+    /// Sends a datagram to the kernel. Returns false if that failed.
+    private func send(_ datagram: [UInt8]) -> Bool {
+        sentQueries += 1
+        var kernel = sockaddr_nl()
+        kernel.nl_family = sa_family_t(AF_NETLINK)
+        return withUnsafeBytes(of: &kernel) { kernel in
+            sendto(
+                descriptor, datagram, datagram.count, 0,
+                kernel.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(kernel.count)) == datagram.count
         }
     }
 

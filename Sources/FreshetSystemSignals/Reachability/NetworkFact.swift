@@ -55,6 +55,7 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         if isAssumed { return "unknown, assumed reachable" }
         if let obstacle { return obstacle.description }
+        if paths.count == 1, let path = paths.first { return path.description }
         return paths.map(\.description).joined(separator: ", ")
     }
 }

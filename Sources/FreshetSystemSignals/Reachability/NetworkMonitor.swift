@@ -21,7 +21,8 @@ import Synchronization
 ///
 /// **Epochs.** Connections from before a change of path hang until they time out. So each update that fires begins a
 /// new epoch: the hook is called first, then the facts change, then the signals fire, then observers get both; all on
-/// the loop's thread, in this order. For another reason, such as a sleep of the machine, call ``beginEpoch()``.
+/// the loop's thread, in this order. The readers of ``NetworkWatch/facts`` get the change in the loop's next iteration,
+/// after everything that begins because of the signal. For another reason, such as a sleep of the machine, call ``beginEpoch()``.
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class NetworkMonitor: Sendable {
@@ -106,6 +107,9 @@ public final class NetworkMonitor: Sendable {
     private let state: Mutex<State>
     private let descriptorWatch = Mutex<DescriptorWatch?>(nil)
     private let settleTimer = Mutex<LoopTimer?>(nil)
+    /// The watches whose readers of ``NetworkWatch/facts`` have not got the last change.
+    private let undelivered = Mutex<[NetworkWatch]>([])
+    private let deliveryTimer = Mutex<LoopTimer?>(nil)
 
     /// Starts to follow the kernel, in the network namespace of the calling thread.
     ///
@@ -135,6 +139,7 @@ public final class NetworkMonitor: Sendable {
             state = Mutex(State(sockets: nil, availability: .available))
             _ = state.withLock { Self.becomeUnavailable(&$0, reason: Self.explain(error), at: .now) }
         }
+        deliveryTimer.withLock { $0 = LoopTimer(loop, named: "network") { [weak self] in self?.deliverFacts() } }
         guard let descriptor else { return }
         settleTimer.withLock { $0 = LoopTimer(loop, named: "network") { [weak self] in self?.update(settled: true) } }
         // Subscribe before the first listing, so that no change is lost.
@@ -182,6 +187,9 @@ public final class NetworkMonitor: Sendable {
     /// The number of minor events of a target since it is followed.
     public func minorChanges(of target: NetworkTarget) -> UInt64 { state.withLock { $0.machine.minor(of: target) } }
 
+    /// The number of datagrams with questions to the kernel, for tests.
+    var sentQueries: Int { state.withLock { $0.sockets?.queries.sentQueries ?? 0 } }
+
     /// How often the kernel was asked once more after a burst, for tests.
     var settledLooks: UInt64 { state.withLock { $0.settledLooks } }
 
@@ -195,10 +203,7 @@ public final class NetworkMonitor: Sendable {
         state.withLock { state in
             if let watch = state.watches[target]?.watch { return watch }
             state.machine.remove(target)  // the end of an earlier watch may not have arrived yet
-            var answers: [IPAddress: RouteAnswer] = [:]
-            if let sockets = state.sockets {
-                for address in target.addresses { answers[address] = sockets.queries.route(to: address) }
-            }
+            let answers = state.sockets?.queries.routes(to: target.addresses) ?? [:]
             let fact = state.machine.add(target, answers, at: .now)
             state.nextWatch += 1
             let identifier = state.nextWatch
@@ -271,6 +276,18 @@ public final class NetworkMonitor: Sendable {
         if let request { trigger.activate(for: request.target, request.detail) }
         var published: Set<NetworkTarget> = []
         for watch in watches where published.insert(watch.target).inserted { watch.publish() }
+        guard !watches.isEmpty else { return }
+        undelivered.withLock { $0 += watches }
+        deliveryTimer.withLock { $0 }?.arm(at: instant)
+    }
+
+    /// Readers of facts log and display them, so they come after the runs that the signal starts.
+    private func deliverFacts() {
+        let watches = undelivered.withLock { watches in
+            defer { watches = [] }
+            return watches
+        }
+        for watch in watches { watch.deliver() }
     }
 
     /// Publishes after the end of a burst, so that a burst is one change.
@@ -309,8 +326,7 @@ public final class NetworkMonitor: Sendable {
         if always { state.settledLooks += 1 }
         if followed.hasChanges || followed.hasGaps { state.hasDirectChanges = true }
         if followed.hasGaps || state.needsListing { list(&state) }
-        var answers: [IPAddress: RouteAnswer] = [:]
-        for address in state.machine.queries { answers[address] = sockets.queries.route(to: address) }
+        let answers = sockets.queries.routes(to: state.machine.queries)
         var outcome = state.machine.look(answers, received: followed.count > 0, at: now, after: before)
         if state.needsListing { outcome.isIncomplete = true }
         return outcome

@@ -27,7 +27,21 @@ public struct NetworkPath: Hashable, Sendable, CustomStringConvertible {
 
     /// Such as `via 192.0.2.1 on wan0 from 192.0.2.2`.
     public var description: String {
-        [gateway.map { "via \($0) " }, "on \(interfaceName)", source.map { " from \($0)" }].compactMap { $0 }.joined()
+        var text = ""
+        // One allocation, and no interpolation, which takes ten times as long.
+        text.reserveCapacity(96)
+        if let gateway {
+            text.append("via ")
+            text.append(gateway.description)
+            text.append(" ")
+        }
+        text.append("on ")
+        text.append(interfaceName)
+        if let source {
+            text.append(" from ")
+            text.append(source.description)
+        }
+        return text
     }
 }
 
@@ -168,12 +182,14 @@ extension UnreachableReason {
 enum InterfaceName {
     /// The name with everything except visible ASCII as `\xNN`, for logs and terminals.
     static func shown(_ name: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef")
+        guard !name.allSatisfy(isShown) else { return String(decoding: name, as: UTF8.self) }
+        let digits = Array("0123456789abcdef".utf8)
         return String(
-            name.flatMap { byte -> [Character] in
-                byte > 0x20 && byte < 0x7f && byte != UInt8(ascii: "\\")
-                    ? [Character(Unicode.Scalar(byte))]
-                    : ["\\", "x", digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            })
+            decoding: name.flatMap { byte -> [UInt8] in
+                isShown(byte)
+                    ? [byte]
+                    : [UInt8(ascii: "\\"), UInt8(ascii: "x"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }, as: UTF8.self)
     }
+    private static func isShown(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7f && byte != UInt8(ascii: "\\") }
 }

@@ -6,6 +6,8 @@ public final class NetworkWatch: Sendable {
     public let target: NetworkTarget
     /// `network` for this target: it became reachable, or is reached on another path.
     public let signal: Signal
+    private let newest: Mutex<NetworkFact>
+    /// What the readers of ``facts`` got.
     let current: CurrentValue<NetworkFact>
     private let observers = Mutex<[WeakObserver]>([])
     private let onEnd: @Sendable () -> Void
@@ -13,6 +15,7 @@ public final class NetworkWatch: Sendable {
     init(_ target: NetworkTarget, _ fact: NetworkFact, _ signal: Signal, onEnd: @escaping @Sendable () -> Void) {
         self.target = target
         self.signal = signal
+        newest = Mutex(fact)
         current = CurrentValue(fact)
         self.onEnd = onEnd
     }
@@ -20,12 +23,15 @@ public final class NetworkWatch: Sendable {
     deinit { onEnd() }
 
     /// The current fact.
-    public var fact: NetworkFact { current.value }
+    public var fact: NetworkFact { newest.withLock { $0 } }
 
     /// The current fact, then each change, including losses; a slow reader gets the newest.
     public var facts: some AsyncSequence<NetworkFact, Never> & Sendable { current }
 
-    func set(_ fact: NetworkFact) { current.value = fact }
+    func set(_ fact: NetworkFact) { newest.withLock { $0 = fact } }
+
+    /// Passes the current fact to the readers of ``facts``.
+    func deliver() { current.value = fact }
 
     private struct WeakObserver {
         weak var observation: NetworkObservation?
@@ -49,6 +55,8 @@ public final class NetworkWatch: Sendable {
     /// Calls the observers. The fact is set, and the signal has fired if it fires for this change.
     func publish() {
         let observations = observers.withLock { $0.compactMap(\.observation) }
+        guard !observations.isEmpty else { return }
+        let fact = fact
         for observation in observations { observation.publish(fact) }
     }
 }

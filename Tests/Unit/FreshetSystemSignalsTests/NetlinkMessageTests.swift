@@ -16,6 +16,26 @@ struct NetlinkMessageTests {
         #expect(messages.map(\.isInterruptedDump) == [false, true])
     }
 
+    @Test("a query for a route has the address, the protocol TCP, and the source if there is one")
+    func routeQuery() throws {
+        var datagram: [UInt8] = []
+        RouteQuery(to: try address("192.0.2.1")).append(to: &datagram, sequence: 7)
+        RouteQuery(to: try address("192.0.2.1"), from: try address("192.0.2.2")).append(to: &datagram, sequence: 8)
+        RouteQuery(to: try address("2001:db8::1")).append(to: &datagram, sequence: 9)
+        let zeros = [UInt8](repeating: 0, count: 9)
+        let (first, tcp) = (Bytes.attribute(1, [192, 0, 2, 1]), Bytes.attribute(27, [6]))
+        let sixth: [UInt8] = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        #expect(
+            datagram
+                == Bytes.message(26, flags: 1, sequence: 7, [2, 32, 0] + zeros + first + tcp)
+                + Bytes.message(
+                    26, flags: 1, sequence: 8,
+                    [2, 32, 32] + zeros + first + tcp + Bytes.attribute(2, [192, 0, 2, 2]))
+                + Bytes.message(
+                    26, flags: 1, sequence: 9, [10, 128, 0] + zeros + Bytes.attribute(1, sixth) + tcp))
+        #expect(NetlinkMessage.split(datagram).messages.allSatisfy { $0.payload.count + 16 <= RouteQuery.mostBytes })
+    }
+
     @Test("that are truncated anywhere lose no earlier message, and never trap")
     func truncation() {
         let first = Bytes.link(index: 2, flags: 1, name: Array("wan0".utf8))

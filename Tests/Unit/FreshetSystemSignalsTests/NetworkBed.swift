@@ -108,6 +108,12 @@ actor NetworkBed {
         return [victim.receive(), victim.receive()]
     }
 
+    /// The routes to addresses according to a new socket, and the number of datagrams with queries.
+    func routes(to addresses: [IPAddress]) throws -> (answers: [IPAddress: RouteAnswer], datagrams: Int) {
+        let socket = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
+        return (socket.routes(to: addresses), socket.sentQueries)
+    }
+
     /// Like at a resume: on the loop's thread.
     func beginEpoch(of monitor: NetworkMonitor) { monitor.beginEpoch() }
 

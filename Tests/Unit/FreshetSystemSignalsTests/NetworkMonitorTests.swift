@@ -33,6 +33,33 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("the routes to all targets are asked in one datagram, and in a second one with the sources of IPv4")
+    func queriesTogether() async throws {
+        try await NetworkBed.with { bed in
+            try await bed.cable()
+            let addresses = try (1...40).map { try address("198.51.100.\($0)") } + [address("2001:db8::1")]
+            #expect(try await bed.routes(to: addresses).datagrams == 1)
+            try await bed.ip("route add default via 192.0.2.1")
+            try await bed.ip("route add unreachable 198.51.100.40/32")
+            let (answers, datagrams) = try await bed.routes(to: addresses)
+            #expect(datagrams == 2)
+            for address in addresses {
+                #expect(try await bed.routes(to: [address]).answers[address] == answers[address])
+            }
+            let (first, last) = (try address("198.51.100.1"), try address("198.51.100.40"))
+            guard case .route(let route) = answers[first], case .refused = answers[last] else {
+                Issue.record("\(answers)")
+                return
+            }
+            let (gateway, source) = (try address("192.0.2.1"), try address("192.0.2.2"))
+            #expect(route.gateway == gateway && route.source == source)
+            // More queries than one datagram may have.
+            let many = try (1...100).map { try address("198.51.100.\($0)") }
+            let all = try await bed.routes(to: many)
+            #expect(all.answers.count == 100 && all.datagrams == 4)
+        }
+    }
+
     @Test("an epoch without an event of the kernel changes hook and facts immediately, lists again, and does not fire")
     func epochByHand() async throws {
         try await NetworkBed.with { bed in
