@@ -71,8 +71,15 @@ package actor HTTPClient {
     private var lastSerial: UInt64 = 0
     var exchanges: [UInt64: HTTPExchange] = [:]
     private let lookups = LookupLimiter()
+    private var locations = LocationCache()
     private var lastExchange: UInt64 = 0
     private var idleTimer: LoopTimer?
+    /// The idle pools of earlier epochs, which ``tidy()`` closes.
+    private var retired: [UInt64] = []
+    /// The next pool, so that the first request of an epoch does not wait until libcurl has made its tables. It has no
+    /// connection.
+    private var spare: (serial: UInt64, pool: ConnectionPool)?
+    private var tidyTimer: LoopTimer?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -105,7 +112,26 @@ package actor HTTPClient {
         epoch = number
         guard let old = present else { return }
         present = nil
-        closeIfIdle(old)
+        guard pools[old]?.isIdle == true else { return }
+        // No request gets these connections any more. Closing them takes as long as making a request, so the requests
+        // that follow immediately, such as those of the signal `network`, begin before.
+        retired.append(old)
+        tidySoon()
+    }
+
+    /// Calls ``tidy()`` in the loop's next iteration, after the requests that begin now.
+    private func tidySoon() {
+        let timer =
+            tidyTimer ?? LoopTimer(loop, named: "HTTP") { [weak self] in self?.assumeIsolated { $0.tidy() } }
+        tidyTimer = timer
+        timer.arm(at: .now)
+    }
+
+    /// Closes idle pools of earlier epochs, and makes the spare one.
+    private func tidy() {
+        for serial in retired { closeIfIdle(serial) }
+        retired = []
+        if spare == nil { spare = makePool() }
     }
 
     /// The number of pools, for tests: the present pool and pools with requests in progress.
@@ -153,7 +179,7 @@ package actor HTTPClient {
         _ source: HTTPSource, for request: FetchRequest, as role: RequestRole, _ secrets: [String: String]
     ) async throws(FetchError) -> (result: Result<FetchResult, FetchError>, refusal: Int?) {
         guard !Task.isCancelled else { throw .cancelled }
-        guard let location = Location(source.url) else {
+        guard let location = locations[source.url] else {
             throw .failed(RunFailure(.local, "\(role.url) at \(source.host) is not an http or https URL"))
         }
         let fields: [String]
@@ -195,6 +221,7 @@ package actor HTTPClient {
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
             start(exchange)
+            begin(exchange)
             return await follow(exchange)
         } onCancel: {
             cancellations.add(identifier)
@@ -208,6 +235,13 @@ package actor HTTPClient {
         case .request(let hop): send(exchange, hop)
         case .answerCancelled: answer(exchange, .failure(.cancelled))
         }
+    }
+
+    /// Lets libcurl connect now, not when its timer of 0 ms expires in the loop's next iteration.
+    private func begin(_ exchange: HTTPExchange) {
+        guard exchange.result == nil, let pool = pools[exchange.pool] else { return }
+        pool.timeIsUp()
+        harvest(exchange.pool, pool)
     }
 
     private func cancel(_ identifier: UInt64) {
@@ -299,6 +333,15 @@ package actor HTTPClient {
 
     private func presentPool() -> (UInt64, ConnectionPool)? {
         if let present, let pool = pools[present] { return (present, pool) }
+        guard let (serial, pool) = spare ?? makePool() else { return nil }
+        spare = nil
+        tidySoon()
+        pools[serial] = pool
+        present = serial
+        return (serial, pool)
+    }
+
+    private func makePool() -> (serial: UInt64, pool: ConnectionPool)? {
         lastSerial += 1
         let serial = lastSerial
         let pool = ConnectionPool(loop) { [weak self] descriptor, readiness in
@@ -314,10 +357,7 @@ package actor HTTPClient {
                 client.harvest(serial, pool)
             }
         }
-        guard let pool else { return nil }
-        pools[serial] = pool
-        present = serial
-        return (serial, pool)
+        return pool.map { (serial, $0) }
     }
 
     /// Closes an idle pool: immediately if its epoch has ended, otherwise after ``Options/idleLifetime`` without

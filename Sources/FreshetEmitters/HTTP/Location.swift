@@ -1,4 +1,5 @@
 import CCurl
+import FreshetModel
 
 /// Scheme, host and port (RFC 6454). Credentials are bound to an origin.
 struct Origin: Hashable, Sendable {
@@ -60,6 +61,32 @@ struct Location: Hashable, Sendable {
         parts.removeUser()
         guard let url = parts[CURLUPART_URL] else { return nil }
         self.url = url
+    }
+}
+
+/// The locations of URLs that were parsed before: a pipeline requests the same URL each time, and libcurl takes as long
+/// to parse it as for a third of the request.
+struct LocationCache {
+    /// The most locations; then the cache begins again. URLs with values of parameters may differ each time.
+    static let limit = 256
+    /// Longer URLs are not kept.
+    static let mostBytes = 1_024
+
+    private var locations: [ExactText: Location] = [:]
+    /// The number of URLs that were parsed, for tests.
+    private(set) var parsed = 0
+
+    /// The location; nil if the text is not an absolute `http` or `https` URL.
+    subscript(url: String) -> Location? {
+        mutating get {
+            let key = ExactText(url)
+            if let known = locations[key] { return known }
+            parsed += 1
+            guard let location = Location(url) else { return nil }
+            if locations.count >= Self.limit { locations = [:] }
+            if url.utf8.count <= Self.mostBytes { locations[key] = location }
+            return location
+        }
     }
 }
 

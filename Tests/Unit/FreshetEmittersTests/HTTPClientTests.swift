@@ -630,6 +630,24 @@ struct HTTPClientTests {
         #expect(await client.poolCount == 1)
     }
 
+    @Test("requests that follow a new epoch begin before the connections of the last one are closed")
+    func closesLater() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        _ = try await fetch(origin.url(), epoch: 1)
+        let client = client
+        let pools = await withCheckedContinuation { continuation in
+            running.loop.perform {
+                continuation.resume(
+                    returning: client.assumeIsolated { client in
+                        client.beginEpoch(2)
+                        return client.poolCount
+                    })
+            }
+        }
+        #expect(pools == 1)
+        #expect(await eventually { await client.poolCount == 0 })
+    }
+
     @Test("an idle client closes its connections")
     func idle() async throws {
         let brief = HTTPClient(running.loop, options: .init(idleLifetime: .milliseconds(1)))
