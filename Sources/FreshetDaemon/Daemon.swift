@@ -53,7 +53,9 @@ final class Daemon {
         context = try DaemonContext(options: options, loop: loop, log: log, redactor: redactor)
         self.threshold = threshold
         slowJobs = SlowJobLog(log)
-        recorder = SignalRecorder(events: context.events, log: log, limiter: context.limiter, clock: context.clock)
+        recorder = SignalRecorder(
+            events: context.events, log: log, limiter: context.limiter, clock: context.clock,
+            reports: DeferredReports(context.loop))
         status = StatusReporter(context)
         reader = ConfigurationReader(context)
     }

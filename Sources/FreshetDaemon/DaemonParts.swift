@@ -46,8 +46,8 @@ struct DaemonParts: Sendable {
         let fleet = FleetService(context, store, recorder) { status.mayHaveChanged() }
         self.fleet = fleet
         let network = NetworkMonitor(loop) { epoch in
-            // On the loop's thread, which is the HTTP client's: old connections are closed before pipelines get the
-            // signal.
+            // On the loop's thread, which is the HTTP client's: before pipelines get the signal, so that none of their
+            // requests uses an old connection.
             http.assumeIsolated { $0.beginEpoch(epoch) }
             fleet.beginEpoch(epoch)
         }

@@ -1,7 +1,14 @@
 /// Comparison of texts byte by byte. `==` compares canonical equivalence: a letter with an accent is the same as the
 /// letter and a combining accent. Sources, programs and files see different bytes.
 extension String {
-    package func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+    package func hasSameBytes(as other: String) -> Bool {
+        let compared = utf8.withContiguousStorageIfAvailable { one in
+            other.utf8.withContiguousStorageIfAvailable { other in
+                one.count == other.count && zip(one, other).allSatisfy { $0 == $1 }
+            }
+        }
+        return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
+    }
 }
 
 extension [String: String] {

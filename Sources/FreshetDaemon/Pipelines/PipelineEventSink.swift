@@ -42,6 +42,17 @@ final class PipelineEventSink: Sendable {
     }
 
     func report(_ report: PipelineReport) {
+        guard let reports = handlers.recorder.reports else { return make(report) }
+        switch report.event {
+        // The beginning of a run: it is reported once the run's request is made.
+        case .received, .waitingEnded, .runStarted, .stateChanged(.loading): reports.add { [self] in make(report) }
+        default:
+            reports.flush()
+            make(report)
+        }
+    }
+
+    private func make(_ report: PipelineReport) {
         let event = report.event
         // A pipeline's timer and parameters belong to its engine and have no other source, so they are recorded here.
         if case .received(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {

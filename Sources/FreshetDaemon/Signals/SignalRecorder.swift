@@ -71,8 +71,13 @@ final class SignalRecorder: Sendable {
     private let log: Logger
     private let limiter: LogLimiter
     private let clock: any EngineClock
+    /// Reports of occurrences, and of the runs that they cause; nil: all are made immediately.
+    let reports: DeferredReports?
 
-    init(events: ControlEvents, log: Logger, limiter: LogLimiter, clock: any EngineClock) {
+    init(
+        events: ControlEvents, log: Logger, limiter: LogLimiter, clock: any EngineClock, reports: DeferredReports? = nil
+    ) {
+        self.reports = reports
         self.events = events
         self.log = log
         self.limiter = limiter
@@ -80,7 +85,8 @@ final class SignalRecorder: Sendable {
     }
 
     subscript(name: String) -> Entry {
-        state.withLock { $0.rows[ExactText(name)]?.entry ?? Entry() }
+        reports?.flush()
+        return state.withLock { $0.rows[ExactText(name)]?.entry ?? Entry() }
     }
 
     func status(
@@ -109,11 +115,18 @@ final class SignalRecorder: Sendable {
         }
         if let known { return known }
         let observation = signal.observe { [self] occurrence in
-            record(
-                occurrence.signal, row: row, occurrence.detail, logsAtInfo: logsAtInfo, serial: serial,
-                number: { _ in Int64(clamping: occurrence.number) })
+            let now = WallClock.now
+            let report = { @Sendable [self] in
+                record(
+                    occurrence.signal, row: row, occurrence.detail, logsAtInfo: logsAtInfo, serial: serial, at: now,
+                    number: { _ in Int64(clamping: occurrence.number) })
+            }
+            if let reports { reports.add(report) } else { report() }
         }
-        let following = Following(observation) { [self] in forget(row, serial) }
+        let following = Following(observation) { [self] in
+            reports?.flush()
+            forget(row, serial)
+        }
         state.withLock { $0.rows[ExactText(row)]?.following = following }
         return following
     }
@@ -130,17 +143,19 @@ final class SignalRecorder: Sendable {
     func recordOccurrence(
         _ signal: String, row: String? = nil, _ detail: String?, pipeline: String? = nil, count: Int = 1
     ) {
-        record(signal, row: row ?? signal, detail, pipeline: pipeline, number: { $0 + Int64(count) })
+        reports?.flush()
+        record(
+            signal, row: row ?? signal, detail, pipeline: pipeline, at: WallClock.now, number: { $0 + Int64(count) })
     }
 
     /// - Parameters:
+    ///   - now: the wall-clock time of the occurrence.
     ///   - serial: the serial of the row if a source is followed, otherwise 0.
     ///   - number: makes the number of the occurrence from the previous one.
     private func record(
         _ signal: String, row name: String, _ detail: String?, pipeline: String? = nil, logsAtInfo: Bool = false,
-        serial: UInt64 = 0, number: (Int64) -> Int64
+        serial: UInt64 = 0, at now: Int64, number: (Int64) -> Int64
     ) {
-        let now = WallClock.now
         let recorded = state.withLock { state -> (number: Int64, logs: Bool)? in
             var row = state.rows[ExactText(name)] ?? Row()
             guard row.serial == serial else { return nil }  // the row of this source was removed
@@ -180,6 +195,7 @@ final class SignalRecorder: Sendable {
 
     /// Sets the fact of a row, and publishes it if it has changed. The first fact is stored for later subscribers only.
     func fact(_ signal: String, row name: String? = nil, _ fact: @autoclosure () -> String) {
+        reports?.flush()
         let (name, fact) = (name ?? signal, fact())
         let before = state.withLock { state -> String?? in
             guard state.rows[ExactText(name)] != nil else { return nil }
@@ -195,6 +211,7 @@ final class SignalRecorder: Sendable {
 
     /// Logs all pending summaries, because no further occurrence follows.
     func finish() {
+        reports?.flush()
         let summaries = state.withLock { state in
             state.rows.compactMap { name, row in
                 row.burst.suppressed > 0

@@ -87,20 +87,27 @@ extension RefreshMachine {
     /// The next instant at which time alone changes the state.
     func nextWake(_ now: Instant) -> Instant? {
         if phase.isStopped { return nil }
-        var instants = [queue.due, parameters?.due]
-        // Past instants are handled already.
-        instants += [expires, copy.expiry.contentInstant, withdrawsAt, copy.withdrawal?.retry].map {
-            $0.flatMap { now < $0 ? $0 : nil }
+        var next: Instant?
+        func add(_ instant: Instant?) {
+            if let instant, next.map({ instant < $0 }) ?? true { next = instant }
         }
+        add(queue.due)
+        add(parameters?.due)
+        // Past instants are handled already.
+        func addFuture(_ instant: Instant?) {
+            if let instant, now < instant { add(instant) }
+        }
+        addFuture(expires)
+        addFuture(copy.expiry.contentInstant)
+        addFuture(withdrawsAt)
+        addFuture(copy.withdrawal?.retry)
         let run = phase.run
-        if let run, run.interruption == nil { instants.append(run.dueEnd) }
+        if let run, run.interruption == nil { add(run.dueEnd) }
         // A due check ends the loading of a further page.
         if phase.isBetweenChecks, !conditions.isHeld, run?.interruption == nil {
-            instants.append(schedule.plan)
-            if phase.requestedPermit == nil, case .waiting(let wait) = decision(at: now) {
-                instants.append(wait.until)
-            }
+            add(schedule.plan)
+            if phase.requestedPermit == nil, case .waiting(let wait) = decision(at: now) { add(wait.until) }
         }
-        return instants.compactMap(\.self).min()
+        return next
     }
 }
