@@ -13,7 +13,9 @@ package struct CacheChecker: Sendable {
 
     /// The names of all pipelines in the index or on the disk.
     package func examinable() throws(CacheError) -> [String] {
-        let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all().map(\.name) }
+        let known = try withSoundIndex { () throws(CacheError) in
+            try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all().map(\.name) }
+        }
         let found = try context.onFiles { (files) throws(SystemCallError) in
             try files.list(context.layout.generations)
         }
@@ -23,12 +25,26 @@ package struct CacheChecker: Sendable {
     /// Examines the index with a separate connection, so that commits continue. The index is not repaired here: the
     /// next start makes it again from the files.
     package func examineIndex() throws(CacheError) -> CacheExamination {
+        try examineIndex(isExclusive: context.index.isExclusive)
+    }
+
+    /// - Parameter isExclusive: whether no other connection can use the index.
+    func examineIndex(isExclusive: Bool) throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()
         let path = context.layout.index
         let error: String?
-        if context.index.isExclusive {
-            // No other connection can use it.
-            error = try context.withIndex { (index) throws(SQLiteError) in try Self.error(in: index.database) }
+        if isExclusive {
+            error = try context.withIndex { (index) throws(SQLiteError) -> String? in
+                do throws(SQLiteError) {
+                    // Otherwise the connection examines the pages that it has in memory, not those on the disk.
+                    try index.database.execute("PRAGMA shrink_memory")
+                    return try Self.error(in: index.database)
+                } catch {
+                    // Damage is a finding. Thrown, it would replace the index.
+                    if error.isDamage { return error.message }
+                    throw error
+                }
+            }
         } else {
             error = try Self.error(ofIndex: path)
         }
@@ -65,6 +81,11 @@ package struct CacheChecker: Sendable {
     ///
     /// - Parameter repairs: remove unfinished files, and move foreign files to ``CacheLayout/strays``.
     package func examineStrays(repairs: Bool = false) throws(CacheError) -> CacheExamination {
+        try withSoundIndex { () throws(CacheError) in try examineStraysOnce(repairs: repairs) }
+    }
+
+    private func examineStraysOnce(repairs: Bool) throws(CacheError) -> CacheExamination {
+        try followFiles()
         var examination = try strays()
         guard repairs, !examination.findings.isEmpty else { return examination }
         examination.repair { (finding) throws(CacheError) in
@@ -91,6 +112,15 @@ package struct CacheChecker: Sendable {
         _ pipeline: String, repairs: Bool = false, until isEnough: () -> Bool = { false }
     ) throws(CacheError) -> CacheExamination {
         try CacheName.check(pipeline)
+        return try withSoundIndex { () throws(CacheError) in
+            try examineOnce(pipeline, repairs: repairs, until: isEnough)
+        }
+    }
+
+    private func examineOnce(
+        _ pipeline: String, repairs: Bool, until isEnough: () -> Bool
+    ) throws(CacheError) -> CacheExamination {
+        try followFiles(of: pipeline)
         var examination = CacheExamination()
         // The paths of files whose digest is wrong.
         var doubtful: Set<String> = []
@@ -133,6 +163,32 @@ package struct CacheChecker: Sendable {
     }
 
     // MARK: Inside
+
+    /// Calls `body` again if it finds the index damaged: the index was replaced by then.
+    private func withSoundIndex<Value>(_ body: () throws(CacheError) -> Value) throws(CacheError) -> Value {
+        let epoch = context.index.epoch
+        do throws(CacheError) {
+            return try body()
+        } catch {
+            guard case .index(let reason) = error, reason.isDamage, context.index.epoch != epoch else { throw error }
+            return try body()
+        }
+    }
+
+    /// Compares each pipeline with its files if the index was replaced: a new index has no rows until then, and all
+    /// files would be strays.
+    private func followFiles() throws(CacheError) {
+        guard context.index.epoch > 0 else { return }
+        for name in try examinable() { try followFiles(of: name) }
+    }
+
+    private func followFiles(of pipeline: String) throws(CacheError) {
+        let epoch = context.index.epoch
+        guard epoch > 0 else { return }
+        try context.entry(pipeline).withLock { (state) throws(CacheError) in
+            if state.epoch != epoch { try repairer.recovery.repair(pipeline, &state) }
+        }
+    }
 
     private func strays() throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()

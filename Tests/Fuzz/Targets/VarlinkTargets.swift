@@ -60,6 +60,10 @@ extension FuzzTarget {
             CostShape("many members", before: "{\"method\":\"a.B\"", unit: ",\"x\":1", after: "}\0"),
             CostShape("parameters", before: "{\"method\":\"a.B\",\"parameters\":{\"a\":[0", unit: ",1", after: "]}}\0"),
             CostShape(
+                "objects in parameters", before: "{\"method\":\"a.B\",\"parameters\":{\"a\":[0",
+                unit: ",{\"id\":\"\\u00e4\"}", after: "]}}\0"),
+            CostShape("open objects in parameters", before: "{\"method\":\"a.B\",\"parameters\":", unit: "{\"a\":"),
+            CostShape(
                 "combining characters", before: "{\"method\":\"a.B\",\"a", unit: "\u{301}\u{323}", after: "\":1}\0"),
             CostShape(
                 "escaped combining characters", before: "{\"a", unit: "\\u0301\\u0323",

@@ -422,6 +422,27 @@ struct IndexExaminationTests {
         #expect(findings.first?.detail == "a row of requests refers to a missing row of pipelines")
     }
 
+    @Test("finds damage on the disk although the daemon's connection, which no other may use, has the pages in memory")
+    func exclusive() throws {
+        let scene = try Examined()
+        let context = scene.cache.context
+        try context.withIndex { (index) throws(SQLiteError) in
+            try index.database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        }
+        context.index.checkpoint()
+        #expect(try scene.cache.checker.examineIndex(isExclusive: true).findings.isEmpty)
+        let path = scene.fixture.directory.state + "/index.sqlite"
+        let size = try TemporaryDirectory.read(path).count
+        let descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        let noise = [UInt8](repeating: 0xAA, count: size - 8_192)
+        try #require(pwrite(descriptor, noise, noise.count, 8_192) == noise.count)
+        #expect(try scene.cache.checker.examineIndex(isExclusive: true).findings.map(\.kind) == [.indexDamaged])
+        // The finding repairs nothing.
+        #expect(context.index.epoch == 0)
+    }
+
     @Test("reports a missing index, and the database of another program")
     func none() throws {
         let directory = try TemporaryDirectory.forCache()
