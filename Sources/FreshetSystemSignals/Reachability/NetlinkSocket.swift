@@ -149,40 +149,59 @@ final class NetlinkSocket {
     }
 
     /// Sends the queries, as many as possible in one datagram, and replaces the answers for their addresses.
+    ///
+    /// Queries without a reply are repeated alone: the socket's buffer may be too small for the replies to all of them
+    /// (net.core.rmem_max), and would be too small each time.
     private func ask(_ queries: [RouteQuery], _ answers: inout [IPAddress: RouteAnswer]) {
         var rest = queries[...]
         while !rest.isEmpty {
             let part = rest.prefix(Self.queriesPerDatagram)
             rest = rest.dropFirst(part.count)
-            var datagram: [UInt8] = []
-            datagram.reserveCapacity(part.count * RouteQuery.mostBytes)
-            var pending: [UInt32: IPAddress] = [:]
-            for query in part {
-                let sequence = nl_socket_use_seq(socket)
-                pending[sequence] = query.address
-                query.append(to: &datagram, sequence: sequence)
-            }
-            let missing = send(datagram) ? takeAnswers(to: &pending, &answers) : EIO
-            for address in pending.values { answers[address] = .unanswered(missing) }
+            let missing = ask(together: part, &answers)
+            guard part.count > 1 else { continue }
+            for query in missing { _ = ask(together: [query], &answers) }
         }
+    }
+
+    /// Sends the queries in one datagram, and replaces the answers for their addresses.
+    ///
+    /// - Returns: The queries without a reply.
+    private func ask(
+        together queries: some Collection<RouteQuery>, _ answers: inout [IPAddress: RouteAnswer]
+    ) -> [RouteQuery] {
+        var datagram: [UInt8] = []
+        datagram.reserveCapacity(queries.count * RouteQuery.mostBytes)
+        var pending: [UInt32: RouteQuery] = [:]
+        for query in queries {
+            let sequence = nl_socket_use_seq(socket)
+            pending[sequence] = query
+            query.append(to: &datagram, sequence: sequence)
+        }
+        let missing = send(datagram) ? takeAnswers(to: &pending, &answers) : EIO
+        for query in pending.values { answers[query.address] = .unanswered(missing) }
+        return Array(pending.values)
     }
 
     /// Reads the replies to queries, and removes what was answered.
     ///
     /// - Returns: Why the others have no answer (an error number).
-    private func takeAnswers(to pending: inout [UInt32: IPAddress], _ answers: inout [IPAddress: RouteAnswer]) -> Int32
+    private func takeAnswers(to pending: inout [UInt32: RouteQuery], _ answers: inout [IPAddress: RouteAnswer]) -> Int32
     {
+        var overruns = 0
         while !pending.isEmpty {
             switch receive() {
             case .datagram(let datagram):
                 for message in NetlinkMessage.split(datagram).messages {
-                    guard let address = pending[message.sequence], let answer = RouteAnswer(message) else { continue }
+                    guard let query = pending[message.sequence], let answer = RouteAnswer(message) else { continue }
                     pending[message.sequence] = nil
-                    answers[address] = answer
+                    answers[query.address] = answer
                 }
             case .foreign: continue
-            case .empty: return EAGAIN
-            case .overrun: return ENOBUFS
+            case .empty: return overruns > 0 ? ENOBUFS : EAGAIN
+            case .overrun:
+                // The replies before the lost ones are in the buffer, and keep it full until they are read.
+                overruns += 1
+                if overruns > Self.queriesPerDatagram { return ENOBUFS }
             case .failed: return EIO
             }
         }

@@ -109,8 +109,10 @@ actor NetworkBed {
     }
 
     /// The routes to addresses according to a new socket, and the number of datagrams with queries.
-    func routes(to addresses: [IPAddress]) throws -> (answers: [IPAddress: RouteAnswer], datagrams: Int) {
-        let socket = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
+    func routes(
+        to addresses: [IPAddress], receiveBuffer: Int32 = NetworkMonitor.defaultReceiveBuffer
+    ) throws -> (answers: [IPAddress: RouteAnswer], datagrams: Int) {
+        let socket = try NetlinkSocket(receiveBuffer: receiveBuffer)
         return (socket.routes(to: addresses), socket.sentQueries)
     }
 

@@ -60,6 +60,19 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("all targets have an answer if the socket's buffer is too small for all replies")
+    func queriesWithSmallBuffer() async throws {
+        try await NetworkBed.with { bed in
+            try await bed.cable()
+            try await bed.ip("route add default via 192.0.2.1")
+            let addresses = try (1...100).map { try address("198.51.100.\($0)") }
+            let usual = try await bed.routes(to: addresses)
+            let small = try await bed.routes(to: addresses, receiveBuffer: 4_096)
+            #expect(small.answers == usual.answers)
+            #expect(small.datagrams > usual.datagrams)
+        }
+    }
+
     @Test("an epoch without an event of the kernel changes hook and facts immediately, lists again, and does not fire")
     func epochByHand() async throws {
         try await NetworkBed.with { bed in
