@@ -24,6 +24,12 @@ static inline int freshet_sqlite3_file_errno(sqlite3 *database) {
     return number;
 }
 
+// Whether the file of an open database has another path now, or none: it was renamed, removed or replaced.
+static inline bool freshet_sqlite3_has_moved(sqlite3 *database) {
+    int moved = 0;
+    return sqlite3_file_control(database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 // Whether the file system of a file may need space to change bytes that are there already: btrfs, bcachefs, ZFS.
 static inline bool freshet_is_copied_on_write(const char *path) {
     struct statfs status;

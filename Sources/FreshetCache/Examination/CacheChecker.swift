@@ -33,7 +33,12 @@ package struct CacheChecker: Sendable {
         var examination = CacheExamination()
         let path = context.layout.index
         let error: String?
-        if isExclusive {
+        if let kind = try StateStray.kind(of: path, unless: .file) {
+            error = "it is \(kind)"
+        } else if try context.index.access(storesDeferred: false, { $0.database.hasMoved }) {
+            // A second connection would make a new file, or would change the log that belongs to the other file.
+            error = "the file was removed or replaced, and the daemon still uses the previous one"
+        } else if isExclusive {
             error = try context.withIndex { (index) throws(SQLiteError) -> String? in
                 do throws(SQLiteError) {
                     // Otherwise the connection examines the pages that it has in memory, not those on the disk.

@@ -117,6 +117,9 @@ final class SQLiteDatabase {
     /// Whether a transaction is open.
     var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 
+    /// Whether the file was renamed, removed or replaced since it was opened.
+    var hasMoved: Bool { freshet_sqlite3_has_moved(connection) }
+
     private func prepared(
         _ sql: String, _ values: [SQLiteValue]
     ) throws(SQLiteError) -> OpaquePointer {

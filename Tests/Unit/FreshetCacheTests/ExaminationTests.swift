@@ -443,6 +443,26 @@ struct IndexExaminationTests {
         #expect(context.index.epoch == 0)
     }
 
+    @Test(
+        "reports an index that was removed or replaced, and neither makes a file nor changes the log",
+        arguments: [true, false], [true, false])
+    func moved(isExclusive: Bool, isReplaced: Bool) throws {
+        let scene = try Examined()
+        let context = scene.cache.context
+        let path = scene.fixture.directory.state + "/index.sqlite"
+        let content = try TemporaryDirectory.read(path)
+        try #require(rename(path, path + ".moved") == 0)
+        if isReplaced { try TemporaryDirectory.write(content, to: path) }
+        let findings = try scene.cache.checker.examineIndex(isExclusive: isExclusive).findings
+        #expect(findings.map(\.kind) == [.indexDamaged])
+        #expect(
+            findings.first?.detail == "the file was removed or replaced, and the daemon still uses the previous one")
+        #expect((access(path, F_OK) == 0) == isReplaced)
+        #expect(try scene.cache.checker.examineIndex(isExclusive: isExclusive).findings.count == 1)
+        #expect(try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all().isEmpty } == false)
+        #expect(context.index.epoch == 0)
+    }
+
     @Test("reports a missing index, and the database of another program")
     func none() throws {
         let directory = try TemporaryDirectory.forCache()
