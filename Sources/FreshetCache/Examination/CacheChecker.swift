@@ -13,7 +13,7 @@ package struct CacheChecker: Sendable {
 
     /// The names of all pipelines in the index or on the disk.
     package func examinable() throws(CacheError) -> [String] {
-        let known = try withSoundIndex { () throws(CacheError) in
+        let known = try withSoundIndex { (_) throws(CacheError) in
             try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all().map(\.name) }
         }
         let found = try context.onFiles { (files) throws(SystemCallError) in
@@ -86,16 +86,17 @@ package struct CacheChecker: Sendable {
     ///
     /// - Parameter repairs: remove unfinished files, and move foreign files to ``CacheLayout/strays``.
     package func examineStrays(repairs: Bool = false) throws(CacheError) -> CacheExamination {
-        try withSoundIndex { () throws(CacheError) in try examineStraysOnce(repairs: repairs) }
+        try withSoundIndex { (epoch) throws(CacheError) in try examineStraysOnce(repairs: repairs, epoch) }
     }
 
-    private func examineStraysOnce(repairs: Bool) throws(CacheError) -> CacheExamination {
+    private func examineStraysOnce(repairs: Bool, _ epoch: Int) throws(CacheError) -> CacheExamination? {
         try followFiles()
         var examination = try strays()
+        guard context.index.epoch == epoch else { return nil }
         guard repairs, !examination.findings.isEmpty else { return examination }
         examination.repair { (finding) throws(CacheError) in
-            // A pipeline may own the name by now.
-            guard try isStray(finding.path) else { return }
+            // A pipeline may own the name by now. A new index does not have all names yet.
+            guard try isStray(finding.path), context.index.epoch == epoch else { return }
             if finding.kind == .unfinished {
                 try context.remove(finding.path)
             } else {
@@ -103,7 +104,9 @@ package struct CacheChecker: Sendable {
             }
         }
         try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: nil, files) }
-        examination.markRepaired(remaining: try strays())
+        let left = try strays()
+        guard context.index.epoch == epoch else { return nil }
+        examination.markRepaired(remaining: left)
         return examination
     }
 
@@ -117,14 +120,14 @@ package struct CacheChecker: Sendable {
         _ pipeline: String, repairs: Bool = false, until isEnough: () -> Bool = { false }
     ) throws(CacheError) -> CacheExamination {
         try CacheName.check(pipeline)
-        return try withSoundIndex { () throws(CacheError) in
-            try examineOnce(pipeline, repairs: repairs, until: isEnough)
+        return try withSoundIndex { (epoch) throws(CacheError) in
+            try examineOnce(pipeline, repairs: repairs, epoch, until: isEnough)
         }
     }
 
     private func examineOnce(
-        _ pipeline: String, repairs: Bool, until isEnough: () -> Bool
-    ) throws(CacheError) -> CacheExamination {
+        _ pipeline: String, repairs: Bool, _ epoch: Int, until isEnough: () -> Bool
+    ) throws(CacheError) -> CacheExamination? {
         try followFiles(of: pipeline)
         var examination = CacheExamination()
         // The paths of files whose digest is wrong.
@@ -143,7 +146,7 @@ package struct CacheChecker: Sendable {
         if isEnough() { return examination }
         if let rejected = known.rejected { try read(context.layout.rejected(rejected, of: pipeline), rejected) }
         if isEnough() { return examination }
-        try context.entry(pipeline).withLock { (state) throws(CacheError) in
+        let isSound = try context.entry(pipeline).withLock { (state) throws(CacheError) in
             // Content that the index could not record after a change that failed halfway is not unknown: readers see
             // it. Nothing is repaired before the index has it.
             var isUnrecorded = state.isSuspect
@@ -157,26 +160,34 @@ package struct CacheChecker: Sendable {
             }
             try look(at: pipeline, doubtful, &examination)
             if isUnrecorded { examination.findings.removeAll { $0.kind == .contentUnknown } }
-            guard repairs, !examination.findings.isEmpty else { return }
+            // A new index does not have all content yet.
+            guard context.index.epoch == epoch else { return false }
+            guard repairs, !examination.findings.isEmpty else { return true }
             examination.published = try repairer.repair(pipeline, &examination, &state)
             if examination.published == nil { examination.lostRevision = state.nextRevision() }
             var left = CacheExamination()
             try look(at: pipeline, doubtful, &left)
             examination.markRepaired(remaining: left)
+            return true
         }
-        return examination
+        return isSound ? examination : nil
     }
 
     // MARK: Inside
 
-    /// Calls `body` again if it finds the index damaged: the index was replaced by then.
-    private func withSoundIndex<Value>(_ body: () throws(CacheError) -> Value) throws(CacheError) -> Value {
-        let epoch = context.index.epoch
-        do throws(CacheError) {
-            return try body()
-        } catch {
-            guard case .index(let reason) = error, reason.isDamage, context.index.epoch != epoch else { throw error }
-            return try body()
+    /// Calls `body` with the ``SharedIndex/epoch``, and again if the index was replaced before `body` returned a value.
+    ///
+    /// - Parameter body: returns nil if the index was replaced meanwhile, so that its findings do not count.
+    private func withSoundIndex<Value>(
+        _ body: (_ epoch: Int) throws(CacheError) -> Value?
+    ) throws(CacheError) -> Value {
+        while true {
+            let epoch = context.index.epoch
+            do throws(CacheError) {
+                if let value = try body(epoch) { return value }
+            } catch {
+                if context.index.epoch == epoch { throw error }
+            }
         }
     }
 

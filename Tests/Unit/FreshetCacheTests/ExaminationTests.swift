@@ -463,6 +463,32 @@ struct IndexExaminationTests {
         #expect(context.index.epoch == 0)
     }
 
+    @Test("moves and removes nothing if the index is replaced between any two calls of an examination that repairs")
+    func replacedMeanwhile() throws {
+        var (number, isOver) = (0, false)
+        while !isOver {
+            number += 1
+            let files = FailingFileSystem()
+            let scene = try Examined(fileSystem: files)
+            try scene.fixture.commitSet("old")
+            let (index, checker) = (scene.cache.context.index, scene.cache.checker)
+            let last = number
+            files.arm(.nothing) { [weak files] in
+                guard files?.calls.count == last, index.epoch == 0 else { return }
+                try? index.access { (_) throws(SQLiteError) in throw SQLiteError.damage("noise", during: "a test") }
+            }
+            var found = try checker.examineStrays(repairs: true).findings
+            for name in try checker.examinable() { found += try checker.examine(name, repairs: true).findings }
+            files.disarm()
+            #expect(found.isEmpty, "call \(number)")
+            #expect(try scene.fixture.reader() == "two", "call \(number)")
+            #expect(try scene.fixture.seen == .of("old"), "call \(number)")
+            #expect(try scene.fixture.names("generations/jwks").count == 2, "call \(number)")
+            isOver = index.epoch == 0
+        }
+        #expect(number > 20)
+    }
+
     @Test("reports a missing index, and the database of another program")
     func none() throws {
         let directory = try TemporaryDirectory.forCache()
