@@ -289,6 +289,9 @@ struct Diagnosis: Hashable {
                     command: "freshetctl refresh \(name) --wait"))
         }
         guard let generation = pipeline.generation else {
+            if let error = pipeline.copyError {
+                return add(.bad, "copy", error, Conclusion(text: "The copy is \(error)."))
+            }
             let conclusion =
                 pipeline.state == .loading || pipeline.waitingFor != nil
                 ? nil : Conclusion(text: "There is no copy yet.", command: "freshetctl refresh \(name) --wait")

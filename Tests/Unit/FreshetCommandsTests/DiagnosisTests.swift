@@ -70,6 +70,17 @@ import Testing
         #expect(diagnosis.stuck?.command == "freshetctl diagnose nf")
     }
 
+    @Test("a copy that is published but not recorded is not said to be missing")
+    func unrecorded() {
+        let error = "published, but not recorded yet: no space for the index; free some space"
+        let diagnosis = Self.diagnosis { facts in
+            facts.pipeline.generation = nil
+            facts.pipeline.copyError = error
+        }
+        #expect(diagnosis.stuck == Diagnosis.Conclusion(text: "The copy is \(error)."))
+        #expect(diagnosis.steps.first { $0.title == "copy" }?.evidence == error)
+    }
+
     @Test("a run that failed before the daemon started is not a problem")
     func failedBefore() {
         let diagnosis = Self.diagnosis { facts in
