@@ -45,8 +45,10 @@ package struct ConfigurationLoader: Sendable {
         }
         let merged = read(group, files: &files.files, remembering: memory)
         let hasOtherCharacters = merged.sources.values.contains(where: \.mayHaveOtherCharacters)
+        // Without the drop-in that could not be read, a section may lack keys that no error reports.
+        let isKnowable = !hasOtherCharacters && !merged.isIncomplete
         let reader = DefinitionReader(
-            isIncomplete: merged.isIncomplete, context: context, memory: hasOtherCharacters ? nil : memory)
+            isIncomplete: merged.isIncomplete, context: context, memory: isKnowable ? memory : nil)
         let result = merged.root.map { PipelineReader(reader: reader).pipeline(named: group.name, from: $0) }
         var definition = result?.definition
         if let root = merged.root, hasOtherCharacters {

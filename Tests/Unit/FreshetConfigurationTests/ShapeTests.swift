@@ -147,4 +147,26 @@ struct ShapeTests {
         #expect(together.diagnostics.count > 8)
         #expect(!together.diagnostics.contains { "\($0)".contains("abc") || "\($0)".contains("secret@") })
     }
+
+    @Test("an unreadable drop-in hides no missing key of the next pipeline")
+    func incomplete() {
+        let refreshes = [
+            "{dbus: {path: /a}}": "refresh.dbus",
+            "{needs-network: {status: 204}}": "refresh.needs-network",
+        ]
+        for (refresh, keyPath) in refreshes {
+            func text(_ name: String) -> String {
+                "source: {url: 'https://example.com/\(name)'}\ncache: {file: \(name)}\nrefresh: \(refresh)\n"
+            }
+            let files = [
+                "/etc/freshet/pipelines/p1.yaml": text("p1"), "/etc/freshet/pipelines/p1.yaml.d/a.yaml": "a: [\n",
+                "/etc/freshet/pipelines/p2.yaml": text("p2"),
+            ]
+            let configuration = ConfigurationLoader(
+                searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: InMemoryFileSystem(texts: files)
+            ).load()
+            #expect(configuration.invalid.keys.sorted() == ["p1", "p2"])
+            #expect(configuration.diagnostics.contains { $0.file.hasSuffix("p2.yaml") && $0.keyPath == keyPath })
+        }
+    }
 }
