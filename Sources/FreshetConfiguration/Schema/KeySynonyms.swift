@@ -62,7 +62,7 @@ enum KeySynonyms {
         }
         // Also `auth:` and `password `, after a colon or a space too many.
         let plain = key.lowercased().unicodeScalars.filter {
-            ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0.value >= 0x80
+            ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0.value >= 0x80 && $0 != "\u{A0}"
         }
         return secrets.names.contains(String(String.UnicodeScalarView(plain)))
     }

@@ -108,7 +108,7 @@ struct SourceText: Sendable {
             let start = index
             while index < end, isInWord(line[index]) { index += 1 }
             var next = index
-            while next < end, line[next] == " " || line[next] == "\"" || line[next] == "'" { next += 1 }
+            while next < end, isBetweenKeyAndColon(line[next]) { next += 1 }
             guard next < end, line[next] == ":" || line[next] == "=" else { continue }
             let separators = next
             while next < end, line[next] == ":" || line[next] == "=" || line[next] == " " { next += 1 }
@@ -118,6 +118,14 @@ struct SourceText: Sendable {
             if KeySynonyms.mayHoldSecret(word) ? !isPlainKey : KeySynonyms.isNearlySecret(word) { return next }
         }
         return end < line.count ? end : nil
+    }
+
+    private static func isBetweenKeyAndColon(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        // The last one is a space that does not break the line, which some keyboards write easily.
+        case " ", "\t", "\"", "'", "\u{A0}": true
+        default: false
+        }
     }
 
     private static func isInWord(_ scalar: Unicode.Scalar) -> Bool {

@@ -101,6 +101,9 @@ struct DiagnosticTests {
             "source: {url: x, tokne: SECRET}",
             "source:\n  apikeys: 'a SECRET'",
             "refresh: {on: [password=SECRET]}",
+            "source:\n  authorizaton\t: SECRET",
+            "source:\n  pasword\u{A0}: SECRET",
+            "source:\n  url: x\n  password\u{A0}: SECRET\n  zebra: 1",
         ])
     func secrets(text: String) {
         let diagnostics = load(pipeline: text + "\ncache: {file: x}\n").diagnostics
