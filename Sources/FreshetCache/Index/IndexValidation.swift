@@ -45,8 +45,9 @@ enum IndexValidation {
         /// An SQL expression that is true if the value is not of this kind. The column is not NULL.
         func isViolated(by column: String) -> String {
             // Comparisons of operands instead of typeof(): a function takes several times as long, and a start checks
-            // each value. `|` makes an integer of any value; integers and texts are less than all blobs.
-            let isNoInteger = "\(column) <> (\(column) | 0)"
+            // each value. `|` makes an integer of any value; integers and texts are less than all blobs. `+` takes the
+            // type of the column away, which would make a number of the text '2' before the comparison.
+            let isNoInteger = "+\(column) <> (\(column) | 0)"
             let isNoBlob = "\(column) < x''"
             func outside(_ range: ClosedRange<Int64>) -> String {
                 "(\(isNoInteger) OR \(column) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound))"
