@@ -105,7 +105,8 @@ enum KeySynonyms {
 
     private static let secrets = Advice(
         "auth authentication authorization authtoken token accesstoken bearer bearertoken basicauth username password "
-            + "passwd secret apikey xapikey login credentials",
+            + "passwd pass passphrase pwd secret clientsecret secretkey accesskey privatekey apikey xapikey refreshtoken "
+            + "login credentials",
         "source.credential",
         note: "the secret itself is a credential of the service (LoadCredential= in a drop-in of freshetd.service)",
         "source: {url: 'https://api.example.com/data', credential: api-token}")
