@@ -48,7 +48,7 @@ package struct PastGeneration: Codable, Hashable, Sendable {
 /// A cause of a run from before: its signal, and how often the signal fired.
 package struct SignalCount: Codable, Hashable, Sendable {
     /// The signal's name; for a generation that no run committed, the way in which a user published it: `accept`;
-    /// `repair` if it was recorded after its run had failed or was killed; `adopted` if it was found on the disk without
+    /// `repair` if it was recorded after its run had failed; `adopted` if it was found on the disk without
     /// the index.
     package var signal: String
     package var count: Int64
