@@ -181,7 +181,7 @@ package struct CacheChecker: Sendable {
     private func withSoundIndex<Value>(
         _ body: (_ epoch: Int) throws(CacheError) -> Value?
     ) throws(CacheError) -> Value {
-        while true {
+        for _ in 1..<Self.attempts {
             let epoch = context.index.epoch
             do throws(CacheError) {
                 if let value = try body(epoch) { return value }
@@ -189,7 +189,15 @@ package struct CacheChecker: Sendable {
                 if context.index.epoch == epoch { throw error }
             }
         }
+        guard let value = try body(context.index.epoch) else {
+            throw .index(.damage("it was replaced \(Self.attempts) times meanwhile", during: "examine"))
+        }
+        return value
     }
+
+    /// How often an examination begins if the index is replaced each time. Only a disk that breaks, or somebody who
+    /// changes the index all the time, needs more than two.
+    private static let attempts = 10
 
     /// Compares each pipeline with its files if the index was replaced: a new index has no rows until then, and all
     /// files would be strays.
