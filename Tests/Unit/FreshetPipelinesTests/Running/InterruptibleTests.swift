@@ -1,8 +1,9 @@
 import FreshetPipelines
 import FreshetSignals
+import TestSupport
 import Testing
 
-@Suite("An interruptible body", .timeLimit(.minutes(1)))
+@Suite("An interruptible body", .hangLimit)
 struct InterruptibleTests {
     /// Returns whether its task is cancelled, once it is.
     private static func untilCancelled() async -> Bool {
