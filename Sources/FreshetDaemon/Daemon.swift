@@ -81,6 +81,10 @@ final class Daemon {
             await Self.opened(context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs)
         }
         let (configuration, hostEnvironment) = await reader.checkingHostEnvironment(of: reader.selected(loaded))
+        // Another thread loads it before the first request needs it.
+        if configuration.pipelines.contains(where: \.makesRequests) {
+            context.pools.helpers.perform("libcurl") { CurlLibrary.load() }
+        }
         context.readers.setGroups(hostEnvironment.groups)
         let hidden = hostEnvironment.hidden(with: configuration)
         context.redactor.setSecrets(hidden)

@@ -59,7 +59,7 @@ extension NATSClient {
             self?.assumeIsolated { $0.received(event, on: present) }
         }
         guard let connection else {
-            return fail(.connectionFailed(host: address.description, reason: "out of memory"))
+            return fail(.connectionFailed(host: address.description, reason: CurlHandles.missingReason))
         }
         self.connection = connection
         do throws(NATSError) {

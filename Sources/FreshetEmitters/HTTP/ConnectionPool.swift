@@ -19,7 +19,7 @@ final class ConnectionPool {
     /// - Parameters:
     ///   - onReady: called on the loop's thread when a socket is ready; it calls ``socket(_:is:)``.
     ///   - onTimer: called on the loop's thread when libcurl's timer fires; it calls ``timeIsUp()``.
-    /// - Returns: nil if the process is out of memory.
+    /// - Returns: nil if libcurl cannot be loaded, or the process is out of memory.
     init?(
         _ loop: EventLoop, onReady: @escaping @Sendable (Int32, Readiness) -> Void,
         onTimer: @escaping @Sendable () -> Void

@@ -20,9 +20,9 @@ final class EasyHandle {
     /// Whether a request was made with the handle.
     private(set) var isUsed = false
 
-    /// Returns nil if the process is out of memory, the only reason for which libcurl does not make a handle.
+    /// Returns nil if the library cannot be loaded, or the process is out of memory: ``HTTPClient/noHandle``.
     init?() {
-        guard let raw = curl_easy_init() else { return nil }
+        guard CurlLibrary.failure == nil, let raw = curl_easy_init() else { return nil }
         self.raw = raw
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -124,9 +124,9 @@ final class MultiHandle {
     /// The sockets of the handle's connections. They are closed at the latest when the handle is freed.
     let sockets = ConnectionSockets()
 
-    /// Returns nil if the process is out of memory.
+    /// Returns nil if the library cannot be loaded, or the process is out of memory: ``HTTPClient/noHandle``.
     init?() {
-        guard let raw = curl_multi_init() else { return nil }
+        guard CurlLibrary.failure == nil, let raw = curl_multi_init() else { return nil }
         self.raw = raw
     }
 
@@ -136,10 +136,4 @@ final class MultiHandle {
         freshet_curl_multi_set_timer_function(raw, nil)
         curl_multi_cleanup(raw)
     }
-}
-
-/// Initializes libcurl. The call is thread-safe since 7.84, and counted. It is never undone, because other parts of the
-/// process may use libcurl and libcrypto too.
-func initializeCurl() {
-    curl_global_init(Int(CURL_GLOBAL_SSL))
 }

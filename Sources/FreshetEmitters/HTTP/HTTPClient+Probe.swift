@@ -9,10 +9,11 @@ extension HTTPClient: Probing {
     /// sources, certificates are checked, and proxies come from the environment.
     package func probe(_ probe: NetworkProbe, epoch: UInt64) async throws(FetchError) {
         guard !Task.isCancelled else { throw .cancelled }
+        if let failure = CurlLibrary.failure { throw .failed(failure) }
         guard let location = Location(probe.url) else {
             throw .failed(RunFailure(.local, "it is not an http or https URL"))
         }
-        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = EasyHandle() else { throw .failed(Self.noHandle) }
         let source = HTTPSource(url: probe.url, host: probe.host)
         let exchange = HTTPExchange(
             easy, HTTPRequest(purpose: .status, source: source, location: location, options: options),

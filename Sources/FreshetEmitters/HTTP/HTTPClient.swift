@@ -84,7 +84,6 @@ package actor HTTPClient {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     package init(_ loop: EventLoop, options: Options = Options(), secretReader: (any SecretReading)? = nil) {
-        initializeCurl()
         self.loop = loop
         self.secretReader = secretReader
         self.options = options
@@ -179,6 +178,8 @@ package actor HTTPClient {
         _ source: HTTPSource, for request: FetchRequest, as role: RequestRole, _ secrets: [String: String]
     ) async throws(FetchError) -> (result: Result<FetchResult, FetchError>, refusal: Int?) {
         guard !Task.isCancelled else { throw .cancelled }
+        // libcurl parses the URL, too.
+        if let failure = CurlLibrary.failure { throw .failed(failure) }
         guard let location = locations[source.url] else {
             throw .failed(RunFailure(.local, "\(role.url) at \(source.host) is not an http or https URL"))
         }
@@ -192,7 +193,7 @@ package actor HTTPClient {
         } catch {
             throw .failed(error)
         }
-        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = EasyHandle() else { throw .failed(Self.noHandle) }
         let validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
         let exchange = HTTPExchange(
             easy,
@@ -265,7 +266,7 @@ package actor HTTPClient {
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         guard exchange.prepare(hop, forRest: forRest), let (serial, pool) = presentPool() else {
-            return refuse(exchange, Self.noMemory)
+            return refuse(exchange, Self.noHandle)
         }
         exchange.pool = serial
         if start(exchange, in: pool) { exchange.fetch.asked() }
@@ -386,7 +387,8 @@ package actor HTTPClient {
         present = nil
     }
 
-    static let noMemory = RunFailure(.local, "out of memory")
+    /// Why libcurl has made no handle.
+    static var noHandle: RunFailure { CurlLibrary.failure ?? RunFailure(.local, "out of memory") }
 }
 
 /// Passes cancelled requests to the loop: a task may be cancelled on any thread, also within a callback of libcurl, in

@@ -9,7 +9,7 @@ final class CurlHandles {
     let multi: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
 
-    /// Returns nil if the process is out of memory, the only reason for which libcurl makes no handle.
+    /// Returns nil if libcurl cannot be loaded, or the process is out of memory: ``missingReason``.
     init?() {
         // The call is thread-safe since 7.84, and counted; HTTPClient makes it too.
         curl_global_init(Int(CURL_GLOBAL_SSL))
@@ -24,6 +24,14 @@ final class CurlHandles {
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         freshet_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         freshet_curl_limit_tls_messages(easy)
+    }
+
+    /// Why libcurl has made no handle.
+    static var missingReason: String {
+        freshet_curl_problem().map {
+            "libcurl cannot be loaded; install libcurl 7.87 or newer (Debian: apt install libcurl4): "
+                + String(cString: $0)
+        } ?? "out of memory"
     }
 
     deinit {

@@ -50,7 +50,7 @@ final class NATSConnection {
     /// - Parameters:
     ///   - outgoingLimit: the most bytes that wait to be sent.
     ///   - onEvent: called on the loop's thread.
-    /// - Returns: nil if the process is out of memory.
+    /// - Returns: nil if libcurl cannot be loaded, or the process is out of memory.
     init?(
         _ loop: EventLoop, to address: NATSServerAddress, _ options: NATSConnectionOptions, outgoingLimit: Int,
         onEvent: @escaping @Sendable (Event) -> Void

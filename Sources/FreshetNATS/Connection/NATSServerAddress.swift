@@ -20,7 +20,7 @@ public struct NATSServerAddress: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``NATSError/invalidServer(_:)``, or ``NATSError/plainTextToNetwork(host:)``.
     public init(_ url: String) throws(NATSError) {
         // The message must not contain a URL that may have a password.
-        guard let handle = curl_url() else { throw .invalidServer("out of memory") }
+        guard let handle = curl_url() else { throw .invalidServer(CurlHandles.missingReason) }
         defer { curl_url_cleanup(handle) }
         let code = curl_url_set(handle, CURLUPART_URL, url, 0)
         guard code == CURLUE_OK else { throw .invalidServer(String(cString: curl_url_strerror(code))) }

@@ -127,6 +127,12 @@ package struct PipelineDefinition: Hashable, Sendable {
 
     /// All sources, the first source first.
     package var sources: [SourceDefinition] { stage.hasStages ? stage.all.map(\.source) : [stage.source] }
+
+    /// Whether a run makes HTTP requests.
+    package var makesRequests: Bool {
+        stage.source.makesRequests || sources.contains(where: \.makesRequests) || !check.proofSources.isEmpty
+            || refresh.needsNetwork.probe != nil
+    }
 }
 
 /// Where a pipeline's data comes from.
@@ -141,6 +147,14 @@ package enum SourceDefinition: Hashable, Sendable {
     case copy(of: String, file: String)
     /// Several sources, which are read together and become one JSON object.
     indirect case joined([JoinedSource])
+
+    fileprivate var makesRequests: Bool {
+        switch self {
+        case .http: true
+        case .command, .file, .copy: false
+        case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.makesRequests) }
+        }
+    }
 
     /// Whether the source needs the network unless configured: it does if it is a URL whose host is not this machine.
     package var needsNetworkByDefault: Bool {
