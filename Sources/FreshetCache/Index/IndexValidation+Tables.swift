@@ -118,18 +118,19 @@ extension IndexValidation {
 
 /// Rules for values that depend on each other.
 enum IndexConsistency {
-    /// Each statement, with the column or table that it resets (`place`).
-    static let rules: [(place: String, statement: String)] = [
+    /// Each statement, with the column or table that it resets (`place`), and the table that it reads: nothing happens if
+    /// that is empty.
+    static let rules: [(place: String, table: String, statement: String)] = [
         // The next generation gets a number that no generation had before.
         (
-            "pipelines.last_number",
+            "pipelines.last_number", "pipelines",
             """
             UPDATE pipelines SET last_number = (SELECT max(h.number) FROM history h WHERE h.pipeline = id)
             WHERE last_number < (SELECT max(h.number) FROM history h WHERE h.pipeline = id)
             """
         ),
         (
-            "pipelines.last_number",
+            "pipelines.last_number", "pipelines",
             """
             UPDATE pipelines SET last_number = (SELECT max(g.number) FROM generations g WHERE g.pipeline = id)
             WHERE last_number < (SELECT max(g.number) FROM generations g WHERE g.pipeline = id)
@@ -137,7 +138,7 @@ enum IndexConsistency {
         ),
         // A pin is a number and a digest. The digest decides: it identifies the content that the user pinned.
         (
-            "pipelines.pin_number",
+            "pipelines.pin_number", "pipelines",
             """
             UPDATE pipelines SET pin_number =
                 (SELECT max(g.number) FROM generations g WHERE g.pipeline = id AND g.digest = pin_digest)
@@ -148,7 +149,7 @@ enum IndexConsistency {
             """
         ),
         (
-            "the pin of pipelines",
+            "the pin of pipelines", "pipelines",
             """
             UPDATE pipelines SET pin_number = NULL, pin_digest = NULL, pinned_at = NULL
             WHERE (pin_number IS NULL) <> (pin_digest IS NULL)
@@ -157,16 +158,16 @@ enum IndexConsistency {
         // A copy is withdrawn after it was published, except if the clock was set back. Before the daemon is ready, it
         // checks again whether the copy is too old.
         (
-            "pipelines.withdrawn_at",
+            "pipelines.withdrawn_at", "pipelines",
             """
             UPDATE pipelines SET withdrawn_at = NULL
             WHERE withdrawn_at IS NOT NULL AND withdrawn_at + 86400000000000 <
                 (SELECT g.committed_at FROM generations g WHERE g.pipeline = id AND g.number = current)
             """
         ),
-        ("requests", "DELETE FROM requests WHERE first > last"),
+        ("requests", "requests", "DELETE FROM requests WHERE first > last"),
         (
-            "pages",
+            "pages", "pages",
             "DELETE FROM pages WHERE NOT EXISTS (SELECT 1 FROM parts t WHERE t.pipeline = pages.pipeline AND t.name = pages.name)"
         ),
     ]
