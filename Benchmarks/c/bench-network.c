@@ -1,11 +1,12 @@
-// An event of the network -> a follower's signal, or the first byte of its request at the origin.
+// An event of the network -> a follower's signal, its program, or the first byte of its request at the origin.
 //
 //   bench-network EVENT ADDRESS PORT ROUTER LINK PACE-MS -- LABEL COUNT CLIENT-SPACE ORIGIN-SPACE SOCKET [-- …]
 //
-// EVENT is `route` (a default route is added), `address` (the address that a default route needs) or `link` (its carrier
-// comes). Each subject has a network name space of its own and another one where its origin is. With a SOCKET the end is
-// the datagram that the subject writes there; if that is empty, it is the first byte at the origin. The harness makes
-// the event and takes both times itself. The first subject is the limit.
+// EVENT is `route` (a default route is added), `run` (the same; the end comes from a program that the follower starts),
+// `address` (the address that a default route needs) or `link` (its carrier comes). Each subject has a network name space
+// of its own and another one where its origin is. With a SOCKET the end is the datagram that the subject or its program
+// writes there; if that is empty, it is the first byte at the origin. The harness makes the event and takes both times
+// itself. The first subject is the limit.
 #include "bench.h"
 
 #include <arpa/inet.h>
@@ -204,9 +205,10 @@ int main(int argc, char **argv) {
     }
     if (!count) die("no subjects");
     interleave(subjects, count, measure_network);
+    const char *goal = beds[0].is_signal ? "signal delivered" : "first byte at the origin";
+    if (!strcmp(event, "run")) goal = "program started";
     snprintf(title, sizeof title, "%s -> %s",
-        *event == 'r' ? "default route added" : *event == 'a' ? "address added" : "carrier of the link came",
-        beds[0].is_signal ? "signal delivered" : "first byte at the origin");
+        *event == 'r' ? "default route added" : *event == 'a' ? "address added" : "carrier of the link came", goal);
     table(title, subjects, count);
     return 0;
 }
