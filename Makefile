@@ -16,7 +16,7 @@
 #   make docs      build the documentation of the libraries, in .build/docs
 #   make sanitize  run unit tests and simulation under the thread and the address sanitizer
 #   make fuzz      SECONDS=60 TARGETS=: run the fuzzer on each parser of untrusted bytes (CONTRIBUTING.md)
-#   make order     place the code that freshetd executes side by side, which saves memory (docs/packaging.md)
+#   make order     place the code that freshetd executes side by side, which saves memory and time (docs/packaging.md)
 #   make deb       install missing packages, and build a Debian package, in .build/deb (docs/packaging.md)
 #   make install   DESTDIR= PREFIX=/usr: install; keeps existing configuration
 #   make uninstall uninstall; keeps configuration and data
