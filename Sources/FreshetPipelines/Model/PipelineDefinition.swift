@@ -156,6 +156,14 @@ package enum SourceDefinition: Hashable, Sendable {
         }
     }
 
+    /// Whether a request for the source can be conditional. A command always runs.
+    package var hasValidators: Bool {
+        switch self {
+        case .http, .file, .copy: true
+        case .command, .joined: false
+        }
+    }
+
     /// Whether the source needs the network unless configured: it does if it is a URL whose host is not this machine.
     package var needsNetworkByDefault: Bool {
         switch self {

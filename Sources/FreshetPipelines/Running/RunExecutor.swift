@@ -177,9 +177,11 @@ struct RunExecutor: Sendable {
     func runOnAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = binding
-        let rejection = isUnconditional ? nil : await currentRejection(of: binding)
+        // Otherwise the index need not be read before the source is asked.
+        let isConditional = !isUnconditional && definition.source.hasValidators
+        let rejection = isConditional ? await currentRejection(of: binding) : nil
         let validators =
-            if isUnconditional { Validators?.none } else if let rejection { rejection.validators } else if hasCopy {
+            if !isConditional { Validators?.none } else if let rejection { rejection.validators } else if hasCopy {
                 await store.validators(definition.name, binding: binding)
             } else { Validators?.none }
         var result = try await fetch(validators)

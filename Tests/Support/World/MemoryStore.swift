@@ -13,6 +13,8 @@ package final class MemoryStore: SnapshotStore {
         package var validators = Validators()
         package var binding: String?
         package var records: [RunRecord] = []
+        /// How often validators were asked for.
+        package var validatorQuestions = 0
         package var unchanged = 0
         package var failsCommits = false
         /// The copy disappears while the origin answers.
@@ -58,7 +60,10 @@ package final class MemoryStore: SnapshotStore {
     package func remembered(_ pipeline: String) async -> PersistentState { rememberedNow }
 
     package func validators(_ pipeline: String, binding: String) async -> Validators? {
-        state.withLock { $0.binding == binding && !$0.validators.isEmpty ? $0.validators : nil }
+        state.withLock { state in
+            state.validatorQuestions += 1
+            return state.binding == binding && !state.validators.isEmpty ? state.validators : nil
+        }
     }
 
     package func bodyStore(of definition: PipelineDefinition) -> (any BodyStoring)? { self }

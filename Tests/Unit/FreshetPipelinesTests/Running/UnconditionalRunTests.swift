@@ -25,6 +25,22 @@ struct UnconditionalRunTests {
         #expect(stage.store.text == "hidden")
     }
 
+    @Test("for a command, the index is not asked for validators before the command starts")
+    func command() throws {
+        var definition = Stage.definition(RefreshPolicy(freshFor: .zero))
+        definition.source = .command(["/bin/date"])
+        let stage = try Stage(definition)
+        stage.origin.answers(.content("first"), .content("second"))
+        try stage.start()
+        for expected in ["first", "second"] {
+            try stage.fire("start")
+            #expect(stage.store.text == expected)
+            try stage.advance(60)
+        }
+        #expect(stage.origin.asked.count == 2)
+        #expect(stage.store.state.withLock { $0.validatorQuestions } == 0)
+    }
+
     @Test("for rejected content it sends no validators")
     func rejected() throws {
         let stage = try Stage(RefreshPolicy(every: .seconds(3600), freshFor: .zero), check: CheckRules(minBytes: 4))
