@@ -16,7 +16,7 @@ package struct Configuration: Sendable {
     package var diagnostics: [Diagnostic]
     /// The files of each pipeline, also of invalid ones: the pipeline's own file first, then its drop-ins in the order
     /// in which they were merged.
-    package var files: [String: [String]]
+    package var files: ConfigurationFiles
     /// The files of ``daemon``, in the same order.
     package var daemonFiles: [String]
     /// The hooks of several pipelines without errors, by name.
@@ -29,7 +29,7 @@ package struct Configuration: Sendable {
     package init(
         daemon: DaemonDefinition = DaemonDefinition(), pipelines: [PipelineDefinition] = [],
         invalid: [String: [Diagnostic]] = [:], daemonDiagnostics: [Diagnostic] = [], diagnostics: [Diagnostic] = [],
-        files: [String: [String]] = [:], daemonFiles: [String] = []
+        files: ConfigurationFiles = [:], daemonFiles: [String] = []
     ) {
         self.daemon = daemon
         self.pipelines = pipelines

@@ -94,7 +94,7 @@ package struct ConfigurationLoad: Sendable {
                 byName[owner.pipeline, default: []].append(loader.withExcerpt(error))
             }
         }
-        var hooks = readHooks(among: Set(configuration.files.keys))
+        var hooks = readHooks(among: Set(configuration.files.names))
         for hook in hooks { hookLimits += hook.hookLimits.map { (.hook(hook.name), $0) } }
         for (owner, error) in LocatedHookLimit.conflicts(among: hookLimits) {
             let error = loader.withExcerpt(error)
@@ -104,7 +104,7 @@ package struct ConfigurationLoad: Sendable {
                 for index in hooks.indices where hooks[index].name == name { hooks[index].errors.append(error) }
             }
         }
-        for (name, error) in order.errors(among: configuration.files.keys) {
+        for (name, error) in order.errors(among: configuration.files.names) {
             byName[name, default: []].append(loader.withExcerpt(error))
         }
         configuration.invalid = byName.filter { $0.value.contains { $0.severity == .error } }

@@ -38,7 +38,7 @@ extension ConfigurationLoader {
     private func diagnostic(
         _ error: HostEnvironmentError, _ severity: Diagnostic.Severity, in configuration: Configuration
     ) -> Diagnostic {
-        let files = (error.isHook ? configuration.hookFiles : configuration.files)[error.pipeline] ?? []
+        let files = (error.isHook ? configuration.hookFiles[error.pipeline] : configuration.files[error.pipeline]) ?? []
         let (node, sources) = node(at: error.keys, in: files) ?? (nil, [:])
         var diagnostic = Diagnostic(
             file: node?.location.file ?? files.first ?? error.pipeline, line: node?.location.line,

@@ -14,7 +14,7 @@ struct Predecessor: Hashable, Sendable {
 ///
 ///     var order = PipelineOrder()
 ///     order.add("prices", after: [Predecessor(name: "catalogue", location: place)])
-///     let errors = order.errors(among: configuration.files.keys)
+///     let errors = order.errors(among: configuration.files.names)
 struct PipelineOrder {
     /// How many names of a cycle a message shows.
     static let maximumNamesShown = 8

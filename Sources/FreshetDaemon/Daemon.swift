@@ -74,12 +74,8 @@ final class Daemon {
             return refuse("\(error)", .configuration)
         }
         let since = WallClock.now
-        let load = await reader.begin()
         let (removed, repairs) = (RemovedContentLog(context.limiter), CopyRepairs())
-        // The cache is opened while the files of the pipelines are read, unless the daemon may not start at all.
-        let (loaded, early) = await reader.finish(load) { [context] in
-            await Self.opened(context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs)
-        }
+        let (loaded, early) = await read(removed, repairs)
         let (configuration, hostEnvironment) = await reader.checkingHostEnvironment(of: reader.selected(loaded))
         // Another thread loads it before the first request needs it.
         if configuration.pipelines.contains(where: \.makesRequests) {
@@ -126,6 +122,17 @@ final class Daemon {
         context.limiter.finish()
         context.log.log(.stopping)
         return context.tasks.exit
+    }
+
+    /// Reads the configuration, and opens the cache while another thread reads the files of the pipelines, unless the
+    /// daemon may not start at all. The list of the files is released here: ``run()`` would keep it until the daemon ends.
+    private func read(
+        _ removed: RemovedContentLog, _ repairs: CopyRepairs
+    ) async -> (Configuration, Result<CacheOpening.Opened?, any Error>) {
+        let load = await reader.begin()
+        return await reader.finish(load) { [context] in
+            await Self.opened(context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs)
+        }
     }
 
     /// Opens the cache; without a definition of the daemon it is too early for that.

@@ -127,7 +127,7 @@ extension CacheAdministrator: CacheControl {
                 name: nil,
                 reason: "nothing was removed, because the configuration cannot be read: \(error.sentence)")
         }
-        return Set(loaded.files.keys).union(loaded.pipelines.map(\.name)).union(loaded.invalid.keys)
+        return Set(loaded.files.names).union(loaded.pipelines.map(\.name)).union(loaded.invalid.keys)
             .union(host.names)
     }
 }
