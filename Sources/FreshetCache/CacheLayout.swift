@@ -16,6 +16,14 @@ package import FreshetModel
 package struct CacheLayout: Hashable, Sendable {
     let cacheDirectory: String
     let stateDirectory: String
+    /// The directory of published files, with the `/` at its end: a copy of each pipeline shares this text.
+    private let publishedDirectory: String
+
+    init(cacheDirectory: String, stateDirectory: String) {
+        self.cacheDirectory = cacheDirectory
+        self.stateDirectory = stateDirectory
+        publishedDirectory = cacheDirectory + "/current/"
+    }
 
     static let currentMode: UInt32 = 0o755
     static let generationsMode: UInt32 = 0o700
@@ -36,14 +44,11 @@ package struct CacheLayout: Hashable, Sendable {
         stateDirectory + "/index.sqlite.damaged" + (number == 0 ? "" : ".\(number)")
     }
 
-    /// The path of a published file, without spare memory, because each pipeline keeps one.
-    func reader(_ file: String) -> String {
-        var path = ""
-        path.reserveCapacity(cacheDirectory.utf8.count + "/current/".utf8.count + file.utf8.count)
-        path += cacheDirectory
-        path += "/current/"
-        path += file
-        return path
+    /// The path of a published file.
+    func reader(_ file: String) -> String { publishedDirectory + file }
+    /// The same, for a generation, which a pipeline keeps.
+    func location(_ file: String) -> PublishedLocation {
+        PublishedLocation(directory: publishedDirectory, name: file)
     }
     func readerTemporary(_ token: UInt64) -> String { current + "/" + Self.temporary(token) }
     func generations(of pipeline: String) -> String { generations + "/" + pipeline }

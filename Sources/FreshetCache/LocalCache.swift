@@ -90,7 +90,7 @@ package final class LocalCache: Sendable {
 
     /// The published generation of the pipeline; nil if there is none, or if its file is missing or damaged.
     package func current(_ pipeline: String) throws(CacheError) -> CurrentGeneration? {
-        try verifier.publication(of: pipeline).map { $0.generation(path: context.layout.reader($0.file)) }
+        try verifier.publication(of: pipeline).map { $0.generation(at: context.layout.location($0.file)) }
     }
 
     /// The content of the current generation, published or withdrawn; nil if there is none, or if it has more bytes

@@ -7,7 +7,10 @@ package struct CurrentGeneration: Hashable, Sendable {
     package var digest: ContentDigest
     package var committedAt: WallTime
     /// The path of the published file.
-    package var path: String
+    package var path: String {
+        get { location.path }
+        set { location = PublishedLocation(newValue) }
+    }
     /// Whether the limit on pages truncated the content.
     package var truncated: Bool
     /// The run that made it; nil: not known, since the index was rebuilt.
@@ -50,6 +53,8 @@ package struct CurrentGeneration: Hashable, Sendable {
     /// all of it is absent, so that equal generations are equal.
     @Boxed private var rare: Rare?
 
+    private var location: PublishedLocation
+
     private struct Rare: Hashable, Sendable {
         var pinnedSince: WallTime?
         var directory: String?
@@ -70,12 +75,21 @@ package struct CurrentGeneration: Hashable, Sendable {
         number: UInt64, size: UInt64, digest: ContentDigest, committedAt: WallTime, path: String,
         truncated: Bool = false
     ) {
+        self.init(
+            number: number, size: size, digest: digest, committedAt: committedAt, location: PublishedLocation(path),
+            truncated: truncated)
+    }
+
+    package init(
+        number: UInt64, size: UInt64, digest: ContentDigest, committedAt: WallTime, location: PublishedLocation,
+        truncated: Bool = false
+    ) {
         self.truncated = truncated
         self.number = number
         self.size = size
         self.digest = digest
         self.committedAt = committedAt
-        self.path = path
+        self.location = location
     }
 
     /// Allows the generation to be replaced again.
@@ -87,6 +101,30 @@ package struct CurrentGeneration: Hashable, Sendable {
     package var identity: GenerationIdentity {
         GenerationIdentity(number: number, digest: digest, isWithdrawn: withdrawnSince != nil)
     }
+}
+
+/// The path of a published file as its directory and its name: the files of all pipelines are in one directory, so all
+/// pipelines share its text.
+package struct PublishedLocation: Hashable, Sendable {
+    /// With the `/` at its end; empty if there is none.
+    private let directory: String
+    private let name: String
+
+    package init(_ path: String) {
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
+        self.name = String(name)
+        directory = String(path[..<name.startIndex])
+    }
+
+    /// - Parameters:
+    ///   - directory: ends with `/`.
+    ///   - name: has no `/`.
+    package init(directory: String, name: String) {
+        self.directory = directory
+        self.name = name
+    }
+
+    package var path: String { directory + name }
 }
 
 /// Identifies what readers see: a generation, or that the copy is withdrawn. The number alone does not identify a

@@ -142,7 +142,7 @@ struct Committer: Sendable {
             try check.storeValues(of: pipeline, in: index)
         }
         remember(shown, candidate, check, &state)
-        return shown.generation(path: context.layout.reader(before.file), revision: state.nextRevision())
+        return shown.generation(at: context.layout.location(before.file), revision: state.nextRevision())
     }
 
     /// Remembers the publication with the validators of the check, which the index has now, if they belong to it.
@@ -160,7 +160,7 @@ struct Committer: Sendable {
         _ candidate: Candidate, for publication: IndexedPublication, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CurrentGeneration {
         try context.onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
-        return publication.generation(path: context.layout.reader(publication.file), revision: state.nextRevision())
+        return publication.generation(at: context.layout.location(publication.file), revision: state.nextRevision())
     }
 
     /// The generation that stays although there is other content, restored if necessary; nil: no content is held back.

@@ -92,10 +92,10 @@ struct GenerationPublisher: Sendable {
             }
             if destination.isSet { sets.sweep(of: pipeline, previous: previous) }
             if !pipeline.formerSets.isEmpty { try? sets.removeFormer(of: pipeline) }
-            let path = context.layout.reader(destination.file)
+            let location = context.layout.location(destination.file)
             let revision = state.nextRevision()
             if let publication { recorded(publication) }
-            return publication?.generation(path: path, revision: revision) ?? row.generation(path: path)
+            return publication?.generation(at: location, revision: revision) ?? row.generation(at: location)
         } catch {
             recovery.complete(destination.pipeline, &state)
             // A withdrawn generation that was published again is withdrawn by that.
@@ -250,7 +250,7 @@ struct GenerationPublisher: Sendable {
             // The caller reports it.
             _ = state.takeFollowed(UInt64(clamping: content.number))
             let generation = publication.generation(
-                path: context.layout.reader(publication.file), revision: state.nextRevision())
+                at: context.layout.location(publication.file), revision: state.nextRevision())
             return RollbackOutcome(generation: generation, replaced: current, failure: error)
         }
     }

@@ -54,7 +54,7 @@ struct CacheRepairer: Sendable {
         if examination.findings.contains(where: { $0.kind == .setDamaged }) {
             try sets.agree(with: publication, verifiesAll: true)
         }
-        return publication.generation(path: context.layout.reader(publication.file), revision: state.nextRevision())
+        return publication.generation(at: context.layout.location(publication.file), revision: state.nextRevision())
     }
 
     /// Removes a name that is not needed, if its content is kept; otherwise moves the object aside.

@@ -41,10 +41,10 @@ package struct CopyWithdrawal: Sendable {
             if let whole { try recordLoss(of: whole) }
             if let known = try verifier.keptPublication(of: pipeline, &state) {
                 return .withdrawn(
-                    known.generation(path: context.layout.reader(known.file), revision: state.nextRevision()))
+                    known.generation(at: context.layout.location(known.file), revision: state.nextRevision()))
             }
             guard let publication else { return .left }
-            return .damaged(publication.generation(path: context.layout.reader(file), revision: state.nextRevision()))
+            return .damaged(publication.generation(at: context.layout.location(file), revision: state.nextRevision()))
         }
     }
 
@@ -57,10 +57,10 @@ package struct CopyWithdrawal: Sendable {
         return try context.entry(destination.pipeline).withLock { (state) throws(CacheError) in
             try ownership.claim(destination)
             guard let known = try verifier.keptPublication(of: destination.pipeline, &state) else { return nil }
-            let path = context.layout.reader(known.file)
+            let location = context.layout.location(known.file)
             // Also if it was published already: the caller does not know that.
             let shown = known.isWithdrawn ? try show(known, at: destination, &state) : known
-            return shown.generation(path: path, revision: state.nextRevision())
+            return shown.generation(at: location, revision: state.nextRevision())
         }
     }
 
@@ -90,7 +90,7 @@ package struct CopyWithdrawal: Sendable {
                 guard let publication = try verifier.verifiedPublication(of: pipeline, &state) else { continue }
                 return .restored(
                     publication.generation(
-                        path: context.layout.reader(publication.file), revision: state.nextRevision()))
+                        at: context.layout.location(publication.file), revision: state.nextRevision()))
             }
             return .lost
         }

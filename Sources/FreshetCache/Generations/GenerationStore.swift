@@ -108,8 +108,8 @@ package struct GenerationStore: Sendable {
                 }
             guard let target else { throw .notKept(number, kept: kept.map(\.content.number)) }
             if let publication, publication.generation.content == target.content {
-                let path = context.layout.reader(publication.file)
-                return RollbackOutcome(generation: publication.generation(path: path), replaced: nil)
+                let location = context.layout.location(publication.file)
+                return RollbackOutcome(generation: publication.generation(at: location), replaced: nil)
             }
             // This is recorded before readers see another generation, so that after a crash the next check does not
             // undo it.
@@ -138,8 +138,8 @@ package struct GenerationStore: Sendable {
             guard var publication = try verifier.verifiedPublication(of: pipeline, &state) else {
                 throw .nothingPublished
             }
-            let path = context.layout.reader(publication.file)
-            if publication.pipeline.pin != nil { return (publication.generation(path: path), true) }
+            let location = context.layout.location(publication.file)
+            if publication.pipeline.pin != nil { return (publication.generation(at: location), true) }
             publication.pipeline.pin = IndexedPin(content: publication.generation.content, since: now)
             let (row, content) = (publication.pipeline, publication.generation.content)
             let isKept = try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
@@ -150,7 +150,7 @@ package struct GenerationStore: Sendable {
                 return true
             }
             guard isKept else { throw .nothingPublished }
-            return (publication.generation(path: path, revision: state.nextRevision()), false)
+            return (publication.generation(at: location, revision: state.nextRevision()), false)
         }
     }
 
@@ -163,7 +163,7 @@ package struct GenerationStore: Sendable {
             var publication = try verifier.verifiedPublication(of: pipeline, &state)
             let known = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.row(pipeline) }
             guard let known, known.pin != nil else {
-                return (publication.map { $0.generation(path: context.layout.reader($0.file)) }, false)
+                return (publication.map { $0.generation(at: context.layout.location($0.file)) }, false)
             }
             try context.transaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.pipelines.setPin(nil, of: known.id)
@@ -174,7 +174,7 @@ package struct GenerationStore: Sendable {
             publication?.pipeline.pin = nil
             publication?.pipeline.originDigest = nil
             let revision = state.nextRevision()
-            return (publication.map { $0.generation(path: context.layout.reader($0.file), revision: revision) }, true)
+            return (publication.map { $0.generation(at: context.layout.location($0.file), revision: revision) }, true)
         }
     }
 }

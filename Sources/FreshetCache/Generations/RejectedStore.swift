@@ -79,7 +79,7 @@ package struct RejectedStore: Sendable {
                 // The content has passed a check since.
                 try settle(known, of: row)
                 return RollbackOutcome(
-                    generation: publication.generation(path: context.layout.reader(publication.file)), replaced: nil)
+                    generation: publication.generation(at: context.layout.location(publication.file)), replaced: nil)
             }
             return try publish(
                 known, as: row, destination, &state, replacing: publication?.generation.content.number, at: now)

@@ -20,13 +20,13 @@ struct IndexedPublication: Hashable, Sendable {
     var checkedDigest: ContentDigest { originDigest ?? generation.content.digest }
 
     /// - Parameter revision: see ``CurrentGeneration/revision``.
-    func generation(path: String, revision: UInt64 = 0) -> CurrentGeneration {
-        var result = generation.generation(path: path)
+    func generation(at location: PublishedLocation, revision: UInt64 = 0) -> CurrentGeneration {
+        var result = generation.generation(at: location)
         result.isBehind = originDigest != nil
         result.pinnedSince = pipeline.pin?.since
         result.withdrawnSince = pipeline.withdrawnAt
         result.revision = revision
-        if pipeline.isSet { result.directory = CacheLayout.linkName(ofStamp: path) }
+        if pipeline.isSet { result.directory = CacheLayout.linkName(ofStamp: location.path) }
         return result
     }
 }

@@ -35,7 +35,7 @@ package struct RecordStore: Sendable {
             }
             try index.validators.put(validators, for: publication.checkedDigest, of: id)
             try index.pipelines.recordSuccess(of: id, publication.checkedDigest, at: now, expires: expires)
-            return publication.generation(path: context.layout.reader(publication.file))
+            return publication.generation(at: context.layout.location(publication.file))
         }
     }
 
@@ -165,7 +165,7 @@ package struct RecordStore: Sendable {
         }
         if publication == nil { attempts.forgetSuccess() }
         var state = PersistentState(
-            generation: publication.map { $0.generation(path: context.layout.reader($0.file)) },
+            generation: publication.map { $0.generation(at: context.layout.location($0.file)) },
             lastCheck: attempts.lastSuccess, expires: attempts.expires, retryAfter: attempts.retryAfter,
             lastRun: UInt64(clamping: indexed.lastRun),
             binding: indexed.value.map { String(decoding: $0, as: UTF8.self) })

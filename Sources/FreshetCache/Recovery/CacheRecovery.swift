@@ -39,8 +39,8 @@ struct CacheRecovery: Sendable {
         if state.hasFollowed {
             let known = try context.reading { (index) throws(SQLiteError) in try index.publication(of: pipeline) }
             if let known, !known.isWithdrawn {
-                let path = context.layout.reader(known.file)
-                state.followed = known.generation(path: path, revision: state.nextRevision())
+                let location = context.layout.location(known.file)
+                state.followed = known.generation(at: location, revision: state.nextRevision())
             }
         }
         (state.isSuspect, state.hasFollowed, state.epoch) = (false, false, epoch)

@@ -12,10 +12,10 @@ struct IndexedGeneration: Hashable, Sendable {
     /// The expiry time that the content itself states; nil if it states none.
     var contentExpires: WallTime?
 
-    func generation(path: String) -> CurrentGeneration {
+    func generation(at location: PublishedLocation) -> CurrentGeneration {
         var result = CurrentGeneration(
             number: UInt64(clamping: content.number), size: UInt64(clamping: identity.size), digest: content.digest,
-            committedAt: committedAt, path: path, truncated: truncated)
+            committedAt: committedAt, location: location, truncated: truncated)
         result.run = run
         result.writtenAt = WallTime(nanoseconds: identity.modified.clamped(to: IndexBounds.times))
         result.contentExpires = contentExpires
