@@ -18,12 +18,14 @@ struct LoopEngineClock: EngineClock {
     func zone(named name: String?) -> TimeZoneRules { zones.rules(named: name) }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
-        LoopEngineTimer(timer: LoopTimer(loop, named: "pipeline timer", handler))
+        LoopEngineTimer(LoopTimer(loop, named: "pipeline timer", handler))
     }
 }
 
-private struct LoopEngineTimer: EngineTimer {
-    let timer: LoopTimer
+private final class LoopEngineTimer: EngineTimer {
+    private let timer: LoopTimer
+
+    init(_ timer: LoopTimer) { self.timer = timer }
 
     func arm(at instant: BootInstant) { timer.arm(at: instant.continuous) }
     func disarm() { timer.disarm() }

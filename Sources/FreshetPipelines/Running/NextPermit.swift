@@ -1,7 +1,11 @@
+internal import FreshetModel
 internal import FreshetSignals
 
 /// The permit of a pipeline's next run: requested, or granted and not used yet. The run begins with it.
-final class NextPermit: Sendable {
+///
+/// It is a value under the lock of the runner, so that an idle pipeline has no object for it. The limiter is asked
+/// without that lock, except for the description of a queue.
+struct NextPermit {
     struct Permit: Sendable {
         /// The machine's number of the request.
         var number: UInt64
@@ -9,56 +13,74 @@ final class NextPermit: Sendable {
         var origin: HTTPOrigin?
     }
 
-    private let permit = Lock<Permit?>(nil)
-    private let limiter: RequestLimiter
+    @Boxed private var permit: Permit?
 
-    init(_ limiter: RequestLimiter) { self.limiter = limiter }
-
-    /// Requests a permit for the run's first request; the other requests have their own permits.
+    /// A permit was requested.
     ///
     /// - Parameters:
     ///   - number: the machine's number of the request.
     ///   - origin: the origin of the first request; nil: it has none.
-    ///   - granted: called when the permit is granted later.
-    /// - Returns: whether it was granted immediately.
-    func request(
-        _ number: UInt64, for pipeline: CauseInbox.Key, at origin: HTTPOrigin?, granted: @escaping @Sendable () -> Void
-    ) -> Bool {
-        let reply = limiter.request(for: pipeline, at: origin, granted)
+    mutating func requested(_ number: UInt64, _ ticket: RequestLimiter.Ticket, at origin: HTTPOrigin?) {
+        permit = Permit(number: number, ticket: ticket, origin: origin)
+    }
+
+    /// Takes the ticket of a request, which its caller releases; nil: the run has taken the permit.
+    mutating func release(_ number: UInt64) -> RequestLimiter.Ticket? {
+        guard let released = permit, released.number == number else { return nil }
+        permit = nil
+        return released.ticket
+    }
+
+    /// The run begins with the permit, and owns it from now on.
+    mutating func take() -> Permit? {
+        defer { permit = nil }
+        return permit
+    }
+
+    /// The wait with the limiter's description of the queue, if it is a wait for this permit.
+    func detailed(_ wait: Wait, by limiter: RequestLimiter) -> Wait {
+        guard wait.reason == .permit, let ticket = permit?.ticket, let queue = limiter.queue(of: ticket) else {
+            return wait
+        }
+        var wait = wait
+        wait.detail = queue.description
+        return wait
+    }
+}
+
+extension PipelineRunner {
+    /// Requests a permit for the run's first request; the other requests have their own permits.
+    ///
+    /// - Parameter number: the machine's number of the request.
+    /// - Returns: whether it was granted immediately; otherwise an event follows when it is granted.
+    func requestPermit(_ number: UInt64) -> Bool {
+        let origin = definition.source.firstOrigin
+        let reply = world.requestLimiter.request(for: mailbox.key, at: origin) { [mailbox] in
+            mailbox.post(.permitGranted(number))
+        }
         let (ticket, isGranted) =
             switch reply {
             case .granted(let ticket): (ticket, true)
             case .queued(let ticket): (ticket, false)
             }
-        permit.withLock { $0 = Permit(number: number, ticket: ticket, origin: origin) }
+        state.withLock { $0.permit.requested(number, ticket, at: origin) }
         return isGranted
     }
 
     /// Releases the permit, or withdraws the request, unless the run has taken the permit.
-    func release(_ number: UInt64) {
-        let ticket = permit.withLock { permit -> RequestLimiter.Ticket? in
-            guard let released = permit, released.number == number else { return nil }
-            permit = nil
-            return released.ticket
-        }
-        if let ticket { limiter.release(ticket) }
+    func releasePermit(_ number: UInt64) {
+        if let ticket = state.withLock({ $0.permit.release(number) }) { world.requestLimiter.release(ticket) }
     }
 
-    /// The run begins with the permit, and owns it from now on.
-    func take() -> Permit? {
-        permit.withLock { permit in
-            defer { permit = nil }
-            return permit
+    /// The event with a description of the queue for permits, if it is about a wait for a permit.
+    func detailed(_ event: EngineEvent) -> EngineEvent {
+        func detailed(_ wait: Wait) -> Wait {
+            state.withLock { [limiter = world.requestLimiter] in $0.permit.detailed(wait, by: limiter) }
         }
-    }
-
-    /// The wait with the limiter's description of the queue, if it is a wait for this permit.
-    func detailed(_ wait: Wait) -> Wait {
-        guard wait.reason == .permit, let ticket = permit.withLock({ $0?.ticket }),
-            let queue = limiter.queue(of: ticket)
-        else { return wait }
-        var wait = wait
-        wait.detail = queue.description
-        return wait
+        return switch event {
+        case .waitingBegan(let wait): .waitingBegan(detailed(wait))
+        case .stateChanged(.waiting(let wait)): .stateChanged(.waiting(detailed(wait)))
+        default: event
+        }
     }
 }

@@ -31,7 +31,7 @@ package struct PageRequests: Sendable {
     /// - Returns: the place, and the answer.
     package func load(at place: [String]) async throws(LoadMoreError) -> (place: [String], answer: RefreshAnswer) {
         let place = try existing(place)
-        let answer = await runner.waiters.answer { runner.mailbox.post(.loadMore(request: $0, place: place)) }
+        let answer = await runner.answer { runner.mailbox.post(.loadMore(request: $0, place: place)) }
         return (place, answer)
     }
 

@@ -10,13 +10,13 @@ extension PipelineRunner {
     ///   - force: ignores `Retry-After`, the budget and an unreachable network too.
     ///   - unconditional: the run sends no validators.
     package func refresh(force: Bool, unconditional: Bool = false) async -> RefreshAnswer {
-        await waiters.answer { mailbox.post(.refresh(request: $0, force: force, unconditional: unconditional)) }
+        await answer { mailbox.post(.refresh(request: $0, force: force, unconditional: unconditional)) }
     }
 
     /// Awaits the end of the first run whose number is higher than this one: returns immediately if it has ended.
     /// Requests no run. If the task is cancelled, it returns ``RefreshAnswer/stopped``; the run continues.
     package func firstRun(after number: UInt64) async -> RefreshAnswer {
-        await waiters.answer { mailbox.post(.awaitRun(request: $0, after: number)) }
+        await answer { mailbox.post(.awaitRun(request: $0, after: number)) }
     }
 
     /// The number of the last run that has begun; 0: none.
@@ -135,7 +135,9 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            var wait = machine.waitsFor(at: now).map(detailed)
+            var wait = machine.waitsFor(at: now).map {
+                state.permit.detailed($0, by: world.requestLimiter)
+            }
             switch activity {
             case .loading:
                 activity = .loading(state.runs.progress?.loaded ?? LoadProgress())

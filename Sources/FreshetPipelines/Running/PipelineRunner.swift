@@ -10,10 +10,6 @@ package final class PipelineRunner: Sendable {
     let world: EngineDependencies
     let mailbox: Mailbox<RefreshMachine.Event>
     let state: Lock<State>
-    let waiters = AnswerWaiters()
-    private let permit: NextPermit
-    private let records = RecordQueue()
-    private let timer: any EngineTimer
     private let send: @Sendable (PipelineReport) -> Void
     private let probes: ProbeCoordinator
     private let seed: UInt64
@@ -31,6 +27,11 @@ package final class PipelineRunner: Sendable {
         /// The stored state with its wall-clock times, which are converted again when the wall clock is stepped; nil
         /// once a check has succeeded.
         @Boxed var remembered: StoredTimes?
+        var waiters = AnswerWaiters()
+        var permit = NextPermit()
+        var records = RecordQueue()
+        /// Nil: it is not armed. Most pipelines have no planned check, and need no timer between their runs.
+        var timer: (any EngineTimer)?
 
         /// Forgets what the machine does not need any more.
         mutating func forgetRemembered() {
@@ -50,8 +51,6 @@ package final class PipelineRunner: Sendable {
         self.mailbox = mailbox
         self.probes = probes
         self.seed = seed
-        permit = NextPermit(world.requestLimiter)
-        timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
         var known = StoredTimes(remembered)
         let configuration = ActiveConfiguration(definition, remembered: remembered.parameters)
@@ -141,21 +140,21 @@ package final class PipelineRunner: Sendable {
 
     /// Whether the runner has stopped completely.
     var isOver: Bool {
-        state.withLock { $0.machine.phase == .stopped(nil) } && !records.isWriting
+        state.withLock { $0.machine.phase == .stopped(nil) && !$0.records.isWriting }
     }
 
     /// Stops the runner and awaits its end.
     func stop() async {
         mailbox.post(.stopped)
-        await waiters.closed()
+        await closed()
     }
 
     /// The runner has stopped: answers all remaining requests.
     func close() {
-        timer.disarm()
+        arm(at: nil)
         state.withLock { $0.network }.leave(mailbox)
         mailbox.close()
-        waiters.close()
+        closeWaiters()
     }
 
     /// Passes events to the machine and performs its actions, and those of the events that follow immediately.
@@ -180,13 +179,11 @@ package final class PipelineRunner: Sendable {
     ) {
         switch action {
         case .requestPermit(let number):
-            let isGranted = permit.request(number, for: mailbox.key, at: definition.source.firstOrigin) { [mailbox] in
-                mailbox.post(.permitGranted(number))
-            }
+            let isGranted = requestPermit(number)
             // Without a permit, the machine gets one more event, so that it can report the wait.
             events.append(isGranted ? .permitGranted(number) : .timer)
         case .releasePermit(let number):
-            permit.release(number)
+            releasePermit(number)
         case .prove(let request?):
             probes.subscribe(request, mailbox.key) { [mailbox] in mailbox.post(.proof($0)) }
         case .prove(nil):
@@ -197,12 +194,10 @@ package final class PipelineRunner: Sendable {
             group.addTask { [restorer] in await restorer.settle(withdraws: action == .withdraw) }
         case .cancel:
             state.withLock { $0.runs.interruption }?.happen()
-        case .wake(at: let instant?):
-            timer.arm(at: instant)
-        case .wake(at: nil):
-            timer.disarm()
+        case .wake(at: let instant):
+            arm(at: instant)
         case .answer(let request, let answer):
-            waiters.resume(request, with: answer)
+            resume(request, with: answer)
         case .rememberRetryAfter(let instant):
             enqueue(.retryAfter(instant.map(wall)), in: &group)
         case .rememberRequests(let spent):
@@ -236,30 +231,30 @@ package final class PipelineRunner: Sendable {
     }
 
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
-        let run = PipelineRun(order, of: self, beginningWith: permit.take(), seed: seed &+ order.run)
+        let permit = state.withLock { $0.permit.take() }
+        let run = PipelineRun(order, of: self, beginningWith: permit, seed: seed &+ order.run)
         group.addTask { await run.execute() }
     }
 
-    // MARK: Permits
-
-    /// The wait with a description of the queue for permits, if it is a wait for a permit.
-    func detailed(_ wait: Wait) -> Wait { permit.detailed(wait) }
-
-    private func detailed(_ event: EngineEvent) -> EngineEvent {
-        switch event {
-        case .waitingBegan(let wait): .waitingBegan(permit.detailed(wait))
-        case .stateChanged(.waiting(let wait)): .stateChanged(.waiting(permit.detailed(wait)))
-        default: event
+    /// Arms the timer; nil: releases it, so it does not fire.
+    private func arm(at instant: BootInstant?) {
+        let known = state.withLock { state in
+            defer { if instant == nil { state.timer = nil } }
+            return state.timer
         }
+        guard let instant else { return }
+        let timer = known ?? world.clock.makeTimer { [mailbox] in mailbox.post(.timer) }
+        timer.arm(at: instant)
+        if known == nil { state.withLock { $0.timer = timer } }
     }
 
     // MARK: Records for the store
 
     /// Appends a record to the queue for the store; the pipeline does not wait for the disk.
     private func enqueue(_ record: RecordQueue.Record, in group: inout DiscardingTaskGroup) {
-        guard records.append(record) else { return }
+        guard state.withLock({ $0.records.append(record) }) else { return }
         group.addTask { [self] in
-            await records.write { await write($0) }
+            while let record = state.withLock({ $0.records.next() }) { await write(record) }
             // A caller that waits for the end may wait for this write.
             if state.withLock({ $0.machine.phase.isStopped }) { mailbox.post(.timer) }
         }

@@ -1,9 +1,10 @@
 import FreshetModel
-internal import FreshetSignals
 
 /// The records of a pipeline that are still to be written to the store, in order. The pipeline does not wait for the
 /// disk.
-final class RecordQueue: Sendable {
+///
+/// It is a value under the lock of the runner, so that an idle pipeline has no object for it.
+struct RecordQueue {
     enum Record: Sendable {
         case run(RunRecord)
         case retryAfter(WallTime?)
@@ -11,39 +12,25 @@ final class RecordQueue: Sendable {
         case parameters
     }
 
-    private struct State {
-        var records: [Record] = []
-        var isWriting = false
-    }
-
-    private let state = Lock(State())
-
+    private var records: [Record] = []
     /// Whether a task writes.
-    var isWriting: Bool { state.withLock { $0.isWriting } }
+    private(set) var isWriting = false
 
     /// Appends a record.
     ///
-    /// - Returns: whether the caller has to start a task that calls ``write(_:)``.
-    func append(_ record: Record) -> Bool {
-        state.withLock { state in
-            state.records.append(record)
-            defer { state.isWriting = true }
-            return !state.isWriting
-        }
+    /// - Returns: whether the caller has to start a task that writes all records of ``next()``.
+    mutating func append(_ record: Record) -> Bool {
+        records.append(record)
+        defer { isWriting = true }
+        return !isWriting
     }
 
-    /// Writes all records, also those that are appended meanwhile.
-    func write(_ body: (Record) async -> Void) async {
-        while let record = next() { await body(record) }
-    }
-
-    private func next() -> Record? {
-        state.withLock { state in
-            state.isWriting = !state.records.isEmpty
-            guard state.isWriting else { return nil }
-            // An empty queue takes no memory.
-            defer { if state.records.isEmpty { state.records = [] } }
-            return state.records.removeFirst()
-        }
+    /// Takes the next record, also one that was appended meanwhile; nil: there is none, and the task ends.
+    mutating func next() -> Record? {
+        isWriting = !records.isEmpty
+        guard isWriting else { return nil }
+        // An empty queue takes no memory.
+        defer { if records.isEmpty { records = [] } }
+        return records.removeFirst()
     }
 }

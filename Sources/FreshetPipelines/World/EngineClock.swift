@@ -21,7 +21,7 @@ extension EngineClock {
 }
 
 /// A timer that is armed for one instant and calls its handler once. A released timer does not call its handler.
-package protocol EngineTimer: Sendable {
+package protocol EngineTimer: AnyObject, Sendable {
     /// Arms the timer, replacing the previous instant; a past instant is due immediately. The handler does not run
     /// inside this call.
     func arm(at instant: BootInstant)

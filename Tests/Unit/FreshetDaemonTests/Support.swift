@@ -95,8 +95,10 @@ final class FakeClock: EngineClock {
         handler?()
     }
 
-    private struct Timer: EngineTimer {
+    private final class Timer: EngineTimer {
         let clock: FakeClock
+
+        init(clock: FakeClock) { self.clock = clock }
 
         func arm(at instant: BootInstant) { clock.state.withLock { $0.due = instant } }
         func disarm() { clock.state.withLock { $0.due = nil } }

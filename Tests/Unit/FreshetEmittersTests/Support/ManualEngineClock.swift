@@ -36,8 +36,10 @@ final class ManualEngineClock: EngineClock {
         }) { handler() }
     }
 
-    private struct Timer: EngineTimer {
+    private final class Timer: EngineTimer {
         let clock: ManualEngineClock
+
+        init(clock: ManualEngineClock) { self.clock = clock }
 
         func arm(at instant: BootInstant) { clock.state.withLock { $0.due = instant } }
         func disarm() { clock.state.withLock { $0.due = nil } }
