@@ -17,11 +17,13 @@ enum HostedPipeline {
     }
 }
 
-/// A running pipeline with the network target that it needs and its subscription.
+/// A running pipeline with its subscription.
 struct RunningPipeline: Sendable {
     let runner: PipelineRunner
-    let target: NetworkTarget
     let lease: SignalLease
+
+    /// The network target that it needs.
+    var target: NetworkTarget { lease.target }
 
     var definition: PipelineDefinition { runner.definition }
 

@@ -175,7 +175,7 @@ final class PipelineHost {
                 definition, remembered: state, signal: lease.signal, network: network, splay: splay,
                 share: share(of: definition.name), seed: seeds.next()
             ) { sink.report($0) }
-            add(RunningPipeline(runner: runner, target: needs.target, lease: lease))
+            add(RunningPipeline(runner: runner, lease: lease))
         }
         await hooks.assignAll(definitions) { running($0)?.runner.status.kept }
         memoryRelease.mayBeUseful()
@@ -190,7 +190,7 @@ final class PipelineHost {
         let runner = await engine.add(
             definition, signal: lease.signal, network: network, splay: splay, share: share(of: definition.name)
         ) { sink.report($0) }
-        add(RunningPipeline(runner: runner, target: needs.target, lease: lease))
+        add(RunningPipeline(runner: runner, lease: lease))
     }
 
     /// What the start of a pipeline needs besides its stored state.
@@ -295,7 +295,7 @@ final class PipelineHost {
         engine.subscribe(pipeline.runner, to: lease.signal)
         let isOther = pipeline.runner.reconfigure(definition, network: network, splay: splay, share: share)
         pipeline.lease.end()
-        add(RunningPipeline(runner: pipeline.runner, target: needs.target, lease: lease))
+        add(RunningPipeline(runner: pipeline.runner, lease: lease))
         return isOther
     }
 

@@ -2,6 +2,7 @@ import FreshetControl
 import FreshetModel
 import FreshetPipelines
 import FreshetSignals
+import FreshetSystemSignals
 import Logging
 
 /// The signal sources of the daemon. Pipelines with the same source share it.
@@ -49,11 +50,11 @@ final class SignalRegistry {
             var isSubscribed: Bool
         }
 
-        let needs: SignalNeeds
+        nonisolated let needs: SignalNeeds
         /// The sources, each once.
         let uses: [Use]
         /// The signals of the subscribed sources, merged.
-        let signal: Signal
+        nonisolated let signal: Signal
         weak var registry: SignalRegistry?
 
         init(_ registry: SignalRegistry, _ needs: SignalNeeds, _ references: [SourceReference]) {
@@ -218,22 +219,25 @@ extension SignalRegistry: SignalControl {
 }
 
 /// The subscription of a pipeline to its sources.
-@DaemonActor
-final class SignalLease {
-    /// Nil: the lease has ended.
-    private var usage: SignalRegistry.Usage?
+///
+/// It is a value, so that a pipeline has no object for it: pipelines with equal needs share what it refers to.
+struct SignalLease: Sendable {
+    private let usage: SignalRegistry.Usage
 
+    @DaemonActor
     fileprivate init(_ usage: SignalRegistry.Usage) { self.usage = usage }
 
-    /// The signals of all subscribed sources, merged; after the end of the lease, a signal that never fires.
-    var signal: Signal { usage?.signal ?? .never }
+    /// The target of the pipeline's requests.
+    var target: NetworkTarget { usage.needs.target }
+
+    /// The signals of all subscribed sources, merged.
+    var signal: Signal { usage.signal }
 
     /// Whether a pipeline with these needs uses and subscribes to the same sources, so that the lease can stay.
-    func covers(_ needs: SignalNeeds) -> Bool { usage?.covers(needs) ?? false }
+    @DaemonActor
+    func covers(_ needs: SignalNeeds) -> Bool { usage.covers(needs) }
 
-    /// Ends the use of the sources. Call it once the pipeline does not need the signal any more.
-    func end() {
-        usage?.end()
-        usage = nil
-    }
+    /// Ends the use of the sources. Call it once, when the pipeline does not need the signal any more.
+    @DaemonActor
+    func end() { usage.end() }
 }

@@ -71,6 +71,8 @@ final class PipelineOverview {
         let (some, areMore) = changed.withLock { changed in
             var some: [String] = []
             while some.count < Self.changesPerPause, let one = changed.popFirst() { some.append(one) }
+            // An empty set keeps the memory that it had when all pipelines changed.
+            if changed.isEmpty { changed = [] }
             return (some, !changed.isEmpty)
         }
         for name in some { update(name) }
