@@ -1,4 +1,4 @@
-package import FreshetModel
+internal import FreshetModel
 
 /// A request for data over HTTP.
 package struct HTTPSource: Hashable, Sendable {
@@ -12,22 +12,67 @@ package struct HTTPSource: Hashable, Sendable {
     package var method: Method
     /// The absolute path of a Unix socket that the request goes through, whatever the URL's host is; nil: the request
     /// connects to the host.
-    package var unixSocket: String?
+    package var unixSocket: String? {
+        get { rare?.unixSocket }
+        set { changeRare { $0.unixSocket = newValue } }
+    }
     /// The client certificate for the URL's own origin; nil: none.
-    @Boxed package var clientCertificate: ClientCertificate?
+    package var clientCertificate: ClientCertificate? {
+        get { rare?.clientCertificate }
+        set { changeRare { $0.clientCertificate = newValue } }
+    }
     /// The absolute path of a file of PEM certificates that alone are trusted for the URL's own origin. nil: the
     /// system's certificate authorities.
-    package var certificateAuthority: String?
+    package var certificateAuthority: String? {
+        get { rare?.certificateAuthority }
+        set { changeRare { $0.certificateAuthority = newValue } }
+    }
     /// The redirects that are followed.
-    package var redirects = Redirects.any
+    package var redirects: Redirects {
+        get { rare?.redirects ?? Redirects.any }
+        set { changeRare { $0.redirects = newValue } }
+    }
     /// Whether a body is accepted whose end is marked only by the end of its connection (RFC 9112, 6.3). A truncated
     /// body then looks complete.
-    package var allowsUnframed = false
+    package var allowsUnframed: Bool {
+        get { rare?.allowsUnframed ?? false }
+        set { changeRare { $0.allowsUnframed = newValue } }
+    }
     /// Further URLs of the same content, this one included; nil: there is only this one.
-    package var mirrors: Mirrors?
+    package var mirrors: Mirrors? {
+        get { rare?.mirrors }
+        set { changeRare { $0.mirrors = newValue } }
+    }
 
     /// The proxy of the request and of its redirects.
-    package var proxy = Proxy.environment
+    package var proxy: Proxy {
+        get { rare?.proxy ?? Proxy.environment }
+        set { changeRare { $0.proxy = newValue } }
+    }
+
+    /// What most sources do not have. Each pipeline keeps its source, so it takes one word there; nil if all of it has
+    /// its default, so that equal sources are equal.
+    @Boxed private var rare: Rare?
+
+    private struct Rare: Hashable, Sendable {
+        var unixSocket: String?
+        var clientCertificate: ClientCertificate?
+        var certificateAuthority: String?
+        var redirects = Redirects.any
+        var allowsUnframed = false
+        var mirrors: Mirrors?
+        var proxy = Proxy.environment
+
+        static let none = Rare()
+    }
+
+    private mutating func changeRare(_ change: (inout Rare) -> Void) {
+        let before = rare ?? Rare.none
+        var new = before
+        change(&new)
+        guard new != before else { return }
+        rare = new == Rare.none ? nil : new
+    }
 
     /// How requests reach their hosts. A request with a secret over plain http, and one through a Unix socket, use no
     /// proxy in any case.
@@ -80,9 +125,9 @@ package struct HTTPSource: Hashable, Sendable {
         self.headers = headers
         self.host = host
         self.method = method
-        self.unixSocket = unixSocket
-        self.clientCertificate = clientCertificate
-        self.certificateAuthority = certificateAuthority
+        guard unixSocket != nil || clientCertificate != nil || certificateAuthority != nil else { return }
+        rare = Rare(
+            unixSocket: unixSocket, clientCertificate: clientCertificate, certificateAuthority: certificateAuthority)
     }
 
     /// Whether the request identifies its client, so that the answer may be confidential: a header field carries a

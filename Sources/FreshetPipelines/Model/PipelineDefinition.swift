@@ -25,6 +25,7 @@ package struct PipelineDefinition: Hashable, Sendable {
             guard exactTexts == other.exactTexts else { return }
             _refresh.share(with: other._refresh)
             _check.share(with: other._check)
+            cache.share(with: other.cache)
         }
     }
 
@@ -111,11 +112,15 @@ package struct PipelineDefinition: Hashable, Sendable {
             refresh: refresh, check: check, cache: cache, parameters: parameters, hooks: hooks, fleet: fleet)
     }
 
-    /// Uses the refresh policy and the checks of another definition where they are equal, so that they are in memory
-    /// once.
+    /// Uses the refresh policy, the checks and the rules of the cache of another definition where they are equal, so
+    /// that they are in memory once.
     package mutating func share(with other: PipelineDefinition) {
         // A change makes another instance of the content.
-        if sharedRefresh.isSame(as: other.sharedRefresh), content.$check.isSame(as: other.content.$check) { return }
+        if sharedRefresh.isSame(as: other.sharedRefresh), content.$check.isSame(as: other.content.$check),
+            content.cache.isShared(with: other.content.cache)
+        {
+            return
+        }
         content.share(with: other.content)
     }
 
@@ -193,23 +198,73 @@ package struct CacheRules: Hashable, Sendable {
     /// The file's name below `current/`: one path component.
     package var file: String
     /// The form in which a program's strings are written: JSON, or lines of text.
-    package var format: ContentFormat
+    package var format: ContentFormat {
+        get { rest.format }
+        set { change { $0.format = newValue } }
+    }
     /// Permission bits; nil: they depend on the source, see ``PipelineDefinition/cacheMode``.
-    package var mode: UInt32?
+    package var mode: UInt32? {
+        get { rest.mode }
+        set { change { $0.mode = newValue } }
+    }
     /// The name of the group that owns the file; nil: the service's group.
-    package var group: String?
+    package var group: String? {
+        get { rest.group }
+        set { change { $0.group = newValue } }
+    }
     /// The number of generations that are kept, including the current one; at least 1.
-    package var keep: Int
+    package var keep: Int {
+        get { rest.keep }
+        set { change { $0.keep = newValue } }
+    }
     /// The age since the last confirmation at which a copy expires; nil: it never expires.
-    package var maxAge: Duration?
+    package var maxAge: Duration? {
+        get { rest.maxAge }
+        set { change { $0.maxAge = newValue } }
+    }
     /// Whether an expired copy is withdrawn from readers.
-    package var withdraws = false
+    package var withdraws: Bool {
+        get { rest.withdraws }
+        set { change { $0.withdraws = newValue } }
+    }
     /// The jq path of an item's key: names, each after a dot, or a dot alone for the item itself. Nil: contents are
     /// compared without keys.
-    package var key: String?
+    package var key: String? {
+        get { rest.key }
+        set { change { $0.key = newValue } }
+    }
     /// The files that the snapshot is split into, at most ``CachedFile/perPipeline``, by name; empty: the snapshot is
     /// one file.
-    package var files: [CachedFile] = []
+    package var files: [CachedFile] {
+        get { rest.files }
+        set { change { $0.files = newValue } }
+    }
+
+    /// All but the name: thousands of pipelines often have the same rules, which are in memory once.
+    private struct Rest: Hashable {
+        var format: ContentFormat
+        var mode: UInt32?
+        var group: String?
+        var keep: Int
+        var maxAge: Duration?
+        var withdraws = false
+        var key: String?
+        var files: [CachedFile] = []
+    }
+
+    @Shared private var rest: Rest
+
+    private mutating func change(_ body: (inout Rest) -> Void) {
+        var new = rest
+        body(&new)
+        if new != rest { rest = new }
+    }
+
+    /// Uses the rules of another pipeline, except for the name, if they are equal.
+    mutating func share(with other: Self) { _rest.share(with: other._rest) }
+
+    /// Whether all but the name is the same instance.
+    func isShared(with other: Self) -> Bool { $rest.isSame(as: other.$rest) }
 
     /// The number of generations that are kept unless configured.
     package static let defaultKeep = 5
@@ -220,12 +275,7 @@ package struct CacheRules: Hashable, Sendable {
         maxAge: Duration? = nil, key: String? = nil
     ) {
         self.file = file
-        self.format = format
-        self.mode = mode
-        self.group = group
-        self.keep = keep
-        self.maxAge = maxAge
-        self.key = key
+        rest = Rest(format: format, mode: mode, group: group, keep: keep, maxAge: maxAge, key: key)
     }
 
     /// Whether snapshots are kept at the same path in the same way. Settings of their age and comparison are ignored.

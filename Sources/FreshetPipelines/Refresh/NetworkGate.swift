@@ -17,12 +17,43 @@ struct NetworkGate: Hashable, Sendable {
     }
 
     private(set) var state: NetworkState
-    /// Nil: there have been no directly connected networks that matter.
-    @Boxed private var direct: DirectNetworks?
-    private var unreachableSince: BootInstant?
-    private var lastAttemptAnyway: BootInstant?
     private var graceUntil: BootInstant?
-    private var graceFailures = 0
+    /// Nil if all of it is absent.
+    @Boxed private var rare: Rare?
+
+    /// What a pipeline does not have whose network is reachable: it keeps one word for all of it.
+    private struct Rare: Hashable {
+        /// Nil: there have been no directly connected networks that matter.
+        var direct: DirectNetworks?
+        var unreachableSince: BootInstant?
+        var lastAttemptAnyway: BootInstant?
+        var graceFailures = 0
+    }
+
+    private var direct: DirectNetworks? {
+        get { rare?.direct }
+        set { changeRare { $0.direct = newValue } }
+    }
+    private var unreachableSince: BootInstant? {
+        get { rare?.unreachableSince }
+        set { changeRare { $0.unreachableSince = newValue } }
+    }
+    private var lastAttemptAnyway: BootInstant? {
+        get { rare?.lastAttemptAnyway }
+        set { changeRare { $0.lastAttemptAnyway = newValue } }
+    }
+    private var graceFailures: Int {
+        get { rare?.graceFailures ?? 0 }
+        set { changeRare { $0.graceFailures = newValue } }
+    }
+
+    private mutating func changeRare(_ change: (inout Rare) -> Void) {
+        let before = rare ?? Rare()
+        var new = before
+        change(&new)
+        guard new != before else { return }
+        rare = new == Rare() ? nil : new
+    }
 
     init(_ state: NetworkState, now: BootInstant) {
         self.state = state

@@ -1,21 +1,62 @@
+internal import FreshetModel
+
 /// The part of a pipeline's definition and of the host's settings that the refresh machine needs.
 package struct RefreshSettings: Hashable, Sendable {
     @Shared package var policy: RefreshPolicy
     package var needsNetwork: Bool
     /// The delay of the signals `start` and `network` on this host, so that a fleet does not send its requests at the
     /// same time.
-    package var splay: Duration
+    package var splay: Duration {
+        get { rare?.splay ?? .zero }
+        set { changeRare { $0.splay = newValue } }
+    }
     /// The calendar times of planned checks; nil: there are none.
-    package var calendar: Shared<CalendarPlan>?
+    package var calendar: Shared<CalendarPlan>? {
+        get { rare?.calendar }
+        set { changeRare { $0.calendar = newValue } }
+    }
     /// The delay that is added to `every` and to a calendar time: a part of `random-delay`, always the same on this
     /// host.
-    package var plannedDelay: Duration
-    /// This host's and pipeline's fraction of all random values that are always the same: 0 or more, less than 1.
-    package var share = 0.0
+    package var plannedDelay: Duration {
+        get { rare?.plannedDelay ?? .zero }
+        set { changeRare { $0.plannedDelay = newValue } }
+    }
+    /// This host's and pipeline's fraction of all random values that are always the same: 0 or more, less than 1. It
+    /// decides the order of mirrors; 0 for a pipeline without mirrors.
+    package var share: Double {
+        get { rare?.share ?? 0 }
+        set { changeRare { $0.share = newValue } }
+    }
     /// The age since the last confirmation at which a copy expires; nil: it never expires.
-    package var maxAge: Duration?
+    package var maxAge: Duration? {
+        get { rare?.maxAge }
+        set { changeRare { $0.maxAge = newValue } }
+    }
     /// Whether an expired copy is withdrawn from readers.
-    package var withdraws: Bool
+    package var withdraws: Bool {
+        get { rare?.withdraws ?? false }
+        set { changeRare { $0.withdraws = newValue } }
+    }
+
+    /// What many pipelines do not have: they keep one word for all of it. Nil if all of it has its default.
+    @Boxed private var rare: Rare?
+
+    private struct Rare: Hashable, Sendable {
+        var splay = Duration.zero
+        var calendar: Shared<CalendarPlan>?
+        var plannedDelay = Duration.zero
+        var share = 0.0
+        var maxAge: Duration?
+        var withdraws = false
+    }
+
+    private mutating func changeRare(_ change: (inout Rare) -> Void) {
+        let before = rare ?? Rare()
+        var new = before
+        change(&new)
+        guard new != before else { return }
+        rare = new == Rare() ? nil : new
+    }
 
     package init(
         policy: RefreshPolicy, needsNetwork: Bool, splay: Duration = .zero, plannedDelay: Duration = .zero,
@@ -31,11 +72,13 @@ package struct RefreshSettings: Hashable, Sendable {
         withdraws: Bool
     ) {
         _policy = policy
-        self.withdraws = withdraws
         self.needsNetwork = needsNetwork
-        self.splay = splay
-        self.plannedDelay = plannedDelay
-        self.maxAge = maxAge
+        changeRare {
+            $0.withdraws = withdraws
+            $0.splay = splay
+            $0.plannedDelay = plannedDelay
+            $0.maxAge = maxAge
+        }
     }
 
     /// - Parameters:
@@ -49,7 +92,7 @@ package struct RefreshSettings: Hashable, Sendable {
             policy: definition.sharedRefresh, needsNetwork: definition.needsNetwork, splay: splay,
             plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge,
             withdraws: definition.cache.withdraws)
-        self.share = share
+        if definition.mirrors != nil { self.share = share }
         calendar = clock.flatMap { CalendarPlan(definition.refresh.calendar, $0) }.map(Shared.init(wrappedValue:))
     }
 }

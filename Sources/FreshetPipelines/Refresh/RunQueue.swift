@@ -7,15 +7,44 @@ struct RunQueue: Sendable {
     typealias Instant = BootInstant
 
     private(set) var burst: Debouncer<BootInstant>
-    /// Received, and held until this host's share of the splay has passed.
-    private var splayed = PendingRequest()
-    private(set) var splayedUntil: Instant?
-    /// Held by the debouncer.
-    private(set) var gathered = PendingRequest()
-    /// Ready for a run as soon as nothing prevents it.
-    var ready = PendingRequest()
     /// The retry of a failed run.
     @Boxed var retry: Retry?
+    /// Nil if no request waits: an idle pipeline keeps one word for all of them.
+    @Boxed private var waiting: Waiting?
+
+    private struct Waiting: Hashable, Sendable {
+        var splayed = PendingRequest()
+        var splayedUntil: Instant?
+        var gathered = PendingRequest()
+        var ready = PendingRequest()
+    }
+
+    private mutating func changeWaiting(_ change: (inout Waiting) -> Void) {
+        var new = waiting ?? Waiting()
+        change(&new)
+        // An empty request is nothing else than no request.
+        waiting = new == Waiting() ? nil : new
+    }
+
+    /// Received, and held until this host's share of the splay has passed.
+    private var splayed: PendingRequest {
+        get { waiting?.splayed ?? PendingRequest() }
+        set { changeWaiting { $0.splayed = newValue } }
+    }
+    private(set) var splayedUntil: Instant? {
+        get { waiting?.splayedUntil }
+        set { if newValue != nil || waiting != nil { changeWaiting { $0.splayedUntil = newValue } } }
+    }
+    /// Held by the debouncer.
+    private(set) var gathered: PendingRequest {
+        get { waiting?.gathered ?? PendingRequest() }
+        set { changeWaiting { $0.gathered = newValue } }
+    }
+    /// Ready for a run as soon as nothing prevents it.
+    var ready: PendingRequest {
+        get { waiting?.ready ?? PendingRequest() }
+        set { changeWaiting { $0.ready = newValue } }
+    }
 
     init(_ policy: RefreshPolicy) {
         burst = Debouncer(quiet: policy.quiet, atMost: policy.atMost)

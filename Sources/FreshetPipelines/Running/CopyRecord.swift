@@ -10,9 +10,8 @@ struct CopyRecord: Sendable {
     /// When a check last confirmed the copy.
     var lastCheck: WallTime?
     /// The content that a check rejected last.
-    @Boxed private(set) var rejected: RejectedCandidate?
-    /// The run that fetched `rejected`; nil: it was before a restart of the daemon.
-    private var rejectedRun: UInt64?
+    var rejected: RejectedCandidate? { rejectedContent?.candidate }
+    @Boxed private var rejectedContent: RejectedContent?
     /// The rejection for conditional requests.
     @Boxed private(set) var rejection: KnownRejection?
     /// The trusted comment of the last signed content.
@@ -20,13 +19,19 @@ struct CopyRecord: Sendable {
     /// What the machine knows about the copy.
     private(set) var notices: CopyNotices
 
+    private struct RejectedContent: Sendable {
+        var candidate: RejectedCandidate
+        /// The run that fetched it; nil: it was before a restart of the daemon.
+        var run: UInt64?
+    }
+
     /// - Parameter isKnown: whether the machine knows the state of the copy from the start.
     init(_ remembered: PersistentState, isKnown: Bool) {
         notices = CopyNotices(remembered.generation, needsCopy: isKnown)
         generation = remembered.generation
         error = remembered.copyError
         lastCheck = remembered.lastCheck
-        rejected = remembered.rejected
+        rejectedContent = remembered.rejected.map { RejectedContent(candidate: $0) }
         signed = remembered.signed
     }
 
@@ -46,7 +51,7 @@ struct CopyRecord: Sendable {
     mutating func record(_ new: CurrentGeneration?) {
         if let new, new.revision >= generation?.revision ?? 0 { (generation, error) = (new, nil) }
         // The candidate has become the copy, in whatever way.
-        if let digest = new?.digest, digest == rejected?.digest { rejected = nil }
+        if let digest = new?.digest, digest == rejected?.digest { rejectedContent = nil }
     }
 
     /// The state of the copy was read again, without a generation.
@@ -91,7 +96,9 @@ struct CopyRecord: Sendable {
 
     /// A run has rejected content.
     mutating func record(_ rejected: RunProgress.Rejected, by run: UInt64) {
-        if let snapshot = rejected.snapshot { (self.rejected, rejectedRun) = (rejected.isGone ? nil : snapshot, run) }
+        if let snapshot = rejected.snapshot {
+            rejectedContent = rejected.isGone ? nil : RejectedContent(candidate: snapshot, run: run)
+        }
         rejection = rejected.known
     }
 
@@ -103,7 +110,7 @@ struct CopyRecord: Sendable {
     ///
     /// - Parameter digest: only if it is this one; nil: in any case.
     mutating func forgetRejected(_ digest: ContentDigest? = nil) {
-        if digest == nil || rejected?.digest == digest { rejected = nil }
+        if digest == nil || rejected?.digest == digest { rejectedContent = nil }
     }
 
     /// The operator has published content.
@@ -111,13 +118,13 @@ struct CopyRecord: Sendable {
     /// - Returns: the run that fetched it, if it is the content that was rejected last; nil: other content was rejected
     ///   since then, and stays rejected, or the run was before a restart of the daemon.
     mutating func accept(_ generation: CurrentGeneration) -> UInt64? {
-        guard let rejected, rejected.digest == generation.digest else {
+        guard let rejected = rejectedContent, rejected.candidate.digest == generation.digest else {
             record(generation)
             return nil
         }
         record(generation)
-        lastCheck = max(lastCheck ?? rejected.rejectedAt, rejected.rejectedAt)
-        return rejectedRun
+        lastCheck = max(lastCheck ?? rejected.candidate.rejectedAt, rejected.candidate.rejectedAt)
+        return rejected.run
     }
 
     /// A run has rejected content. If the operator has accepted that content meanwhile, the run has confirmed the copy.
@@ -125,7 +132,7 @@ struct CopyRecord: Sendable {
     /// - Returns: the confirmed generation.
     mutating func confirm(_ candidate: RejectedCandidate, at wallNow: WallTime) -> CurrentGeneration? {
         guard let generation, generation.digest == candidate.digest else { return nil }
-        (rejected, rejection) = (nil, nil)
+        (rejectedContent, rejection) = (nil, nil)
         lastCheck = wallNow
         return generation
     }

@@ -5,7 +5,7 @@ package enum PipelineActivity: Hashable, Sendable {
     /// The pipeline has not run yet.
     case idle
     indirect case waiting(Wait)
-    case loading(LoadProgress)
+    indirect case loading(LoadProgress)
     case loaded
     /// The last run failed. The published copy stays; see ``PipelineStatus/generation``.
     indirect case failed(RunFailure, since: BootInstant, attempts: Int)

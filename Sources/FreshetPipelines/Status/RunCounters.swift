@@ -2,11 +2,12 @@ package import FreshetModel
 
 /// Counts the runs of a pipeline.
 package struct RunCounters: Hashable, Sendable {
-    private var changed = 0
-    private var unchanged = 0
-    private var failed = 0
-    private var superseded = 0
-    private var cancelled = 0
+    // Each pipeline keeps these; with a run each second, they suffice for 136 years.
+    private var changed: UInt32 = 0
+    private var unchanged: UInt32 = 0
+    private var failed: UInt32 = 0
+    private var superseded: UInt32 = 0
+    private var cancelled: UInt32 = 0
     /// The total duration.
     package private(set) var duration: Duration = .zero
     /// The total number of requests.
@@ -19,22 +20,22 @@ package struct RunCounters: Hashable, Sendable {
     /// The number of runs that ended with this outcome.
     package func runs(_ outcome: RunOutcome) -> Int {
         switch outcome {
-        case .changed: changed
-        case .unchanged: unchanged
-        case .failed: failed
-        case .superseded: superseded
-        case .cancelled: cancelled
+        case .changed: Int(changed)
+        case .unchanged: Int(unchanged)
+        case .failed: Int(failed)
+        case .superseded: Int(superseded)
+        case .cancelled: Int(cancelled)
         }
     }
 
     /// Adds a run that ended.
     mutating func record(_ summary: RunSummary, _ progress: RunProgress?) {
         switch summary.outcome {
-        case .changed: changed += 1
-        case .unchanged: unchanged += 1
-        case .failed: failed += 1
-        case .superseded: superseded += 1
-        case .cancelled: cancelled += 1
+        case .changed: changed &+= 1
+        case .unchanged: unchanged &+= 1
+        case .failed: failed &+= 1
+        case .superseded: superseded &+= 1
+        case .cancelled: cancelled &+= 1
         }
         duration += summary.duration
         requests += progress?.requests ?? 0
