@@ -5,7 +5,7 @@ import Synchronization
 /// attacker who has taken over the service once could permanently make it run any program.
 ///
 /// The check covers the file and all directories on its path, including links, in their current state.
-package struct PathTrust: Sendable {
+package struct PathTrust: Hashable, Sendable {
     /// The use of the path.
     package enum Use: Sendable {
         /// The path has to lead to a file.
@@ -67,7 +67,7 @@ package struct PathTrust: Sendable {
         try check(try Self.look(at: "/", entry), at: "/")
         while let name = ahead.popFirst() {
             if name == ".." {
-                directory = directory.lastIndex(of: "/").map { String(directory[..<$0]) } ?? ""
+                directory = Self.parent(of: directory)
                 continue
             }
             let place = "\(directory)/\(name)"
@@ -79,7 +79,7 @@ package struct PathTrust: Sendable {
                     throw ValidationError(message: "\(place) leads in a circle of links")
                 }
                 try checkOwner(found, at: place)
-                if target.hasPrefix("/") { directory = "" }
+                if target.utf8.first == UInt8(ascii: "/") { directory = "" }
                 ahead = (Self.components(target) + ahead)[...]
             case .directory:
                 guard !ahead.isEmpty || use == .configuration else {
@@ -140,22 +140,77 @@ package struct PathTrust: Sendable {
     /// a directory may change.
     package final class Lookups: Sendable {
         private let known = Mutex<[String: Entry]>([:])
+        /// The directory of the last file that was trusted, if no link leads to the file.
+        private let trusted = Mutex<(directory: String, trust: PathTrust)?>(nil)
 
         package init() {}
 
-        package func look(_ path: String) throws(Errno) -> Entry {
+        /// Checks a file of the configuration like ``PathTrust/check(_:as:_:)``. Of the next file in the same directory,
+        /// only the file itself is looked at.
+        package func check(_ path: String, by trust: PathTrust) throws(ValidationError) {
+            try check(path, by: trust, PathTrust.look)
+        }
+
+        /// - Parameter entry: returns the entry at a path without following a link.
+        func check(
+            _ path: String, by trust: PathTrust, _ entry: (String) throws(Errno) -> Entry
+        ) throws(ValidationError) {
+            let parent = PathTrust.plainParent(of: path)
+            let known = trusted.withLock { $0 }
+            if let parent, let known, known.trust == trust, known.directory.utf8.elementsEqual(parent),
+                let found = try? entry(path), found.kind == .file
+            {
+                return try trust.check(found, at: path)
+            }
+            // A walk that ends at a missing directory finds no error either.
+            var (isFile, hasLinks) = (false, false)
+            try trust.check(path, as: .configuration) { (place) throws(Errno) in
+                let found = try self.look(place, entry)
+                if case .link = found.kind { hasLinks = true }
+                if found.kind == .file, place == path { isFile = true }
+                return found
+            }
+            guard isFile, !hasLinks, let parent else { return }
+            trusted.withLock { $0 = (String(Substring(parent)), trust) }
+        }
+
+        package func look(_ path: String) throws(Errno) -> Entry { try look(path, PathTrust.look) }
+
+        private func look(_ path: String, _ entry: (String) throws(Errno) -> Entry) throws(Errno) -> Entry {
             if let entry = known.withLock({ $0[path] }) { return entry }
-            let entry = try PathTrust.look(path)
-            switch entry.kind {
-            case .directory, .link: known.withLock { $0[path] = entry }
+            let found = try entry(path)
+            switch found.kind {
+            case .directory, .link: known.withLock { $0[path] = found }
             case .file, .other: break
             }
-            return entry
+            return found
         }
     }
 
+    /// The names on a path. The kernel separates them by bytes: a slash with a combining mark after it is not one
+    /// character of a name.
     private static func components(_ path: String) -> [String] {
-        path.split(separator: "/").filter { $0 != "." }.map(String.init)
+        path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual([UInt8(ascii: ".")]) }
+            .map { String(Substring($0)) }
+    }
+
+    private static func parent(of directory: String) -> String {
+        directory.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(Substring(directory.utf8[..<$0])) } ?? ""
+    }
+
+    /// The directory of a path that begins with a slash and has neither empty names nor `.` or `..`; nil: it is another
+    /// path, or has no directory but the root.
+    private static func plainParent(of path: String) -> Substring.UTF8View? {
+        let utf8 = path.utf8
+        let (slash, dot) = (UInt8(ascii: "/"), UInt8(ascii: "."))
+        guard utf8.first == slash, let last = utf8.lastIndex(of: slash), last > utf8.startIndex else { return nil }
+        // Any name that begins with a dot takes the longer way.
+        var before: UInt8 = 0
+        for byte in utf8 {
+            if before == slash, byte == slash || byte == dot { return nil }
+            before = byte
+        }
+        return before == slash ? nil : utf8[..<last]
     }
 
     /// The value of errno(3).

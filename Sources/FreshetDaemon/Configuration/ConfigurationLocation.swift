@@ -24,18 +24,16 @@ enum ConfigurationLocation {
         if let recorded = options.recordedFiles { return recorded }
         guard options.invoker == 0 else { return HostFileSystem() }
         return GuardedFileSystem(HostFileSystem()) { path in
-            trustError(path, PathTrust.look)
+            trustError(path, PathTrust.Lookups())
         } checkOfOneLoad: {
             let lookups = PathTrust.Lookups()
-            return { path in trustError(path, lookups.look) }
+            return { path in trustError(path, lookups) }
         }
     }
 
-    private static func trustError(
-        _ path: String, _ look: (String) throws(PathTrust.Errno) -> PathTrust.Entry
-    ) -> FileError? {
+    private static func trustError(_ path: String, _ lookups: PathTrust.Lookups) -> FileError? {
         do throws(PathTrust.ValidationError) {
-            try PathTrust(user: 0, isPersonal: false).check(DaemonOptions.absolute(path), as: .configuration, look)
+            try lookups.check(DaemonOptions.absolute(path), by: PathTrust(user: 0, isPersonal: false))
             return nil
         } catch {
             return FileError(message: "root does not read this configuration: \(error.message)", remedy: error.remedy)

@@ -177,4 +177,105 @@ struct PathTrustTests {
         #expect(throws: PathTrust.Errno.self) { try lookups.look(directory + "/missing") }
         #expect(try PathTrust.Lookups().look(directory).mode == 0o777)
     }
+
+    @Test("a slash separates names also before a combining mark")
+    func combiningMarks() {
+        let machine = [
+            "/srv": Entry(kind: .directory, owner: 990, mode: 0o755),
+            "/srv/\u{301}hook": Entry(kind: .file, owner: 0, mode: 0o755),
+            "/usr/lib/link": Entry(kind: .link(to: "/\u{301}else"), owner: 0, mode: 0o777),
+            "/\u{301}else": Entry(kind: .file, owner: 990, mode: 0o755),
+            "/usr/lib/\u{301}else": Entry(kind: .file, owner: 0, mode: 0o755),
+            "/usr/lib/\u{301}a": Entry(kind: .directory, owner: 0, mode: 0o755),
+        ]
+        #expect(
+            verdict("/srv/\u{301}hook", machine) == "/srv belongs to the service's own user, who could change it")
+        #expect(
+            verdict("/usr/lib/link", machine)
+                == "/\u{301}else belongs to the service's own user, who could change it")
+        #expect(verdict("/usr/lib/\u{301}a/../hook", machine) == nil)
+    }
+
+    /// Checks files of the configuration one after another, and returns the messages and the places that were looked at.
+    private func verdicts(
+        _ paths: [String], _ machine: [String: Entry], _ lookups: PathTrust.Lookups = PathTrust.Lookups()
+    ) -> (messages: [String?], places: [String]) {
+        let machine = Self.machine.merging(machine) { $1 }
+        var places: [String] = []
+        let messages = paths.map { path -> String? in
+            do throws(PathTrust.ValidationError) {
+                try lookups.check(path, by: PathTrust(user: 0, isPersonal: false)) { (place) throws(PathTrust.Errno) in
+                    places.append(place)
+                    guard let entry = machine[place] else { throw PathTrust.Errno(code: ENOENT) }
+                    return entry
+                }
+                return nil
+            } catch {
+                return error.message
+            }
+        }
+        return (messages, places)
+    }
+
+    @Test("of many files in one directory, each directory is examined a single time")
+    func manyFiles() {
+        let names = (0..<100).map { "/usr/lib/\($0).yaml" }
+        let files = Dictionary(uniqueKeysWithValues: names.map { ($0, Entry(kind: .file, owner: 0, mode: 0o644)) })
+        let (messages, places) = verdicts(names, files)
+        #expect(messages == names.map { _ in nil })
+        #expect(places == ["/", "/usr", "/usr/lib"] + names)
+    }
+
+    @Test("after a trusted file, other files of its directory are still checked")
+    func otherFiles() {
+        let machine = [
+            "/usr/lib/theirs": Entry(kind: .file, owner: 990, mode: 0o644),
+            "/usr/lib/open": Entry(kind: .file, owner: 0, mode: 0o666),
+            "/usr/lib/link": Entry(kind: .link(to: "/srv/a"), owner: 0, mode: 0o777),
+            "/usr/lib/mask": Entry(kind: .link(to: "/dev/null"), owner: 0, mode: 0o777),
+            "/dev": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/dev/null": Entry(kind: .other, owner: 0, mode: 0o666),
+            "/srv": Entry(kind: .directory, owner: 990, mode: 0o755),
+            "/srv/a": Entry(kind: .file, owner: 0, mode: 0o644),
+            "/usr/lib/deep": Entry(kind: .directory, owner: 990, mode: 0o755),
+            "/usr/lib/deep/a": Entry(kind: .file, owner: 0, mode: 0o644),
+        ]
+        let paths = [
+            "/usr/lib/hook", "/usr/lib/theirs", "/usr/lib/open", "/usr/lib/link", "/usr/lib/mask", "/usr/lib/none",
+            "/usr/lib/deep/a", "/usr/lib/../lib/deep/a", "/srv/a", "/usr/lib/hook", "/usr/lib/..", "/usr/lib/hook/",
+        ]
+        #expect(
+            verdicts(paths, machine).messages == [
+                nil, "/usr/lib/theirs belongs to the user 990, who could act as root",
+                "others than its owner may write to /usr/lib/open",
+                "/srv belongs to the user 990, who could act as root", nil, nil,
+                "/usr/lib/deep belongs to the user 990, who could act as root",
+                "/usr/lib/deep belongs to the user 990, who could act as root",
+                "/srv belongs to the user 990, who could act as root", nil, nil, nil,
+            ])
+    }
+
+    @Test("a directory that was missing when its first file was checked is not trusted")
+    func missingDirectory() {
+        let lookups = PathTrust.Lookups()
+        #expect(verdicts(["/srv/a"], [:], lookups).messages == [nil])
+        let machine = [
+            "/srv": Entry(kind: .directory, owner: 990, mode: 0o755),
+            "/srv/a": Entry(kind: .file, owner: 0, mode: 0o644),
+        ]
+        #expect(
+            verdicts(["/srv/a"], machine, lookups).messages == ["/srv belongs to the user 990, who could act as root"])
+    }
+
+    @Test("the directory of a linked file is not trusted because of the file")
+    func linkedDirectory() {
+        let machine = [
+            "/srv": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/srv/link": Entry(kind: .link(to: "/usr/lib/hook"), owner: 0, mode: 0o777),
+            "/srv/a": Entry(kind: .file, owner: 0, mode: 0o644),
+        ]
+        let (messages, places) = verdicts(["/srv/link", "/srv/a"], machine)
+        #expect(messages == [nil, nil])
+        #expect(places == ["/", "/srv", "/srv/link", "/usr", "/usr/lib", "/usr/lib/hook", "/srv/a"])
+    }
 }
