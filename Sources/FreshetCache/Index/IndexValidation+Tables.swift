@@ -118,19 +118,20 @@ extension IndexValidation {
 
 /// Rules for values that depend on each other.
 enum IndexConsistency {
+    static let lastNumber = "pipelines.last_number"
     /// Each statement, with the column or table that it resets (`place`), and the table that it reads: nothing happens if
     /// that is empty.
     static let rules: [(place: String, table: String, statement: String)] = [
         // The next generation gets a number that no generation had before.
         (
-            "pipelines.last_number", "pipelines",
+            lastNumber, "pipelines",
             """
             UPDATE pipelines SET last_number = (SELECT max(h.number) FROM history h WHERE h.pipeline = id)
             WHERE last_number < (SELECT max(h.number) FROM history h WHERE h.pipeline = id)
             """
         ),
         (
-            "pipelines.last_number", "pipelines",
+            lastNumber, "pipelines",
             """
             UPDATE pipelines SET last_number = (SELECT max(g.number) FROM generations g WHERE g.pipeline = id)
             WHERE last_number < (SELECT max(g.number) FROM generations g WHERE g.pipeline = id)

@@ -106,21 +106,23 @@ enum IndexValidation {
     }
 
     /// Checks all tables, in one transaction.
-    static func perform(on database: SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
+    ///
+    /// - Parameter scans: whether a ``scan(_:)`` may show that the statements are not needed; for tests.
+    static func perform(on database: SQLiteDatabase, scans: Bool = true) throws(SQLiteError) -> [IndexRepair] {
         try database.begin()
         do throws(SQLiteError) {
             var repairs: [IndexRepair] = []
-            // Simple pipelines leave most tables empty, and to prepare the statements about a table takes longer than to check
-            // its first rows.
-            var used: Set<String> = []
-            for (table, _) in tables where try hasRows(table, in: database) { used.insert(table) }
-            for (table, rules) in tables where used.contains(table) { repairs += try audit(table, rules, in: database) }
+            let scan = scans ? try Self.scan(database) : .skipped
+            if !scan.isSound { for (table, rules) in tables { repairs += try audit(table, rules, in: database) } }
             repairs += try dropForeignNames(in: database)
             if repairs.contains(where: { $0.place == "generations.content_expires" }) {
                 // The expiry time is only read from a complete response.
                 try database.execute("DELETE FROM validators")
             }
-            for rule in IndexConsistency.rules where used.contains(rule.table) {
+            for rule in IndexConsistency.rules {
+                if rule.place == IndexConsistency.lastNumber, scan.isSound, scan.hasLastNumbers { continue }
+                // To prepare the statement takes longer than to look whether there is a row.
+                guard try hasRows(rule.table, in: database) else { continue }
                 try database.run(rule.statement)
                 let rows = database.changedRows
                 if rows > 0 { repairs.append(IndexRepair(rule.place, rows: rows, isDropped: false)) }

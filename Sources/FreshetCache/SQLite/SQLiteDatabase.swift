@@ -203,9 +203,21 @@ struct SQLiteRow: ~Copyable {
         )
     }
 
+    /// The type of a value, such as `SQLITE_INTEGER`.
+    func type(_ column: Int32) -> Int32 { sqlite3_column_type(statement, column) }
+
+    /// The number of bytes of a text or a blob.
+    func byteCount(_ column: Int32) -> Int { Int(sqlite3_column_bytes(statement, column)) }
+
+    /// Passes the bytes of a text, which are valid only inside the closure; no bytes if it is empty or NULL.
+    func withText<Value>(_ column: Int32, _ read: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
+        let start = sqlite3_column_text(statement, column)
+        return read(UnsafeBufferPointer(start: start, count: start == nil ? 0 : byteCount(column)))
+    }
+
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
     func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
     func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
-    private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+    private func isNull(_ column: Int32) -> Bool { type(column) == SQLITE_NULL }
 }

@@ -216,6 +216,52 @@ struct DamagedIndexTests {
         #expect(report == RecoveryReport(index: .opened))
     }
 
+    @Test("the scan of an undamaged index shows that no statement is needed")
+    func scanOfUndamaged() throws {
+        let database = try SQLiteDatabase(path: try DamagedIndex.pristine().path, busyTimeout: 1000)
+        let scan = try IndexValidation.scan(database)
+        #expect(scan.isSound && scan.hasLastNumbers)
+    }
+
+    @Test("the scan misses no value that the statements find")
+    func scanOfDamaged() async throws {
+        let pristine = try DamagedIndex.pristine()
+        let values = IndexBounds.extremes + IndexBounds.others + ["NULL", "'a' || char(10)", "2.0", "'2'", "-1", "0"]
+        for (offset, (table, column, type)) in try pristine.columns().enumerated() {
+            for (number, value) in values.enumerated() where (offset + number) % 4 == 0 {
+                await Task.yield()
+                let damaged = try pristine.copied()
+                if type == "INTEGER", IndexBounds.extremes.contains(value) {
+                    try damaged.set(column, of: table, to: value)
+                } else {
+                    try damaged.force(column, of: table, to: value)
+                }
+                let copy = try damaged.copied()
+                let scanned = try IndexValidation.perform(on: SQLiteDatabase(path: damaged.path, busyTimeout: 1000))
+                let searched = try IndexValidation.perform(
+                    on: SQLiteDatabase(path: copy.path, busyTimeout: 1000), scans: false)
+                #expect(scanned == searched, "\(table).\(column) = \(value)")
+            }
+        }
+    }
+
+    @Test("the scan finds a last number that is too low, and a row without a pipeline")
+    func scanOfNumbers() throws {
+        let pristine = try DamagedIndex.pristine()
+        for (table, column, value) in [
+            ("pipelines", "last_number", "1"), ("generations", "number", "9 + number"),
+            ("history", "number", "9 + number"),
+        ] {
+            let damaged = try pristine.copied()
+            try damaged.set(column, of: table, to: value)
+            let scan = try IndexValidation.scan(SQLiteDatabase(path: damaged.path, busyTimeout: 1000))
+            #expect(scan.isSound && !scan.hasLastNumbers, "\(table)")
+        }
+        let damaged = try pristine.copied()
+        try damaged.set("pipeline", of: "runs", to: "99")
+        #expect(try !IndexValidation.scan(SQLiteDatabase(path: damaged.path, busyTimeout: 1000)).isSound)
+    }
+
     @Test("a few damaged indexes are kept, the newest first")
     func movedAside() throws {
         let damaged = try DamagedIndex.pristine()
