@@ -5,9 +5,9 @@ extension Configuration {
     /// restricted ones.
     ///
     /// - Parameter places: where the copy of each pipeline is. An invalid pipeline is included: its copy still exists.
-    mutating func connect(_ places: [(pipeline: String, place: CacheFileLocation)]) {
+    mutating func connect(_ places: @autoclosure () -> [(pipeline: String, place: CacheFileLocation)]) {
         guard pipelines.contains(where: { !$0.stage.upstreams.isEmpty }) else { return }
-        let files = Dictionary(places.map { ($0.pipeline, $0.place.reader) }) { first, _ in first }
+        let files = Dictionary(places().map { ($0.pipeline, $0.place.reader) }) { first, _ in first }
         for index in pipelines.indices { pipelines[index].stage.connect(files) }
         restrict()
     }

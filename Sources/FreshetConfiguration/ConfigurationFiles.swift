@@ -15,6 +15,9 @@ package struct ConfigurationFiles: Sendable {
 
     package init() {}
 
+    /// Prepares for so many pipelines.
+    mutating func reserveCapacity(_ count: Int) { places.reserveCapacity(count) }
+
     /// The names of the pipelines.
     package var names: some Collection<String> { places.keys }
     package var isEmpty: Bool { places.isEmpty }

@@ -55,36 +55,53 @@ package struct ConfigurationLoad: Sendable {
     ///
     /// - Parameter pipelines: what was read of all pipelines, in their order.
     package func configuration(of pipelines: [PipelineFiles]) -> Configuration {
+        configuration(ofPieces: [pipelines])
+    }
+
+    /// - Parameter pieces: what was read of all pipelines, in several arrays.
+    func configuration(ofPieces pieces: [[PipelineFiles]]) -> Configuration {
         var configuration = Configuration()
         configuration.daemonFiles = own.files
         if let definition = own.definition { configuration.daemon = definition }
         configuration.daemonDiagnostics = (errors + own.errors).sorted(by: Diagnostic.areInReadingOrder)
 
         var byName: [String: [Diagnostic]] = [:]
-        var cacheFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
+        // Most files have one owner. Its place is the piece and the index in it.
+        var cacheFiles: [String: (piece: Int, index: Int)] = [:]
+        var sharedFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
+        func owner(at place: (piece: Int, index: Int)) -> (pipeline: String, place: CacheFileLocation)? {
+            let pipeline = pieces[place.piece][place.index]
+            return pipeline.cacheFile.map { (pipeline.name, $0) }
+        }
         var hookLimits: [(owner: LocatedHookLimit.Owner, place: LocatedHookLimit)] = []
         var order = PipelineOrder()
         // A pipeline without files and errors is masked, or was removed since its directory was listed.
-        for pipeline in pipelines where !pipeline.files.isEmpty || !pipeline.errors.isEmpty {
-            configuration.files[pipeline.name] = pipeline.files
-            order.add(pipeline.name, after: pipeline.predecessors)
-            hookLimits += pipeline.hookLimits.map { (.pipeline(pipeline.name), $0) }
-            if let read = pipeline.definition {
-                var definition = configuration.daemon.applyingDefaults(to: read)
-                // The daemon's defaults have changed what was shared.
-                if let last = configuration.pipelines.last { definition.share(with: last) }
-                configuration.pipelines.append(definition)
-            }
-            if !pipeline.errors.isEmpty { byName[pipeline.name] = pipeline.errors }
-            for name in pipeline.cacheFile?.names ?? [] {
-                if let cacheFile = pipeline.cacheFile {
-                    cacheFiles[name, default: []].append((pipeline.name, cacheFile))
+        let count = pieces.reduce(0) { $0 + $1.count }
+        configuration.files.reserveCapacity(count)
+        configuration.pipelines.reserveCapacity(count)
+        cacheFiles.reserveCapacity(count)
+        for (piece, pipelines) in pieces.enumerated() {
+            for (index, pipeline) in pipelines.enumerated() where !pipeline.files.isEmpty || !pipeline.errors.isEmpty {
+                configuration.files[pipeline.name] = pipeline.files
+                order.add(pipeline.name, after: pipeline.predecessors)
+                hookLimits += pipeline.hookLimits.map { (.pipeline(pipeline.name), $0) }
+                if let read = pipeline.definition {
+                    var definition = configuration.daemon.applyingDefaults(to: read)
+                    // The daemon's defaults have changed what was shared.
+                    if let last = configuration.pipelines.last { definition.share(with: last) }
+                    configuration.pipelines.append(definition)
+                }
+                if !pipeline.errors.isEmpty { byName[pipeline.name] = pipeline.errors }
+                guard let cacheFile = pipeline.cacheFile else { continue }
+                for name in cacheFile.names {
+                    guard let first = cacheFiles.updateValue((piece, index), forKey: name) else { continue }
+                    cacheFiles[name] = first
+                    sharedFiles[name, default: owner(at: first).map { [$0] } ?? []].append((pipeline.name, cacheFile))
                 }
             }
         }
         // Two pipelines with the same directory name have the same stamp name too: one error is enough.
-        for (file, owners) in cacheFiles
-        where owners.count > 1 && owners.contains(where: { $0.place.names.first == file }) {
+        for (file, owners) in sharedFiles where owners.contains(where: { $0.place.names.first == file }) {
             for (index, owner) in owners.enumerated() {
                 let other = owners[index == 0 ? 1 : 0]
                 let error = Diagnostic(
@@ -94,7 +111,7 @@ package struct ConfigurationLoad: Sendable {
                 byName[owner.pipeline, default: []].append(loader.withExcerpt(error))
             }
         }
-        var hooks = readHooks(among: Set(configuration.files.names))
+        var hooks = self.hooks.isEmpty ? [] : readHooks(among: Set(configuration.files.names))
         for hook in hooks { hookLimits += hook.hookLimits.map { (.hook(hook.name), $0) } }
         for (owner, error) in LocatedHookLimit.conflicts(among: hookLimits) {
             let error = loader.withExcerpt(error)
@@ -109,8 +126,10 @@ package struct ConfigurationLoad: Sendable {
         }
         configuration.invalid = byName.filter { $0.value.contains { $0.severity == .error } }
             .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
-        configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
-        configuration.connect(cacheFiles.values.compactMap { $0.count == 1 ? $0.first : nil })
+        if !configuration.invalid.isEmpty {
+            configuration.pipelines.removeAll { configuration.invalid[$0.name] != nil }
+        }
+        configuration.connect(cacheFiles.compactMap { sharedFiles[$0.key] == nil ? owner(at: $0.value) : nil })
         configuration.add(hooks)
         configuration.diagnostics =
             (configuration.daemonDiagnostics + byName.values.joined() + hooks.flatMap(\.errors))

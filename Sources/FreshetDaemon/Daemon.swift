@@ -75,14 +75,10 @@ final class Daemon {
         }
         let since = WallClock.now
         let (removed, repairs) = (RemovedContentLog(context.limiter), CopyRepairs())
-        let (loaded, early) = await read(removed, repairs)
-        let (configuration, hostEnvironment) = await reader.checkingHostEnvironment(of: reader.selected(loaded))
-        // Another thread loads it before the first request needs it.
-        if configuration.pipelines.contains(where: \.makesRequests) {
-            context.pools.helpers.perform("libcurl") { CurlLibrary.load() }
-        }
+        let (found, early) = await read(removed, repairs)
+        let (loaded, configuration, hostEnvironment) = (found.loaded, found.configuration, found.environment)
         context.readers.setGroups(hostEnvironment.groups)
-        let hidden = hostEnvironment.hidden(with: configuration)
+        let hidden = found.hidden
         context.redactor.setSecrets(hidden)
         for diagnostic in configuration.daemonDiagnostics { context.limiter.log(diagnostic) }
         guard configuration.isDaemonValid else {
@@ -128,7 +124,7 @@ final class Daemon {
     /// daemon may not start at all. The list of the files is released here: ``run()`` would keep it until the daemon ends.
     private func read(
         _ removed: RemovedContentLog, _ repairs: CopyRepairs
-    ) async -> (Configuration, Result<CacheOpening.Opened?, any Error>) {
+    ) async -> (ConfigurationReader.AtStart, Result<CacheOpening.Opened?, any Error>) {
         let load = await reader.begin()
         return await reader.finish(load) { [context] in
             await Self.opened(context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs)

@@ -48,7 +48,9 @@ struct FileSearch {
         var dropInDirectories: [String: [String]] = [:]
         for top in searchPath.directories {
             let directory = SearchPath.path(top, kind.directory)
-            for name in names(in: directory) {
+            let names = names(in: directory)
+            files.reserveCapacity(files.count + names.count)
+            for name in names {
                 let path = SearchPath.path(directory, name)
                 if let pipeline = Self.name(name, without: Self.suffix) {
                     if files[pipeline] == nil { files[pipeline] = path }
@@ -137,7 +139,7 @@ struct FileSearch {
 
     private static func name(_ name: String, without suffix: String) -> String? {
         guard name.hasSuffix(suffix), !name.hasPrefix("."), name.utf8.count > suffix.utf8.count else { return nil }
-        return String(name.dropLast(suffix.count))
+        return String(Substring(name.utf8.dropLast(suffix.utf8.count)))
     }
 
     /// Warns of a file that ends in `.yml`, which is a mistake. Other names, such as the copies that editors and

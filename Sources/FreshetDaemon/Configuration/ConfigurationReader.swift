@@ -21,7 +21,10 @@ struct ConfigurationReader: Sendable {
     }
 
     /// Reads the files.
-    func load() async -> Configuration { await finish(await begin(), beside: {}).0 }
+    func load() async -> Configuration {
+        let load = await begin()
+        return await read(load, beside: {}) { $0 }.0
+    }
 
     /// Finds the files, and reads those of the daemon.
     func begin() async -> ConfigurationLoad {
@@ -29,17 +32,48 @@ struct ConfigurationReader: Sendable {
         return await pools.configuration.run("configuration") { ConfigurationLoad(with: loader) }
     }
 
-    /// Reads the files of the pipelines: many of them on two threads. The second begins when other work has ended,
-    /// which another thread does meanwhile.
+    /// The configuration at the start.
+    struct AtStart: Sendable {
+        /// All files together.
+        let loaded: Configuration
+        /// The part that runs, with the errors of the service's environment.
+        let configuration: Configuration
+        let environment: HostEnvironment
+        /// The values that must be redacted.
+        let hidden: Set<String>
+    }
+
+    /// Reads the files of the pipelines, and what they need of the service's environment, while other work is done.
     func finish<Other: Sendable>(
         _ load: ConfigurationLoad, beside other: @Sendable () async -> Other
-    ) async -> (Configuration, Other) {
+    ) async -> (AtStart, Other) {
+        await read(load, beside: other) { [self] loaded in
+            let (configuration, environment) = checkHostEnvironment(of: selected(loaded))
+            // Another thread loads it before the first request needs it.
+            if configuration.pipelines.contains(where: \.makesRequests) {
+                pools.helpers.perform("libcurl") { CurlLibrary.load() }
+            }
+            return AtStart(
+                loaded: loaded, configuration: configuration, environment: environment,
+                hidden: environment.hidden(with: configuration))
+        }
+    }
+
+    /// Reads the files of the pipelines: many of them on two threads. The second begins when other work has ended,
+    /// which another thread does meanwhile. The thread that reads the last file continues with the result.
+    private func read<Result: Sendable, Other: Sendable>(
+        _ load: ConfigurationLoad, beside other: @Sendable () async -> Other,
+        then: @escaping @Sendable (Configuration) -> Result
+    ) async -> (Result, Other) {
         let (pool, reading) = (pools.configuration, ConcurrentReading(load))
-        async let first: Void = pool.run("configuration") { reading.read() }
-        let result = await other()
-        if load.count >= Self.worthTwoThreads { await pool.run("configuration") { reading.read() } }
-        await first
-        return (await pool.run("configuration") { reading.configuration() }, result)
+        let work: @Sendable () -> Result? = { reading.read() ? then(reading.configuration()) : nil }
+        async let first = pool.run("configuration", work)
+        let otherResult = await other()
+        var second: Result?
+        if load.count >= Self.worthTwoThreads, !reading.isClaimed { second = await pool.run("configuration", work) }
+        if let result = await first ?? second { return (result, otherResult) }
+        // safe: one of the threads has got true.
+        return (await pool.run("configuration") { then(reading.configuration()) }, otherResult)
     }
 
     /// As many pipelines take longer to read than the second thread costs.
@@ -123,19 +157,19 @@ struct ConfigurationReader: Sendable {
     /// Reads the credentials of pipelines and looks up their groups, on a worker thread. A pipeline that lacks one is
     /// invalid.
     func checkingHostEnvironment(of configuration: Configuration) async -> (Configuration, HostEnvironment) {
-        let credentials = Credentials(environment: options.environment)
-        let loader = loader
-        let trust = options.trust
-        let (checked, hostEnvironment) = await pools.configuration.run("configuration") {
-            let hostEnvironment = HostEnvironment(of: configuration, credentials, trust)
-            var checked = configuration
-            if !hostEnvironment.warnings.isEmpty {
-                checked = loader.adding(hostEnvironment.warnings, as: .warning, in: checked)
-            }
-            if !hostEnvironment.errors.isEmpty {
-                checked = loader.adding(hostEnvironment.errors, as: .error, in: checked)
-            }
-            return (checked, hostEnvironment)
+        await pools.configuration.run("configuration") { [self] in checkHostEnvironment(of: configuration) }
+    }
+
+    /// The same. Blocks.
+    private func checkHostEnvironment(of configuration: Configuration) -> (Configuration, HostEnvironment) {
+        let hostEnvironment = HostEnvironment(
+            of: configuration, Credentials(environment: options.environment), options.trust)
+        var checked = configuration
+        if !hostEnvironment.warnings.isEmpty {
+            checked = loader.adding(hostEnvironment.warnings, as: .warning, in: checked)
+        }
+        if !hostEnvironment.errors.isEmpty {
+            checked = loader.adding(hostEnvironment.errors, as: .error, in: checked)
         }
         return (checked, hostEnvironment)
     }

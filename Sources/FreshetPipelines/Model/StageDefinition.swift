@@ -42,6 +42,10 @@ package struct StageDefinition: Hashable, Sendable {
 
     /// The pipelines whose copies the stages read, without duplicates.
     package var upstreams: [String] {
+        if !hasStages {
+            guard case .copy(let pipeline, _) = source else { return [] }
+            return [pipeline]
+        }
         var known: Set<String> = []
         return all.compactMap {
             if case .copy(let pipeline, _) = $0.source, known.insert(pipeline).inserted { pipeline } else { nil }

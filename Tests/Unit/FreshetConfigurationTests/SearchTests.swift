@@ -308,9 +308,13 @@ struct SearchTests {
         let loader = ConfigurationLoader(
             searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: InMemoryFileSystem(texts: texts))
         let reading = ConcurrentReading(ConfigurationLoad(with: loader))
-        await withTaskGroup { group in
+        let isLast = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<threads { group.addTask { reading.read() } }
+            return await group.reduce(into: []) { $0.append($1) }
         }
+        // One thread makes the configuration.
+        #expect(isLast.count == threads && isLast.count { $0 } == 1)
+        #expect(reading.isClaimed)
         let (configuration, whole) = (reading.configuration(), loader.load())
         #expect(configuration.pipelines == whole.pipelines)
         #expect(configuration.invalid == whole.invalid)
