@@ -2,6 +2,7 @@ import FreshetCache
 import FreshetEventLoop
 import FreshetModel
 import FreshetPipelines
+import Synchronization
 
 /// Connects the engine to the local cache. A worker thread executes every call, so that a slow disk delays no event.
 ///
@@ -9,6 +10,8 @@ import FreshetPipelines
 struct CacheStore: SnapshotStore {
     let cache: LocalCache
     let workers: WorkerPool
+    /// The stored states of all pipelines, for the first call of ``remembered()``; nil: it reads them.
+    var early: EarlyStates?
     /// Called with each error of the index, to log it.
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
     /// Called when the origin has new content that does not replace the copy, because the copy is pinned.
@@ -59,19 +62,41 @@ struct CacheStore: SnapshotStore {
 
     /// The stored states of all pipelines, as far as one query returns them; ``remembered(_:)`` reads the others.
     func remembered() async -> StoredStates {
-        await workers.run("index") { [self] in
-            guard let (known, unreadable) = try? cache.records.memories(key: Self.bindingKey) else {
-                return StoredStates(unreadable: nil)
-            }
-            var states = StoredStates(known, unreadable: unreadable)
-            for (name, value) in (try? cache.records.states(key: Self.signedKey)) ?? [:] {
-                states.known[name]?.signed = SignedComment(stored: value)
-            }
-            for (name, value) in (try? cache.records.states(key: Self.heldKey)) ?? [:] {
-                states.known[name]?.heldSince = Self.instant(value)
-            }
-            return states
+        if let early = early?.take() { return early }
+        return await workers.run("index") { [cache] in Self.remembered(in: cache) }
+    }
+
+    /// Reads the stored states of all pipelines, as far as one query returns them. Blocks.
+    static func remembered(in cache: LocalCache) -> StoredStates {
+        guard let (known, unreadable) = try? cache.records.memories(key: bindingKey) else {
+            return StoredStates(unreadable: nil)
         }
+        var states = StoredStates(known, unreadable: unreadable)
+        for (name, value) in (try? cache.records.states(key: signedKey)) ?? [:] {
+            states.known[name]?.signed = SignedComment(stored: value)
+        }
+        for (name, value) in (try? cache.records.states(key: heldKey)) ?? [:] {
+            states.known[name]?.heldSince = instant(value)
+        }
+        return states
+    }
+
+    /// The stored states that the start has read when it opened the cache. They are taken once: later, they are not the
+    /// present ones.
+    final class EarlyStates: Sendable {
+        private let states: Mutex<StoredStates?>
+
+        init(_ states: StoredStates) { self.states = Mutex(states) }
+
+        fileprivate func take() -> StoredStates? {
+            states.withLock { states in
+                defer { states = nil }
+                return states
+            }
+        }
+
+        /// The states have changed, and are read again.
+        func forget() { _ = take() }
     }
 
     /// The stored states of all pipelines.
@@ -88,8 +113,11 @@ struct CacheStore: SnapshotStore {
         /// The state of a pipeline, empty if there is none; nil: it could not be read.
         subscript(name: String) -> PersistentState? {
             if let state = known[name] { return state }
-            return unreadable?.contains(name) == false ? PersistentState() : nil
+            return isReadable(name) ? PersistentState() : nil
         }
+
+        /// Whether the state of a pipeline was read, or there is none.
+        func isReadable(_ name: String) -> Bool { unreadable?.contains(name) == false }
     }
 
     /// An unreadable value becomes 0, so that the pipeline stays held.

@@ -17,6 +17,8 @@ struct CacheOpening: Sendable {
     struct Opened: Sendable {
         let cache: LocalCache
         let report: RecoveryReport
+        /// The stored states of all pipelines.
+        let states: CacheStore.EarlyStates
         let repairs: CopyRepairs
     }
 
@@ -34,16 +36,17 @@ struct CacheOpening: Sendable {
         try DaemonDirectories.make(directories.cache, mode: 0o755)
         try DaemonDirectories.make(directories.runtime, mode: 0o755)
         let quota = CacheQuota(daemon)
-        let (cache, report) = try await context.pools.cache.run { () throws(CacheError) in
-            try LocalCache.open(
+        let (cache, report, states) = try await context.pools.cache.run { () throws(CacheError) in
+            let (cache, report) = try LocalCache.open(
                 cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: quota.reserve,
                 limit: quota.limit, directories: ProgramInputFiles.directoryNames, removed: { removed.log($0) },
                 rebuilt: { IndexLog(log).log($0, at: $1) },
                 unrecorded: { pipeline, error in
                     limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
                 }, changes: repairs.changes)
+            return (cache, report, CacheStore.EarlyStates(CacheStore.remembered(in: cache)))
         }
-        return Opened(cache: cache, report: report, repairs: repairs)
+        return Opened(cache: cache, report: report, states: states, repairs: repairs)
     }
 
     /// Gives each pipeline its files.
@@ -56,13 +59,15 @@ struct CacheOpening: Sendable {
         let (log, limiter) = (context.log, context.limiter)
         Self.log(report, at: cache.indexPath, log, limiter)
         let definitions = configuration.pipelines
-        try await context.pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }
+        let moved = try await context.pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }
         self.cache = cache
         let writer = RecordWriter(cache, context.pools.cache, context.clock) { error in
             limiter.log(.cacheUpdateFailed, [.pipeline: "none", .error: .string(error.description)])
         }
         context.tasks.addAtEnd { cache.limitWaits(to: Self.longestWaitAtEnd) }
-        store = CacheStore(cache: cache, workers: context.pools.cache) { pipeline, error in
+        // A pipeline with another file has another state than before.
+        if !moved.isEmpty { opened.states.forget() }
+        store = CacheStore(cache: cache, workers: context.pools.cache, early: opened.states) { pipeline, error in
             // At the end, the cache reports all of this together.
             if cache.isEnding, error.isTransient { return }
             limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])

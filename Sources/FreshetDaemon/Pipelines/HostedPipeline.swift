@@ -27,14 +27,16 @@ struct RunningPipeline: Sendable {
 
     var definition: PipelineDefinition { runner.definition }
 
+    /// See ``PipelineDefinition/mayBeOnDirectNetwork(_:)``.
+    var mayBeOnDirectNetwork: Bool { definition.mayBeOnDirectNetwork(target) }
+}
+
+extension PipelineDefinition {
     /// Whether the origin may be on a directly connected network, which only an attempt can show: the URL has a host
     /// name, and neither an address nor a network probe is configured.
-    var mayBeOnDirectNetwork: Bool {
-        let definition = definition
-        guard target == .elsewhere, definition.needsNetwork, definition.refresh.needsNetwork.probe == nil else {
-            return false
-        }
-        return definition.sources.contains { source in
+    func mayBeOnDirectNetwork(_ target: NetworkTarget) -> Bool {
+        guard target == .elsewhere, needsNetwork, refresh.needsNetwork.probe == nil else { return false }
+        return sources.contains { source in
             guard case .http(let source) = source else { return false }
             return !source.isLocal
         }

@@ -141,16 +141,15 @@ final class PipelineHost {
         await lock.acquire()
         defer { lock.release() }
         async let reading = store.remembered()
-        // The thread of the pipelines prepares them while another one reads their stored states.
-        var prepared: [Preparation] = []
-        prepared.reserveCapacity(definitions.count)
-        for (index, definition) in definitions.enumerated() {
-            await context.giveWay(before: index, "start of pipelines")
-            prepared.append(Preparation(definition, needs(of: definition)))
+        let prepared = await context.results(ofWorkOn: definitions.count, Self.startJob) {
+            [target = networks.daemonTarget] range in
+            definitions[range].map {
+                Preparation($0, SignalNeeds($0, target: NetworkTarget($0, daemonTarget: target)))
+            }
         }
         var stored = await reading
         for (index, definition) in definitions.enumerated() {
-            await context.giveWay(before: index, "start of pipelines")
+            await context.giveWay(before: index, Self.startJob)
             // The configuration may have got a stricter mode or another group while the daemon did not run.
             guard let state = stored.known[definition.name], state.generation != nil else { continue }
             let makes = state.binding.map { prepared[index].makes($0, definition, set: state.parameters) }
@@ -162,23 +161,81 @@ final class PipelineHost {
         await OverdueCopies(store, context.limiter).settle(definitions, &stored.known)
         // One system call instead of one for each pipeline.
         var seeds = Jitter(seed: .random(in: .min ... .max))
+        var subscribed: [Subscribed?] = []
+        subscribed.reserveCapacity(definitions.count)
         for (index, definition) in definitions.enumerated() {
-            await context.giveWay(before: index, "start of pipelines")
-            let needs = prepared[index].needs
-            guard let state = stored[definition.name] else {
-                await host(definition, needs)
+            await context.giveWay(before: index, Self.startJob)
+            guard stored.isReadable(definition.name) else {
+                subscribed.append(nil)
                 continue
             }
-            let (lease, network) = subscribe(definition, needs)
-            let sink = makeSink(definition.name)
-            let runner = engine.add(
-                definition, remembered: state, signal: lease.signal, network: network, splay: splay,
-                share: share(of: definition.name), seed: seeds.next()
-            ) { sink.report($0) }
-            add(RunningPipeline(runner: runner, lease: lease))
+            let (lease, network) = subscribe(definition, prepared[index].needs)
+            subscribed.append(
+                Subscribed(
+                    lease: lease,
+                    registration: engine.register(definition, signal: lease.signal, network: network),
+                    seed: seeds.next()))
         }
+        let made = await makeRunners(definitions, subscribed, stored)
+        hosted.reserveCapacity(definitions.count)
+        overview.reserveCapacity(definitions.count)
+        for (index, definition) in definitions.enumerated() {
+            await context.giveWay(before: index, Self.startJob)
+            guard let subscribed = subscribed[index], let made = made[index] else {
+                // Its state could not be read with those of the others.
+                await host(definition, prepared[index].needs)
+                continue
+            }
+            engine.start(made.runner, at: subscribed.registration)
+            hosted[definition.name] = .running(
+                RunningPipeline(runner: made.runner, lease: subscribed.lease))
+            overview.set(made.overview, of: definition.name)
+            if networks.needsDirectNetworks {
+                made.runner.directNetworksChanged(made.mayBeOnDirectNetwork ? networks.directNetworks.value : nil)
+            }
+        }
+        sortedNames = nil
         await hooks.assignAll(definitions) { running($0)?.runner.status.kept }
         memoryRelease.mayBeUseful()
+    }
+
+    /// The name of ``start(_:)`` in the log.
+    private static let startJob = "start of pipelines"
+
+    /// A pipeline that is about to start, and gets its signals already.
+    private struct Subscribed: Sendable {
+        let lease: SignalLease
+        let registration: PipelineEngine.Registration
+        let seed: UInt64
+    }
+
+    /// A runner that has not started, and what others need to know of it.
+    private struct MadeRunner: Sendable {
+        let runner: PipelineRunner
+        let overview: PipelineOverview.Entry
+        let mayBeOnDirectNetwork: Bool
+    }
+
+    /// Makes the runners of the subscribed pipelines, on two threads if there are many.
+    private func makeRunners(
+        _ definitions: [PipelineDefinition], _ subscribed: [Subscribed?], _ stored: CacheStore.StoredStates
+    ) async -> [MadeRunner?] {
+        let (engine, splay, identity) = (engine, splay, identity)
+        let (destinations, handlers) = (logDestinations, eventHandlers)
+        return await context.results(ofWorkOn: definitions.count, Self.startJob) { range in
+            range.map { index in
+                let definition = definitions[index]
+                guard let subscribed = subscribed[index], let state = stored[definition.name] else { return nil }
+                let sink = PipelineEventSink(PipelineLogger(name: definition.name, destinations), handlers)
+                let runner = engine.makeRunner(
+                    definition, remembered: state, at: subscribed.registration, splay: splay,
+                    share: StableDelay.fraction(identity: identity, name: definition.name), seed: subscribed.seed
+                ) { sink.report($0) }
+                return MadeRunner(
+                    runner: runner, overview: PipelineOverview.Entry(runner),
+                    mayBeOnDirectNetwork: definition.mayBeOnDirectNetwork(subscribed.lease.target))
+            }
+        }
     }
 
     /// Starts a pipeline, which receives its signals from now on.
@@ -194,7 +251,7 @@ final class PipelineHost {
     }
 
     /// What the start of a pipeline needs besides its stored state.
-    private struct Preparation {
+    private struct Preparation: Sendable {
         let needs: SignalNeeds
         /// The binding of its copy, if that does not depend on stored parameters.
         private let binding: String?

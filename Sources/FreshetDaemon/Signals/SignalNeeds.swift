@@ -3,7 +3,7 @@ import FreshetSystemSignals
 
 /// What decides which sources a pipeline uses. Thousands of pipelines often have equal needs, so the sources are looked
 /// up once for all of them (``SignalRegistry/subscribe(_:)``).
-struct SignalNeeds: Equatable {
+struct SignalNeeds: Equatable, Sendable {
     @Shared private(set) var refresh: RefreshPolicy
     /// The target of its requests.
     let target: NetworkTarget

@@ -51,6 +51,9 @@ final class PipelineOverview {
     /// - Parameter look: returns the present state of a pipeline; nil: there is none of this name.
     func begin(_ look: @escaping @DaemonActor (String) -> Entry?) { self.look = look }
 
+    /// Reserves memory for this many pipelines, which are about to be added.
+    func reserveCapacity(_ count: Int) { known.reserveCapacity(count) }
+
     /// A pipeline may have changed, begun or ended. Safe to call from any thread.
     nonisolated func mayHaveChanged(_ pipeline: String) {
         changed.withLock { _ = $0.insert(pipeline) }
@@ -79,9 +82,11 @@ final class PipelineOverview {
         return areMore
     }
 
-    private func update(_ name: String) {
+    private func update(_ name: String) { set(look(name), of: name) }
+
+    /// Keeps the present state of a pipeline. A pipeline that has just been added needs no other look.
+    func set(_ entry: Entry?, of name: String) {
         looks += 1
-        let entry = look(name)
         // Most pipelines have none of the rare states, which need no look-up then.
         if entry?.failure != nil || !failures.isEmpty { failures[name] = entry?.failure }
         if entry?.isExpired == true { expired.insert(name) } else if !expired.isEmpty { expired.remove(name) }
@@ -116,21 +121,25 @@ extension PipelineOverview.Entry {
     /// The present state of a pipeline.
     init(_ pipeline: HostedPipeline) {
         switch pipeline {
+        case .running(let running): self.init(running.runner)
         case .invalid(let invalid):
             self.init(
                 state: .failed,
                 failure: PipelineOverview.Failure(
                     reason: invalid.message, publicReason: invalid.message, since: invalid.since))
-        case .running(let running):
-            let snapshot = running.runner.snapshot
-            self.init(
-                state: PipelineState(snapshot.activity), isExpired: snapshot.isExpired && !snapshot.isWithdrawn,
-                isWithdrawn: snapshot.isWithdrawn, next: snapshot.next)
-            guard case .failed(let failure, let since, _) = snapshot.activity else { return }
-            self.failure = PipelineOverview.Failure(
-                reason: failure.message, publicReason: failure.publicMessage,
-                since: WallClock.microseconds(at: since))
         }
+    }
+
+    /// The present state of a running pipeline.
+    init(_ runner: PipelineRunner) {
+        let snapshot = runner.snapshot
+        self.init(
+            state: PipelineState(snapshot.activity), isExpired: snapshot.isExpired && !snapshot.isWithdrawn,
+            isWithdrawn: snapshot.isWithdrawn, next: snapshot.next)
+        guard case .failed(let failure, let since, _) = snapshot.activity else { return }
+        self.failure = PipelineOverview.Failure(
+            reason: failure.message, publicReason: failure.publicMessage,
+            since: WallClock.microseconds(at: since))
     }
 }
 

@@ -62,7 +62,11 @@ extension CheckRules {
     package var hasProofs: Bool { sha256 != nil || minisign != nil }
 
     /// The configured requests for files beside the content, without the source's header fields.
-    package var proofSources: [HTTPSource] { [sha256?.list, minisign?.signature].compactMap(\.self) }
+    package var proofSources: [HTTPSource] {
+        // Most checks have no proofs.
+        if sha256 == nil, minisign == nil { return [] }
+        return [sha256?.list, minisign?.signature].compactMap(\.self)
+    }
 
     /// The configured rules as lines of a binding.
     var proofLines: [String] {

@@ -174,7 +174,10 @@ package enum SourceDefinition: Hashable, Sendable {
         switch self {
         // The host of a URL from data is not known in advance; the source of that data decides.
         // A mirror on this machine works without a network.
-        case .http(let source): !source.alternatives.contains(where: \.isLocal) && source.urlPlaceholder == nil
+        case .http(let source):
+            // Most sources have no mirrors: they are not copied.
+            !(source.mirrors == nil ? source.isLocal : source.alternatives.contains(where: \.isLocal))
+                && source.urlPlaceholder == nil
         case .command, .file, .copy: false
         case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }

@@ -58,12 +58,13 @@ package final class PipelineEngine: Sendable {
         share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
         report: @escaping @Sendable (PipelineReport) -> Void
     ) async -> PipelineRunner {
-        let registration = subscribe(definition, to: signal, network)
+        let registration = register(definition, signal: signal, network: network)
         let remembered = await world.store.remembered(definition.name)
-        return start(
-            definition, RefreshSettings(definition, splay: splay, share: share, clock: world.clock), remembered, seed,
-            at: registration,
-            report)
+        let runner = makeRunner(
+            definition, remembered: remembered, at: registration, splay: splay, share: share, seed: seed, report: report
+        )
+        start(runner, at: registration)
+        return runner
     }
 
     /// Adds a pipeline whose stored state is known already.
@@ -81,13 +82,16 @@ package final class PipelineEngine: Sendable {
         splay: Duration = .zero, share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
         report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
-        start(
-            definition, RefreshSettings(definition, splay: splay, share: share, clock: world.clock), remembered, seed,
-            at: subscribe(definition, to: signal, network), report)
+        let registration = register(definition, signal: signal, network: network)
+        let runner = makeRunner(
+            definition, remembered: remembered, at: registration, splay: splay, share: share, seed: seed, report: report
+        )
+        start(runner, at: registration)
+        return runner
     }
 
     /// The subscription and mailbox of a pipeline that is about to be added.
-    private struct Registration {
+    package struct Registration: Sendable {
         var key: CauseInbox.Key
         var subscription: CauseSubscription
         var mailbox: Mailbox<RefreshMachine.Event>
@@ -96,8 +100,12 @@ package final class PipelineEngine: Sendable {
         var networkState: NetworkState
     }
 
-    private func subscribe(
-        _ definition: PipelineDefinition, to signal: Signal, _ network: NetworkFeed
+    /// Subscribes a pipeline, whose runner is made next: see ``makeRunner(_:remembered:at:splay:share:seed:report:)``.
+    /// Pipelines take their first steps in the order of the calls of ``start(_:at:)``.
+    ///
+    /// - Parameters: see ``add(_:remembered:signal:network:splay:share:seed:report:)``.
+    package func register(
+        _ definition: PipelineDefinition, signal: Signal, network: NetworkFeed
     ) -> Registration {
         let key = newKey()
         let mailbox = Mailbox<RefreshMachine.Event>(inbox: inbox, key: key)
@@ -114,16 +122,23 @@ package final class PipelineEngine: Sendable {
         }
     }
 
-    private func start(
-        _ definition: PipelineDefinition, _ settings: RefreshSettings, _ remembered: PersistentState,
-        _ seed: UInt64, at registration: Registration,
-        _ report: @escaping @Sendable (PipelineReport) -> Void
+    /// Makes the runner of a registered pipeline, which does nothing before ``start(_:at:)``. Several threads may make
+    /// runners at the same time.
+    ///
+    /// - Parameters: see ``add(_:remembered:signal:network:splay:share:seed:report:)``.
+    package func makeRunner(
+        _ definition: PipelineDefinition, remembered: PersistentState, at registration: Registration,
+        splay: Duration, share: Double, seed: UInt64, report: @escaping @Sendable (PipelineReport) -> Void
     ) -> PipelineRunner {
-        let runner = PipelineRunner(
-            definition, settings, remembered: remembered, network: registration.network, registration.networkState,
-            world: world, subscription: registration.subscription, mailbox: registration.mailbox, probes: probes,
-            seed: seed,
+        PipelineRunner(
+            definition, RefreshSettings(definition, splay: splay, share: share, clock: world.clock),
+            remembered: remembered, network: registration.network, registration.networkState, world: world,
+            subscription: registration.subscription, mailbox: registration.mailbox, probes: probes, seed: seed,
             report: report)
+    }
+
+    /// Starts the runner of a registered pipeline: it works when this returns.
+    package func start(_ runner: PipelineRunner, at registration: Registration) {
         let (isOver, goesToSleep, metered, power) = state.withLock { state in
             if !state.isOver { state.runners[registration.key] = runner }
             return (state.isOver, state.goesToSleep, state.metered, state.power)
@@ -137,7 +152,6 @@ package final class PipelineEngine: Sendable {
             // The step takes signals that fired meanwhile, and sets the first timer.
             registration.mailbox.post(.timer)
         }
-        return runner
     }
 
     /// Subscribes a pipeline to another signal instead of its previous one. Signals that it has received, and its run,
