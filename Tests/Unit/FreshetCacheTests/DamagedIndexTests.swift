@@ -218,7 +218,8 @@ struct DamagedIndexTests {
 
     @Test("the scan of an undamaged index shows that no statement is needed")
     func scanOfUndamaged() throws {
-        let database = try SQLiteDatabase(path: try DamagedIndex.pristine().path, busyTimeout: 1000)
+        let pristine = try DamagedIndex.pristine()
+        let database = try SQLiteDatabase(path: pristine.path, busyTimeout: 1000)
         let scan = try IndexValidation.scan(database)
         #expect(scan.isSound && scan.hasLastNumbers)
     }
@@ -237,8 +238,9 @@ struct DamagedIndexTests {
                     try damaged.force(column, of: table, to: value)
                 }
                 let copy = try damaged.copied()
-                let scanned = try IndexValidation.perform(on: SQLiteDatabase(path: damaged.path, busyTimeout: 1000))
-                let searched = try IndexValidation.perform(
+                // Some repairs fail, and the index is replaced then.
+                let scanned = try? IndexValidation.perform(on: SQLiteDatabase(path: damaged.path, busyTimeout: 1000))
+                let searched = try? IndexValidation.perform(
                     on: SQLiteDatabase(path: copy.path, busyTimeout: 1000), scans: false)
                 #expect(scanned == searched, "\(table).\(column) = \(value)")
             }
