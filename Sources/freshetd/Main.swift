@@ -24,6 +24,9 @@ struct Main {
         do {
             var command = try FreshetDaemonCommand.parseAsRoot()
             try command.run()
+        } catch let status as ExitCode {
+            // For an error, the parser makes the text of the help first, which takes longer than to read a file.
+            exit(status.rawValue)
         } catch {
             let message = FreshetDaemonCommand.fullMessage(for: error)
             let status = FreshetDaemonCommand.exitCode(for: error)
