@@ -109,6 +109,9 @@ struct Account {
     /// Whether it counts by the wall clock, since it is from before the daemon's start.
     var isRetryAfterRemembered = false
     var isHeld = false
+    /// A person's request has joined the run in progress. If another run replaces that one, the request is one for the
+    /// other run, although it is not one of its causes.
+    private var hasJoinedRequest = false
     /// Received since the last run started.
     var received = PendingSignals()
     /// Received before that, if the run has not answered it.
@@ -147,6 +150,7 @@ struct Account {
         lastAttemptAnyway = nil
         forgetChecks()
         isHeld = false
+        hasJoinedRequest = false
         received = PendingSignals()
         carried = PendingSignals()
         burst = BurstCost()
@@ -206,6 +210,7 @@ struct Account {
             return (ignoredErrors(during: run), nil)
         case .joined(let cause, let run):
             received.remove(cause.signal, cause.count)
+            if cause.signal == SignalName.operation { hasJoinedRequest = true }
             return (ignoredErrors(during: run), nil)
         default: return ([], nil)
         }
@@ -261,7 +266,7 @@ struct Account {
         handledAll()
         mayHaveBeenChecked = true
         var errors = beginning(order, at: now, environment)
-        let isOperators = order.causes.contains { $0.signal == SignalName.operation }
+        let isOperators = hasJoinedRequest || order.causes.contains { $0.signal == SignalName.operation }
         if !isOperators, let lastStart, now < lastStart.advanced(by: refresh.minInterval) {
             errors.append("run \(order.run) starts before min-interval is over")
         }
@@ -330,6 +335,7 @@ struct Account {
         if running != summary.run { errors.append("run \(summary.run) ends and was not in progress") }
         running = nil
         outcomes.append(summary.outcome)
+        if summary.outcome != .superseded { hasJoinedRequest = false }
         switch summary.outcome {
         case .changed, .unchanged:
             retryAfter = nil
@@ -349,6 +355,8 @@ struct Account {
                 // The run did not reach the origin, so `min-interval` does not apply.
                 lastStart = startBefore
             }
+            // After another failure, rejected content does not decide any more when the next check is due.
+            if wasRejected { lastCheck = nil }
             recordRetryAfter(summary, at: now, wallNow: wallNow)
         case .superseded:
             burst.rises(at: now, allowsAnother: true)

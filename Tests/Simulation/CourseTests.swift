@@ -55,6 +55,21 @@ struct CourseTests {
         if seeds.count >= Self.schedules { #expect(pageRuns > 0) }
     }
 
+    /// Seeds in which the witness once reported an error:
+    /// - after rejected content, a run found no network, and a reload planned the next check;
+    /// - a person's request joined a run, which another network replaced: before `min-interval` was over, and while the
+    ///   connection was metered.
+    @Test(
+        "the witness finds no error in earlier findings",
+        arguments: [
+            15_264_201_018, 15_264_201_787, 15_264_208_098,
+        ] as [UInt64])
+    func stillHolds(_ seed: UInt64) throws {
+        var course = Course(seed)
+        try course.run()
+        #expect(course.machine.witness.errors.isEmpty)
+    }
+
     @Test("the same seed gives the same course")
     func replay() throws {
         for seed in 1...20 as ClosedRange<UInt64> {
