@@ -7,8 +7,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 
 // Not exported: libcurl itself must not call these instead of its own functions.
 #pragma GCC visibility push(hidden)
@@ -74,7 +77,7 @@
         (struct ssl_ctx_st * context, int mode, int (*callback)(int, struct x509_store_ctx_st *)), \
         (context, mode, callback))
 
-// The addresses of the library's functions. Written once, before any of them is read (pthread_once(3)).
+// The addresses of the library's functions. Written by one thread at a time, and read only after `is_complete`.
 static struct {
 #define ADDRESS(result, without, name, parameters, arguments) __typeof__(&name) name;
 #define ADDRESS_WITHOUT_RESULT(name, parameters, arguments) __typeof__(&name) name;
@@ -86,8 +89,9 @@ static struct {
     CURLcode (*curl_easy_getinfo)(CURL *, CURLINFO, ...);
     CURLMcode (*curl_multi_setopt)(CURLM *, CURLMoption, ...);
 } real;
-static char problem[256];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool is_complete;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local char problem[256];
 
 static bool find(void *library, const char *name, void *address) {
     void *found = dlsym(library, name);
@@ -96,12 +100,12 @@ static bool find(void *library, const char *name, void *address) {
     return found;
 }
 
-static void load(void) {
+static bool load(void) {
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();
         snprintf(problem, sizeof problem, "%s", reason ? reason : "libcurl.so.4 cannot be loaded");
-        return;
+        return false;
     }
     const char *missing = NULL;
 #define FIND(result, without, name, parameters, arguments) FIND_NAME(name)
@@ -117,12 +121,26 @@ static void load(void) {
 #define FIND_NAME(name) find(library, #name, &real.name);
     TLS_FUNCTIONS_WITH_RESULT(FIND)
     TLS_FUNCTIONS_WITHOUT_RESULT(FIND_WITHOUT_RESULT)
-    if (missing) snprintf(problem, sizeof problem, "libcurl.so.4 is too old: it has no function %s", missing);
+    if (missing) {
+        snprintf(problem, sizeof problem, "libcurl.so.4 is too old: it has no function %s", missing);
+        // The next attempt opens the file that is installed then. Nothing of this one is in use.
+        dlclose(library);
+        return false;
+    }
+    // Counted, and never undone: other parts of the process may use libcurl and libcrypto too.
+    real.curl_global_init(CURL_GLOBAL_SSL);
+    return true;
 }
 
+bool freshet_curl_is_loaded(void) { return atomic_load_explicit(&is_complete, memory_order_acquire); }
+
 const char *freshet_curl_problem(void) {
-    pthread_once(&once, load);
-    return problem[0] ? problem : NULL;
+    if (freshet_curl_is_loaded()) return NULL;
+    pthread_mutex_lock(&mutex);
+    bool is_now = freshet_curl_is_loaded() || load();
+    if (is_now) atomic_store_explicit(&is_complete, true, memory_order_release);
+    pthread_mutex_unlock(&mutex);
+    return is_now ? NULL : problem;
 }
 
 static bool is_loaded(void) { return !freshet_curl_problem(); }

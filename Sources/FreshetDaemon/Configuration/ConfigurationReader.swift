@@ -50,7 +50,7 @@ struct ConfigurationReader: Sendable {
         await read(load, beside: other) { [self] loaded in
             let (configuration, environment) = checkHostEnvironment(of: selected(loaded))
             // Another thread loads it before the first request needs it.
-            if configuration.pipelines.contains(where: \.makesRequests) {
+            if configuration.daemon.fleet != nil || configuration.pipelines.contains(where: \.makesRequests) {
                 pools.helpers.perform("libcurl") { CurlLibrary.load() }
             }
             return AtStart(

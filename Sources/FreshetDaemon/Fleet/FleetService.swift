@@ -1,6 +1,7 @@
 import FreshetCache
 import FreshetConfiguration
 import FreshetControl
+import FreshetEmitters
 import FreshetEventLoop
 import FreshetFleet
 import FreshetModel
@@ -104,6 +105,8 @@ final class FleetService {
             [credentials = Credentials(environment: context.options.environment)] () throws(FleetMembershipError) in
             try definition.seed(from: credentials)
         }
+        // The client uses it on the loop, and reports itself why it cannot.
+        await context.pools.helpers.run("libcurl") { _ = CurlLibrary.load() }
         let machine = machine(in: definition)
         return FleetClient(
             context.loop, try definition.connection(seed, named: machine),

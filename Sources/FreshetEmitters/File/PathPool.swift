@@ -76,11 +76,7 @@ package final class PathPool: Sendable {
         let (number, starts) = queue.withLock { $0.add(entry) }
         if starts { start(number) }
         rearm()
-        let result = await withTaskCancellationHandler {
-            await outcome.value
-        } onCancel: {
-            outcome.settle(.failure(.cancelled))
-        }
+        let result = await outcome.value
         queue.withLock { $0.leave(number) }
         return try result.get()
     }
@@ -121,47 +117,4 @@ private final class TimerBox: Sendable {
     private let state = Mutex<(any EngineTimer)?>(nil)
     var value: (any EngineTimer)? { state.withLock { $0 } }
     func set(_ timer: any EngineTimer) { state.withLock { $0 = timer } }
-}
-
-/// The result of an access. The first result is used, and later results are ignored.
-private final class Outcome<Success: Sendable>: Sendable {
-    private enum State {
-        case open
-        case awaited(CheckedContinuation<Result<Success, FetchError>, Never>)
-        case settled(Result<Success, FetchError>)
-        case taken
-    }
-
-    private let state = Mutex(State.open)
-
-    var value: Result<Success, FetchError> {
-        get async {
-            await withCheckedContinuation { continuation in
-                let result = state.withLock { state -> Result<Success, FetchError>? in
-                    guard case .settled(let result) = state else {
-                        state = .awaited(continuation)
-                        return nil
-                    }
-                    state = .taken
-                    return result
-                }
-                if let result { continuation.resume(returning: result) }
-            }
-        }
-    }
-
-    func settle(_ result: Result<Success, FetchError>) {
-        let continuation = state.withLock { state -> CheckedContinuation<Result<Success, FetchError>, Never>? in
-            switch state {
-            case .open:
-                state = .settled(result)
-                return nil
-            case .awaited(let continuation):
-                state = .taken
-                return continuation
-            case .settled, .taken: return nil
-            }
-        }
-        continuation?.resume(returning: result)
-    }
 }

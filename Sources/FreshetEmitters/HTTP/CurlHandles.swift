@@ -20,9 +20,9 @@ final class EasyHandle {
     /// Whether a request was made with the handle.
     private(set) var isUsed = false
 
-    /// Returns nil if the library cannot be loaded, or the process is out of memory: ``HTTPClient/noHandle``.
+    /// Returns nil if the process is out of memory, or the library cannot be loaded: ``HTTPClient/awaitLibrary()``.
     init?() {
-        guard CurlLibrary.failure == nil, let raw = curl_easy_init() else { return nil }
+        guard let raw = curl_easy_init() else { return nil }
         self.raw = raw
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -124,9 +124,9 @@ final class MultiHandle {
     /// The sockets of the handle's connections. They are closed at the latest when the handle is freed.
     let sockets = ConnectionSockets()
 
-    /// Returns nil if the library cannot be loaded, or the process is out of memory: ``HTTPClient/noHandle``.
+    /// Returns nil if the process is out of memory, or the library cannot be loaded: ``HTTPClient/awaitLibrary()``.
     init?() {
-        guard CurlLibrary.failure == nil, let raw = curl_multi_init() else { return nil }
+        guard let raw = curl_multi_init() else { return nil }
         self.raw = raw
     }
 

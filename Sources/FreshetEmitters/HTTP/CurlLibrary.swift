@@ -1,5 +1,5 @@
 import CCurl
-import FreshetPipelines
+package import FreshetPipelines
 
 /// libcurl, which the process loads when it is first needed. A daemon without requests, and the helper processes, never
 /// load its 40 libraries.
@@ -7,21 +7,18 @@ import FreshetPipelines
 /// Its functions may be called on any thread.
 package enum CurlLibrary {
     /// The remedy if the library is missing.
-    static let remedy = "install libcurl 7.87 or newer (Debian: apt install libcurl4)"
+    private static let remedy = "install libcurl 7.87 or newer (Debian: apt install libcurl4)"
 
-    /// Loads and initializes the library; nothing happens if it is loaded. The first call takes some milliseconds. A
-    /// failure is that of each request (``failure``).
-    package static func load() { _ = failure }
+    /// Whether the library is loaded. Never blocks.
+    static var isLoaded: Bool { freshet_curl_is_loaded() }
 
-    /// Why there are no handles: the library cannot be loaded; nil: it is loaded, so the process is out of memory if
-    /// libcurl makes no handle.
-    static let failure: RunFailure? = {
-        if let reason = freshet_curl_problem() {
-            return RunFailure(.local, "libcurl cannot be loaded; \(remedy): \(String(cString: reason))")
-        }
-        // The call is thread-safe since 7.84, and counted. It is never undone, because other parts of the process may
-        // use libcurl and libcrypto too.
-        curl_global_init(Int(CURL_GLOBAL_SSL))
-        return nil
-    }()
+    /// Loads and initializes the library; nothing happens if it is loaded. The first call blocks on the library's files:
+    /// do not call it on the loop.
+    ///
+    /// - Returns: why it cannot be loaded; the next call tries again. Nil: it is loaded.
+    @discardableResult
+    package static func load() -> RunFailure? {
+        guard let reason = freshet_curl_problem() else { return nil }
+        return RunFailure(.local, "libcurl cannot be loaded; \(remedy): \(String(cString: reason))")
+    }
 }

@@ -8,12 +8,12 @@ extension HTTPClient: Probing {
     /// Requests the probe's URL and follows no redirect. It sends only libcurl's header fields and `User-Agent`. As for
     /// sources, certificates are checked, and proxies come from the environment.
     package func probe(_ probe: NetworkProbe, epoch: UInt64) async throws(FetchError) {
+        try await awaitLibrary()
         guard !Task.isCancelled else { throw .cancelled }
-        if let failure = CurlLibrary.failure { throw .failed(failure) }
         guard let location = Location(probe.url) else {
             throw .failed(RunFailure(.local, "it is not an http or https URL"))
         }
-        guard let easy = EasyHandle() else { throw .failed(Self.noHandle) }
+        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
         let source = HTTPSource(url: probe.url, host: probe.host)
         let exchange = HTTPExchange(
             easy, HTTPRequest(purpose: .status, source: source, location: location, options: options),

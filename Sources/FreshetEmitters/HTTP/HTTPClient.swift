@@ -80,6 +80,8 @@ package actor HTTPClient {
     /// connection.
     private var spare: (serial: UInt64, pool: ConnectionPool)?
     private var tidyTimer: LoopTimer?
+    /// Loads libcurl.
+    private lazy var loader = WorkerPool(threads: 1)
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -142,6 +144,18 @@ package actor HTTPClient {
 
     // MARK: Requests
 
+    /// Waits until libcurl is loaded. Another thread loads it: that takes longer than a job of the loop may. Meanwhile
+    /// glibc's lock of its list of libraries is held, so the loop waits if it starts a thread (pthread_create(3)). If the
+    /// library cannot be loaded, the next request tries again, so it works when the library is installed.
+    func awaitLibrary() async throws(FetchError) {
+        guard !CurlLibrary.isLoaded else { return }
+        let outcome = Outcome<Void>()
+        loader.perform("libcurl") {
+            outcome.settle(CurlLibrary.load().map { .failure(.failed($0)) } ?? .success(()))
+        }
+        try await outcome.value.get()
+    }
+
     /// Fetches a source once, follows its redirects, and returns when the answer is complete. A long body is written to
     /// the request's body store, if it has one.
     ///
@@ -177,9 +191,9 @@ package actor HTTPClient {
     private func fetchOnce(
         _ source: HTTPSource, for request: FetchRequest, as role: RequestRole, _ secrets: [String: String]
     ) async throws(FetchError) -> (result: Result<FetchResult, FetchError>, refusal: Int?) {
-        guard !Task.isCancelled else { throw .cancelled }
         // libcurl parses the URL, too.
-        if let failure = CurlLibrary.failure { throw .failed(failure) }
+        try await awaitLibrary()
+        guard !Task.isCancelled else { throw .cancelled }
         guard let location = locations[source.url] else {
             throw .failed(RunFailure(.local, "\(role.url) at \(source.host) is not an http or https URL"))
         }
@@ -193,7 +207,7 @@ package actor HTTPClient {
         } catch {
             throw .failed(error)
         }
-        guard let easy = EasyHandle() else { throw .failed(Self.noHandle) }
+        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
         let validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
         let exchange = HTTPExchange(
             easy,
@@ -266,7 +280,7 @@ package actor HTTPClient {
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         guard exchange.prepare(hop, forRest: forRest), let (serial, pool) = presentPool() else {
-            return refuse(exchange, Self.noHandle)
+            return refuse(exchange, Self.noMemory)
         }
         exchange.pool = serial
         if start(exchange, in: pool) { exchange.fetch.asked() }
@@ -387,8 +401,7 @@ package actor HTTPClient {
         present = nil
     }
 
-    /// Why libcurl has made no handle.
-    static var noHandle: RunFailure { CurlLibrary.failure ?? RunFailure(.local, "out of memory") }
+    static let noMemory = RunFailure(.local, "out of memory")
 }
 
 /// Passes cancelled requests to the loop: a task may be cancelled on any thread, also within a callback of libcurl, in
