@@ -56,8 +56,9 @@ RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib --disable
 	-Xlinker --gc-sections -Xlinker -z -Xlinker now -Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xcc -gdwarf-4 -Xlinker --no-export-dynamic -Xlinker "-L$(CURDIR)/$(STATIC)" $(SWIFTFLAGS)
-# freshetctl is linked at a fixed address: to relocate 48,000 pointers was a fifth of a `freshetctl status`. It reads only what
-# the daemon and the administrator write. freshetd and its helpers read what strangers write, so they have no fixed address.
+# freshetctl is linked at a fixed address: to relocate 48,000 pointers was a fifth of a `freshetctl status`. It reads what the
+# daemon and the administrator write; bytes of origins it only prints and compares, in Swift, which checks bounds. freshetd and
+# its helpers pass what strangers write to libraries in C, so they have no fixed address.
 FIXED = -Xlinker -no-pie
 # Swift's library is linked statically, and so is the C++ library that it needs, if a static one is installed: resolving its
 # symbols would take a seventh of the time of a `freshetctl status`.
