@@ -47,7 +47,7 @@ BIN ?= .build/release
 STRIP ?= -s
 DEBDIR ?= .build/deb
 # -disable-concrete-type-metadata-mangled-name-accessors: a generic type such as [String: Int] is made by calls, not by parsing
-# its name and searching all conformances of the program, which was a third of a start and half of a `freshetctl status`.
+# its name and searching all conformances of the program, which was a quarter of a start and half of a `freshetctl status`.
 # -z now: relocated data is read-only before the program reads its first byte from the network.
 # -function-sections: the linker leaves out functions that nothing calls. --no-export-dynamic: no library calls the program.
 # -gdwarf-4: Debian's valgrind(1), which counts instructions and makes the order, does not read the DWARF 5 of C code.
