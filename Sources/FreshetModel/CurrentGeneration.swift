@@ -20,55 +20,47 @@ package struct CurrentGeneration: Hashable, Sendable {
     package var isBehind = false
     /// Since when it is pinned; nil: it is not pinned.
     package var pinnedSince: WallTime? {
-        get { rare?.pinnedSince }
-        set { changeRare { $0.pinnedSince = newValue } }
+        get { rare.pinnedSince }
+        set { rare.pinnedSince = newValue }
     }
     /// Orders the states of one pipeline's copy within this process: a state with a higher revision is newer. 0: the
     /// copy was only read.
     package var revision: UInt64 = 0
     /// With several files: the link to their directory.
     package var directory: String? {
-        get { rare?.directory }
-        set { changeRare { $0.directory = newValue } }
+        get { rare.directory }
+        set { rare.directory = newValue }
     }
     /// Since when it is withdrawn from readers; nil: it is not withdrawn.
     package var withdrawnSince: WallTime? {
-        get { rare?.withdrawnSince }
-        set { changeRare { $0.withdrawnSince = newValue } }
+        get { rare.withdrawnSince }
+        set { rare.withdrawnSince = newValue }
     }
     /// When its file was written; after a rollback, the time of the rollback.
     package var writtenAt: WallTime?
     /// When the content expires by what the content itself states; nil: it states nothing, or that is not known.
     package var contentExpires: WallTime? {
-        get { rare?.contentExpires }
-        set { changeRare { $0.contentExpires = newValue } }
+        get { rare.contentExpires }
+        set { rare.contentExpires = newValue }
     }
     /// The trusted comment of its verified signature; nil: none is known.
     package var comment: String? {
-        get { rare?.comment }
-        set { changeRare { $0.comment = newValue } }
+        get { rare.comment }
+        set { rare.comment = newValue }
     }
 
     /// What most generations do not have. Each idle pipeline keeps a generation, so it takes one word there; nil if
     /// all of it is absent, so that equal generations are equal.
-    @Boxed private var rare: Rare?
+    @Rarely private var rare = Rare()
 
     private var location: PublishedLocation
 
-    private struct Rare: Hashable, Sendable {
+    private struct Rare: RareValues {
         var pinnedSince: WallTime?
         var directory: String?
         var withdrawnSince: WallTime?
         var contentExpires: WallTime?
         var comment: String?
-    }
-
-    private mutating func changeRare(_ change: (inout Rare) -> Void) {
-        let before = rare ?? Rare()
-        var new = before
-        change(&new)
-        guard new != before else { return }
-        rare = new == Rare() ? nil : new
     }
 
     package init(

@@ -29,39 +29,32 @@ final class PipelineEntry: Sendable {
         /// A generation that a failed change had published, and that the index has now. Nil: there is none, or a caller
         /// reports it. When the lock is released, ``HalfFinishedChanges/repaired`` gets it.
         var followed: CurrentGeneration? {
-            get { rare?.followed }
-            set { changeRare { $0.followed = newValue } }
+            get { rare.followed }
+            set { rare.followed = newValue }
         }
         /// The ``SharedIndex/epoch`` in which the index was last compared with the files.
         var epoch = 0
         /// The identity of a published file whose digest was wrong: the file is not read again.
         var refuted: FileIdentity? {
-            get { rare?.refuted }
-            set { changeRare { $0.refuted = newValue } }
+            get { rare.refuted }
+            set { rare.refuted = newValue }
         }
         /// The identity of a published file whose digest was right, and which the index could not record: the file is
         /// not read again.
         var unrecorded: FileIdentity? {
-            get { rare?.unrecorded }
-            set { changeRare { $0.unrecorded = newValue } }
+            get { rare.unrecorded }
+            set { rare.unrecorded = newValue }
         }
         /// Nil if all of it is absent: each pipeline has an entry.
-        @Boxed private var rare: Rare?
+        @Rarely private var rare = Rare()
         /// What is known about the copy when the lock is released; nil: it has to be read from the index.
         var checked: CheckedCopy?
         private var revisions: UInt64 = 0
 
-        private struct Rare: Hashable, Sendable {
+        private struct Rare: RareValues {
             var followed: CurrentGeneration?
             var refuted: FileIdentity?
             var unrecorded: FileIdentity?
-        }
-
-        private mutating func changeRare(_ change: (inout Rare) -> Void) {
-            var new = rare ?? Rare()
-            change(&new)
-            guard new != rare ?? Rare() else { return }
-            rare = new == Rare() ? nil : new
         }
 
         /// Counts changes of the copy: see ``CurrentGeneration/revision``.

@@ -13,48 +13,48 @@ package struct HTTPSource: Hashable, Sendable {
     /// The absolute path of a Unix socket that the request goes through, whatever the URL's host is; nil: the request
     /// connects to the host.
     package var unixSocket: String? {
-        get { rare?.unixSocket }
-        set { changeRare { $0.unixSocket = newValue } }
+        get { rare.unixSocket }
+        set { rare.unixSocket = newValue }
     }
     /// The client certificate for the URL's own origin; nil: none.
     package var clientCertificate: ClientCertificate? {
-        get { rare?.clientCertificate }
-        set { changeRare { $0.clientCertificate = newValue } }
+        get { rare.clientCertificate }
+        set { rare.clientCertificate = newValue }
     }
     /// The absolute path of a file of PEM certificates that alone are trusted for the URL's own origin. nil: the
     /// system's certificate authorities.
     package var certificateAuthority: String? {
-        get { rare?.certificateAuthority }
-        set { changeRare { $0.certificateAuthority = newValue } }
+        get { rare.certificateAuthority }
+        set { rare.certificateAuthority = newValue }
     }
     /// The redirects that are followed.
     package var redirects: Redirects {
-        get { rare?.redirects ?? Redirects.any }
-        set { changeRare { $0.redirects = newValue } }
+        get { rare.redirects }
+        set { rare.redirects = newValue }
     }
     /// Whether a body is accepted whose end is marked only by the end of its connection (RFC 9112, 6.3). A truncated
     /// body then looks complete.
     package var allowsUnframed: Bool {
-        get { rare?.allowsUnframed ?? false }
-        set { changeRare { $0.allowsUnframed = newValue } }
+        get { rare.allowsUnframed }
+        set { rare.allowsUnframed = newValue }
     }
     /// Further URLs of the same content, this one included; nil: there is only this one.
     package var mirrors: Mirrors? {
-        get { rare?.mirrors }
-        set { changeRare { $0.mirrors = newValue } }
+        get { rare.mirrors }
+        set { rare.mirrors = newValue }
     }
 
     /// The proxy of the request and of its redirects.
     package var proxy: Proxy {
-        get { rare?.proxy ?? Proxy.environment }
-        set { changeRare { $0.proxy = newValue } }
+        get { rare.proxy }
+        set { rare.proxy = newValue }
     }
 
     /// What most sources do not have. Each pipeline keeps its source, so it takes one word there; nil if all of it has
     /// its default, so that equal sources are equal.
-    @Boxed private var rare: Rare?
+    @Rarely private var rare = Rare()
 
-    private struct Rare: Hashable, Sendable {
+    private struct Rare: RareValues {
         var unixSocket: String?
         var clientCertificate: ClientCertificate?
         var certificateAuthority: String?
@@ -63,15 +63,6 @@ package struct HTTPSource: Hashable, Sendable {
         var mirrors: Mirrors?
         var proxy = Proxy.environment
 
-        static let none = Rare()
-    }
-
-    private mutating func changeRare(_ change: (inout Rare) -> Void) {
-        let before = rare ?? Rare.none
-        var new = before
-        change(&new)
-        guard new != before else { return }
-        rare = new == Rare.none ? nil : new
     }
 
     /// How requests reach their hosts. A request with a secret over plain http, and one through a Unix socket, use no

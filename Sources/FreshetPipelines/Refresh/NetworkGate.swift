@@ -19,10 +19,10 @@ struct NetworkGate: Hashable, Sendable {
     private(set) var state: NetworkState
     private var graceUntil: BootInstant?
     /// Nil if all of it is absent.
-    @Boxed private var rare: Rare?
+    @Rarely private var rare = Rare()
 
     /// What a pipeline does not have whose network is reachable: it keeps one word for all of it.
-    private struct Rare: Hashable {
+    private struct Rare: RareValues {
         /// Nil: there have been no directly connected networks that matter.
         var direct: DirectNetworks?
         var unreachableSince: BootInstant?
@@ -31,28 +31,20 @@ struct NetworkGate: Hashable, Sendable {
     }
 
     private var direct: DirectNetworks? {
-        get { rare?.direct }
-        set { changeRare { $0.direct = newValue } }
+        get { rare.direct }
+        set { rare.direct = newValue }
     }
     private var unreachableSince: BootInstant? {
-        get { rare?.unreachableSince }
-        set { changeRare { $0.unreachableSince = newValue } }
+        get { rare.unreachableSince }
+        set { rare.unreachableSince = newValue }
     }
     private var lastAttemptAnyway: BootInstant? {
-        get { rare?.lastAttemptAnyway }
-        set { changeRare { $0.lastAttemptAnyway = newValue } }
+        get { rare.lastAttemptAnyway }
+        set { rare.lastAttemptAnyway = newValue }
     }
     private var graceFailures: Int {
-        get { rare?.graceFailures ?? 0 }
-        set { changeRare { $0.graceFailures = newValue } }
-    }
-
-    private mutating func changeRare(_ change: (inout Rare) -> Void) {
-        let before = rare ?? Rare()
-        var new = before
-        change(&new)
-        guard new != before else { return }
-        rare = new == Rare() ? nil : new
+        get { rare.graceFailures }
+        set { rare.graceFailures = newValue }
     }
 
     init(_ state: NetworkState, now: BootInstant) {

@@ -7,55 +7,47 @@ package struct RefreshSettings: Hashable, Sendable {
     /// The delay of the signals `start` and `network` on this host, so that a fleet does not send its requests at the
     /// same time.
     package var splay: Duration {
-        get { rare?.splay ?? .zero }
-        set { changeRare { $0.splay = newValue } }
+        get { rare.splay }
+        set { rare.splay = newValue }
     }
     /// The calendar times of planned checks; nil: there are none.
     package var calendar: Shared<CalendarPlan>? {
-        get { rare?.calendar }
-        set { changeRare { $0.calendar = newValue } }
+        get { rare.calendar }
+        set { rare.calendar = newValue }
     }
     /// The delay that is added to `every` and to a calendar time: a part of `random-delay`, always the same on this
     /// host.
     package var plannedDelay: Duration {
-        get { rare?.plannedDelay ?? .zero }
-        set { changeRare { $0.plannedDelay = newValue } }
+        get { rare.plannedDelay }
+        set { rare.plannedDelay = newValue }
     }
     /// This host's and pipeline's fraction of all random values that are always the same: 0 or more, less than 1. It
     /// decides the order of mirrors; 0 for a pipeline without mirrors.
     package var share: Double {
-        get { rare?.share ?? 0 }
-        set { changeRare { $0.share = newValue } }
+        get { rare.share }
+        set { rare.share = newValue }
     }
     /// The age since the last confirmation at which a copy expires; nil: it never expires.
     package var maxAge: Duration? {
-        get { rare?.maxAge }
-        set { changeRare { $0.maxAge = newValue } }
+        get { rare.maxAge }
+        set { rare.maxAge = newValue }
     }
     /// Whether an expired copy is withdrawn from readers.
     package var withdraws: Bool {
-        get { rare?.withdraws ?? false }
-        set { changeRare { $0.withdraws = newValue } }
+        get { rare.withdraws }
+        set { rare.withdraws = newValue }
     }
 
     /// What many pipelines do not have: they keep one word for all of it. Nil if all of it has its default.
-    @Boxed private var rare: Rare?
+    @Rarely private var rare = Rare()
 
-    private struct Rare: Hashable, Sendable {
+    private struct Rare: RareValues {
         var splay = Duration.zero
         var calendar: Shared<CalendarPlan>?
         var plannedDelay = Duration.zero
         var share = 0.0
         var maxAge: Duration?
         var withdraws = false
-    }
-
-    private mutating func changeRare(_ change: (inout Rare) -> Void) {
-        let before = rare ?? Rare()
-        var new = before
-        change(&new)
-        guard new != before else { return }
-        rare = new == Rare() ? nil : new
     }
 
     package init(
@@ -73,12 +65,7 @@ package struct RefreshSettings: Hashable, Sendable {
     ) {
         _policy = policy
         self.needsNetwork = needsNetwork
-        changeRare {
-            $0.withdraws = withdraws
-            $0.splay = splay
-            $0.plannedDelay = plannedDelay
-            $0.maxAge = maxAge
-        }
+        rare = Rare(splay: splay, plannedDelay: plannedDelay, maxAge: maxAge, withdraws: withdraws)
     }
 
     /// - Parameters:
