@@ -54,7 +54,8 @@ package final class LocalCache: Sendable {
             access: access, recovery: recovery, verifier: verifier, space: space)
         let rejected = RejectedFiles(context: context)
         committer = Committer(
-            context: context, verifier: verifier, access: access, publisher: publisher, rejected: rejected)
+            context: context, verifier: verifier, access: access, publisher: publisher, ownership: ownership,
+            rejected: rejected)
         let opener = ContentOpener(context: context, published: published)
         generations = GenerationStore(context: context, verifier: verifier, publisher: publisher, opener: opener)
         rejections = RejectedStore(
@@ -78,14 +79,18 @@ package final class LocalCache: Sendable {
 
     /// Starts a candidate: an empty file on the same file system.
     ///
-    /// - Parameter size: the expected number of bytes; nil if it is not known.
+    /// - Parameters:
+    ///   - size: the expected number of bytes; nil if it is not known.
+    ///   - isWhole: the caller has all bytes, and commits or rejects the candidate immediately. Then an error that needs
+    ///     the index comes from there.
     /// - Throws: among others ``CacheError/fileOwned(file:owner:claimant:)``,
     ///   ``CacheError/noSpace(path:available:reserve:)``, ``CacheError/noSpaceFor(bytes:path:available:reserve:)`` and
     ///   ``CacheError/overLimit(bytes:kept:limit:)``.
     package func begin(
-        _ destination: CacheDestination, expecting size: UInt64? = nil
+        _ destination: CacheDestination, expecting size: UInt64? = nil, isWhole: Bool = false
     ) throws(CacheError) -> PendingGeneration {
-        PendingGeneration(try candidates.begin(destination, expecting: size), committer, rejections)
+        PendingGeneration(
+            try candidates.begin(destination, expecting: size, isClaimed: isWhole), committer, rejections)
     }
 
     /// The published generation of the pipeline; nil if there is none, or if its file is missing or damaged.

@@ -242,7 +242,7 @@ struct CacheStore: SnapshotStore {
     ) throws(CacheError) -> PendingGeneration {
         switch body {
         case .bytes(let bytes):
-            let pending = try cache.begin(destination)
+            let pending = try cache.begin(destination, isWhole: true)
             try pending.write(bytes)
             return pending
         case .kept(let kept):

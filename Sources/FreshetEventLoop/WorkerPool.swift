@@ -146,8 +146,9 @@ private final class WorkQueue: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         work.append(Item(name: name, body: body))
         let starts = takesThread()
-        pthread_cond_signal(condition)
         pthread_mutex_unlock(mutex)
+        // Without the mutex: otherwise the thread would wake up and wait for it.
+        pthread_cond_signal(condition)
         if starts { startThread() }
     }
 

@@ -9,13 +9,15 @@ struct CandidateStore: Sendable {
 
     /// - Parameters:
     ///   - size: the expected number of bytes; nil if it is not known.
+    ///   - isClaimed: the destination belongs to the pipeline, or the caller claims it before it publishes the content.
     ///   - source: the file of the cache that is copied; then the caller holds the pipeline's lock.
     func begin(
-        _ destination: CacheDestination, expecting size: UInt64? = nil, copying source: String? = nil
+        _ destination: CacheDestination, expecting size: UInt64? = nil, isClaimed: Bool = false,
+        copying source: String? = nil
     ) throws(CacheError) -> CandidateFile {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
-        try ownership.claim(destination)
+        if !isClaimed { try ownership.claim(destination) }
         let token = context.names.make()
         let path = context.layout.candidate(token, of: destination.pipeline)
         let descriptor: Int32

@@ -8,6 +8,7 @@ struct Committer: Sendable {
     let verifier: PublicationVerifier
     let access: AccessRights
     let publisher: GenerationPublisher
+    let ownership: FileOwnership
     let rejected: RejectedFiles
 
     /// Commits a candidate; the caller closes its descriptor and, if the commit fails, removes its name.
@@ -36,8 +37,14 @@ struct Committer: Sendable {
     private func commit(
         _ candidate: Candidate, to destination: CacheDestination, _ check: Check, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
-        defer { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) }
-        let publication = try publisher.publication(for: destination, &state)
+        var isRejected = true
+        defer { if isRejected { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) } }
+        let verified = try verifier.verifiedPublication(of: destination.pipeline, &state)
+        var known = try known(destination.pipeline)
+        isRejected = known.rejected == candidate.digest
+        // From now on the pipeline owns the destination.
+        if try ownership.claim(destination, known.row) { known = try self.known(destination.pipeline) }
+        let publication = verified?.file == destination.file ? verified : nil
         // A further page does not make withdrawn content younger.
         if !candidate.isCheck, publication == nil,
             let kept = try verifier.keptPublication(of: destination.pipeline, &state),
@@ -45,7 +52,7 @@ struct Committer: Sendable {
         {
             return .unchanged(try drop(candidate, for: kept, &state))
         }
-        if let stays = try held(back: candidate, to: destination, publication, &state) {
+        if let stays = try held(back: candidate, to: destination, known, publication, &state) {
             guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
             return try decline(candidate, for: stays, destination, check, &state)
         }
@@ -53,6 +60,26 @@ struct Committer: Sendable {
             return .unchanged(try confirm(publication, candidate, destination, check, &state))
         }
         return try publish(candidate, to: destination, over: publication, check, &state)
+    }
+
+    /// What a commit needs to know of a pipeline, as the index has it.
+    private struct KnownPipeline: Sendable {
+        var row: IndexedPipeline?
+        /// The pinned or the current generation.
+        var held: IndexedGeneration?
+        /// The digest of the rejected content.
+        var rejected: ContentDigest?
+    }
+
+    private func known(_ pipeline: String) throws(CacheError) -> KnownPipeline {
+        try context.reading { (index) throws(SQLiteError) in
+            guard let row = try index.pipelines.row(pipeline) else { return KnownPipeline() }
+            var known = KnownPipeline(row: row, rejected: try index.rejected.row(of: row.id)?.digest)
+            if let number = row.pin?.content.number ?? row.current {
+                known.held = try index.generations.row(number, of: row.id)
+            }
+            return known
+        }
     }
 
     /// The results of a check of the origin, without the content.
@@ -166,16 +193,11 @@ struct Committer: Sendable {
     /// The generation that stays although there is other content, restored if necessary; nil: no content is held back.
     ///
     /// - Throws: ``CacheError/pinnedGone(_:)``.
-    func held(
-        back candidate: Candidate, to destination: CacheDestination, _ publication: IndexedPublication?,
-        _ state: inout PipelineEntry.State
+    private func held(
+        back candidate: Candidate, to destination: CacheDestination, _ known: KnownPipeline,
+        _ publication: IndexedPublication?, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        let (row, known) = try context.withIndex {
-            (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedGeneration?) in
-            guard let row = try index.pipelines.row(destination.pipeline) else { return (nil, nil) }
-            guard let number = row.pin?.content.number ?? row.current else { return (row, nil) }
-            return (row, try index.generations.row(number, of: row.id))
-        }
+        let (row, known) = (known.row, known.held)
         guard let row, let number = row.pin?.content.number ?? row.current,
             row.holdsBack(candidate, over: known?.content.digest)
         else { return nil }

@@ -61,10 +61,17 @@ package struct FileOwnership: Sendable {
 
     /// Makes the pipeline the owner of the destination's file; throws if another pipeline owns it.
     func claim(_ destination: CacheDestination) throws(CacheError) {
-        let known = try context.withIndex { (index) throws(SQLiteError) in
+        let known = try context.reading { (index) throws(SQLiteError) in
             try index.pipelines.row(destination.pipeline)
         }
-        if let known, known.file == destination.file, known.isSet == destination.isSet { return }
+        _ = try claim(destination, known)
+    }
+
+    /// The same for a caller that has just read the pipeline's row.
+    ///
+    /// - Returns: whether the row has changed.
+    func claim(_ destination: CacheDestination, _ known: IndexedPipeline?) throws(CacheError) -> Bool {
+        if let known, known.file == destination.file, known.isSet == destination.isSet { return false }
         let names = CacheLayout.names(of: destination.file, isSet: destination.isSet)
         let (taken, forgotten) = try context.contentTransaction {
             (index) throws(SQLiteError) -> ((name: String, owner: String)?, OrphanedContent?) in
@@ -80,6 +87,7 @@ package struct FileOwnership: Sendable {
             throw .fileOwned(file: taken.name, owner: taken.owner, claimant: destination.pipeline)
         }
         if let forgotten { removeForgotten([forgotten]) }
+        return true
     }
 
     /// Removes the files of content that was forgotten because the pipeline changed between one file and several files.

@@ -18,8 +18,12 @@ struct GenerationPublisher: Sendable {
         for destination: CacheDestination, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
         let publication = try verifier.verifiedPublication(of: destination.pipeline, &state)
-        try ownership.claim(destination)
-        return publication?.file == destination.file ? publication : nil
+        guard let publication else {
+            try ownership.claim(destination)
+            return nil
+        }
+        _ = try ownership.claim(destination, publication.pipeline)
+        return publication.file == destination.file ? publication : nil
     }
 
     // MARK: The order of a commit

@@ -9,8 +9,8 @@ import Synchronization
 ///    a parameter `inout PipelineEntry.State` runs while its caller holds this lock.
 /// 2. The lock of ``CacheSpace`` is held while space is freed. With it, locks of further pipelines are only tried,
 ///    never waited for.
-/// 3. The lock of ``SharedIndex`` protects the connection to the index for one access or transaction. No lock of a
-///    pipeline is taken with it.
+/// 3. The lock of ``SharedIndex`` protects the connection to the index for the accesses and transactions of one group of
+///    callers, which one of them runs for all. No lock of a pipeline is taken with it.
 ///
 /// The lock of a pipeline's ``CheckedCopy`` may be taken with each of these; with it only ``DeferredRecords`` is called.
 /// The locks of ``TemporaryNames``, ``LeftoverFiles``, of the table of pipelines and of the quota protect single
@@ -81,7 +81,7 @@ final class CacheContext: Sendable {
     func transaction<Value: Sendable>(
         isDurable: Bool = false, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
-        try index.transaction(isDurable: isDurable, body) { _ in }
+        try index.transaction(isDurable: isDurable, body)
     }
 
     /// A transaction that adds or deletes content. The size of all content is updated only after the commit.
@@ -90,10 +90,8 @@ final class CacheContext: Sendable {
     func contentTransaction<Value: Sendable>(
         isDurable: Bool = false, of token: UInt64? = nil, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
-        try index.transaction(isDurable: isDurable, body) { index in
+        try index.transaction(isDurable: isDurable, changesContent: true, body) {
             if let token { names.setSize(token, 0) }
-            // The transaction is committed even if this fails; the next one updates the size too.
-            try? self.index.measure(index)
         }
     }
 

@@ -1,15 +1,19 @@
 import Glibc
 import Synchronization
 
-/// The index for concurrent callers: one access or transaction at a time. If the index is found damaged during use, it
-/// is replaced.
+/// The index for concurrent callers: one access or transaction at a time. Transactions that wait for the same turn become
+/// one transaction of SQLite, so many concurrent commits cost few writes of the log. If the index is found damaged
+/// during use, it is replaced.
+///
+/// A closure that uses the index runs on the calling thread, or on the thread of another caller while this one waits.
+/// It may run again if its transaction was rolled back.
 ///
 /// Safe to call from any thread; blocks the calling thread.
 final class SharedIndex: Sendable {
     private let layout: CacheLayout
     let connection: Mutex<CacheIndex>
-    /// Taken before the lock of the connection. So threads wait for this lock, and never for that of the connection.
-    private let turn = BlockingLock()
+    /// Threads wait here, and never for the lock of the connection.
+    private let calls = CallGroups<IndexCall>()
     /// Concurrent durable transactions share the flush of the log.
     let flush = SharedFlush()
     /// Records that the next access stores.
@@ -58,29 +62,106 @@ final class SharedIndex: Sendable {
     func access<Value: Sendable>(
         storesDeferred: Bool = true, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
-        var lost: Loss?
-        defer { report(lost) }
-        return try locked { (index) throws(SQLiteError) in
-            if storesDeferred, !isBlocked { lost = store(deferred.take(), in: index).lost }
-            return try withSpace(in: index, body)
+        try perform(.access(storesDeferred: storesDeferred), body) {}
+    }
+
+    /// Runs `body` as one transaction, or as a part of one with the bodies of other callers. The transaction also stores
+    /// the deferred records. If `body` throws, they are stored nevertheless, and so is what other callers change.
+    ///
+    /// - Parameters:
+    ///   - isDurable: the transaction must survive a power cut too. Then all that is part of it does.
+    ///   - changesContent: whether ``contentBytes`` has to be updated after the commit.
+    ///   - then: called after the commit, before ``contentBytes`` is updated.
+    func transaction<Value: Sendable>(
+        isDurable: Bool = false, changesContent: Bool = false,
+        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value, then: () -> Void = {}
+    ) throws(CacheError) -> Value {
+        try perform(.transaction(isDurable: isDurable, changesContent: changesContent), body, then: then)
+    }
+
+    /// The number of callers that wait for their turn.
+    var waiting: Int { calls.waiting }
+
+    private func perform<Value: Sendable>(
+        _ kind: IndexCall.Kind, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value, then: () -> Void
+    ) throws(CacheError) -> Value {
+        let call = IndexCall(kind)
+        var value: Value?
+        withoutActuallyEscaping(body) { body in
+            withoutActuallyEscaping(then) { then in
+                call.prepare({ (index) throws(SQLiteError) in value = try body(index) }, then: then)
+                calls.perform(call, run)
+            }
+        }
+        if let lost = call.lost { onLoss(lost.pipeline, lost.error) }
+        if let replaced = call.replaced { onRebuild(replaced, layout.index) }
+        if let error = call.error { throw .index(error) }
+        guard let value else { throw .index(.damage("a call without a result", during: "a transaction")) }
+        return value
+    }
+
+    // MARK: Groups
+
+    /// Runs the calls of a group. If several of them are transactions, these are one transaction of SQLite; if it fails,
+    /// it is rolled back, and each is run alone, so that the error of one is not that of the others.
+    private func run(_ group: [IndexCall]) {
+        connection.withLock { index in
+            limitWait(in: index)
+            let transactions = group.filter(\.isTransaction)
+            if transactions.count > 1 { runTogether(transactions, in: index) }
+            for call in group where !call.isDone { runAlone(call, in: &index) }
         }
     }
 
-    /// Runs `body` as one transaction, which also stores the deferred records. If `body` throws, they are stored
-    /// nevertheless.
-    ///
-    /// - Parameter then: called with the index after the commit.
-    func transaction<Value: Sendable>(
-        isDurable: Bool = false, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value,
-        then: (borrowing CacheIndex) -> Void
-    ) throws(CacheError) -> Value {
-        var lost: Loss?
-        defer { report(lost) }
-        return try locked { (index) throws(SQLiteError) in
-            let value = try transaction(isDurable: isDurable, in: index, &lost, body)
-            then(index)
-            return value
+    private func runTogether(_ transactions: [IndexCall], in index: borrowing CacheIndex) {
+        var (lost, isBodyReached): (Loss?, Bool) = (nil, false)
+        defer { transactions.first?.lost = lost }
+        do throws(SQLiteError) {
+            try transaction(isDurable: transactions.contains(where: \.isDurable), in: index, &lost) {
+                (index) throws(SQLiteError) in
+                isBodyReached = true
+                for call in transactions { try call.body(index) }
+            }
+            end(transactions, in: index)
+        } catch {
+            // Another process has locked the index, and all have waited for it. Each alone would wait again, one after
+            // another.
+            guard error.isBusy, !isBodyReached else { return }
+            for call in transactions { fail(call, error) }
         }
+    }
+
+    private func runAlone(_ call: IndexCall, in index: inout CacheIndex) {
+        limitWait(in: index)
+        do throws(SQLiteError) {
+            switch call.kind {
+            case .access(let storesDeferred):
+                if storesDeferred, !isBlocked { call.lost = store(deferred.take(), in: index).lost ?? call.lost }
+                try withSpace(in: index, call.body)
+                call.end()
+            case .transaction(let isDurable, _):
+                var lost = call.lost
+                defer { call.lost = lost }
+                try transaction(isDurable: isDurable, in: index, &lost, call.body)
+                end([call], in: index)
+            }
+        } catch {
+            // The group still has the index: the calls after this one use the new index.
+            if error.isDamage { call.replaced = replace(&index, because: error) }
+            fail(call, error)
+        }
+    }
+
+    /// The transaction of these calls is committed.
+    private func end(_ transactions: [IndexCall], in index: borrowing CacheIndex) {
+        for call in transactions { call.end() }
+        // The transaction is committed even if this fails; the next one updates the size too.
+        if transactions.contains(where: \.changesContent) { try? measure(index) }
+    }
+
+    private func fail(_ call: IndexCall, _ error: SQLiteError) {
+        if error.isBusy, isEnding { failedAtEnd.add(1, ordering: .relaxed) }
+        call.fail(error)
     }
 
     private func transaction<Value>(
@@ -90,7 +171,7 @@ final class SharedIndex: Sendable {
         var batch = deferred.take()
         if batch.records.count > CacheLimits.recordsPerTransaction {
             let stored = store(batch, in: index)
-            lost = stored.lost
+            lost = stored.lost ?? lost
             // It has waited for the other process already.
             if let obstacle = stored.obstacle, obstacle.isBusy { throw obstacle }
             batch = deferred.takeHooks()
@@ -136,11 +217,7 @@ final class SharedIndex: Sendable {
         return try index.transaction(isDurable: isDurable, body)
     }
 
-    /// A deferred record that could not be stored, or the first of those that have to wait.
-    private struct Loss {
-        var pipeline: String
-        var error: CacheError
-    }
+    private typealias Loss = IndexCall.Loss
 
     /// Stores what was deferred, a part in each transaction. If one record causes an error, each is stored in its own,
     /// so that the others are not lost. If another process has locked the index, or if there is no space, they go on
@@ -219,10 +296,6 @@ final class SharedIndex: Sendable {
     /// The next reader stores the deferred records.
     func endBlock() { blockedUntil.withLock { $0 = nil } }
 
-    private func report(_ lost: Loss?) {
-        if let lost { onLoss(lost.pipeline, lost.error) }
-    }
-
     /// Whether no other connection can use the index.
     var isExclusive: Bool { CacheIndex.isExclusive(layout.index) }
 
@@ -243,30 +316,6 @@ final class SharedIndex: Sendable {
     private func limitWait(in index: borrowing CacheIndex) {
         guard let last = lastWait.withLock({ $0 }) else { return }
         index.limitWait(to: max(.zero, last - .now))
-    }
-
-    private func locked<Value: Sendable>(
-        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
-    ) throws(CacheError) -> Value {
-        var replaced: RecoveryReport.Index?
-        defer { if let replaced { onRebuild(replaced, layout.index) } }
-        do throws(SQLiteError) {
-            return try turn.withLock { () throws(SQLiteError) in
-                try connection.withLock { (index) throws(SQLiteError) in
-                    limitWait(in: index)
-                    do throws(SQLiteError) {
-                        return try body(index)
-                    } catch {
-                        if error.isBusy, isEnding { failedAtEnd.add(1, ordering: .relaxed) }
-                        // The lock is still held: if two callers find damage, the second one uses the new index.
-                        if error.isDamage { replaced = replace(&index, because: error) }
-                        throw error
-                    }
-                }
-            }
-        } catch {
-            throw .index(error)
-        }
     }
 
     /// Flushes the log, so that all transactions so far survive a power cut.
@@ -296,21 +345,18 @@ final class SharedIndex: Sendable {
     /// Stores the deferred records, and writes the log to the index's file. A failure of the latter only costs the time
     /// that the end of the process takes then.
     func checkpoint() {
-        let lost = turn.withLock {
-            connection.withLock { index in
-                limitWait(in: index)
-                let stored = store(deferred.take(), in: index)
-                let left = deferred.take()
-                let count = left.count + max(0, failedAtEnd.exchange(0, ordering: .relaxed))
-                if count == 0 {
-                    try? index.checkpoint()
-                    return stored.lost
-                }
-                let error = stored.obstacle ?? .busy(during: "the last records")
-                return Loss(pipeline: left.pipeline, error: .recordsLost(count, error))
+        let lost = try? access(storesDeferred: false) { (index) throws(SQLiteError) -> Loss? in
+            let stored = store(deferred.take(), in: index)
+            let left = deferred.take()
+            let count = left.count + max(0, failedAtEnd.exchange(0, ordering: .relaxed))
+            if count == 0 {
+                try? index.checkpoint()
+                return stored.lost
             }
+            let error = stored.obstacle ?? .busy(during: "the last records")
+            return Loss(pipeline: left.pipeline, error: .recordsLost(count, error))
         }
-        report(lost)
+        if let lost = lost ?? nil { onLoss(lost.pipeline, lost.error) }
     }
 
     /// Replaces an index that was found damaged during use. The rows of each pipeline are made from its files when the

@@ -24,8 +24,9 @@ extension FileSystem {
             try? unlink(temporary)
             throw error
         }
-        // The name exists only if both names were one inode.
-        try unlink(temporary)
+        // The name exists only if both names were one inode. To look is cheaper than to remove a name that is not there,
+        // for which the kernel locks the directory.
+        if try status(temporary) != nil { try unlink(temporary) }
     }
 
     /// The SHA-256 of a file's content; nil if there is no such regular file, or none that this process may read.

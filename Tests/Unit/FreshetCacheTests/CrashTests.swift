@@ -340,7 +340,7 @@ struct ValidationErrorTests {
         try fixture.commit("new")
         #expect(
             files.calls == [
-                "create", "write", "lstat", "fchmod", "fsync", "rename", "link", "rename", "unlink", "opendir", "fsync",
+                "create", "write", "lstat", "fchmod", "fsync", "rename", "link", "rename", "lstat", "opendir", "fsync",
                 "opendir", "fsync", "lstat",
             ])
     }
