@@ -109,7 +109,10 @@ extension ValueKind where Value == (url: String, host: String) {
     static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
         scalar throws(ValueError) in
         do throws(URLTemplate.ValidationError) {
-            _ = try URLTemplate(scalar.text)
+            // Without braces there is no placeholder.
+            if scalar.text.utf8.contains(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) {
+                _ = try URLTemplate(scalar.text)
+            }
         } catch {
             let remedy: String? =
                 switch error {

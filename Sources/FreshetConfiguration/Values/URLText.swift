@@ -59,13 +59,14 @@ enum URLText {
     /// The host, and the port if there is one.
     private static func divide(_ authority: ArraySlice<UInt8>) throws(ValueError) -> (String, ArraySlice<UInt8>?) {
         guard authority.first != UInt8(ascii: "[") else { return try divideBracketed(authority) }
-        let parts = authority.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-        guard let name = parts.first, !name.isEmpty else { throw ValueError("has no host") }
+        let colon = authority.firstIndex(of: UInt8(ascii: ":"))
+        let name = authority[..<(colon ?? authority.endIndex)]
+        guard !name.isEmpty else { throw ValueError("has no host") }
         // 255 bytes is the limit of DNS (RFC 1035, 2.3.4).
         guard isHostName(name), name.count <= 255 else {
             throw ValueError("has an invalid host name", remedy: "use letters, digits, '-' and '.'")
         }
-        let port = parts.dropFirst().first
+        let port = colon.map { authority[($0 + 1)...] }
         guard port?.contains(UInt8(ascii: ":")) != true else {
             throw ValueError("has more than one ':' in its host", remedy: "write an IPv6 address in brackets")
         }

@@ -9,7 +9,8 @@ import Glibc
 ///
 /// A value is simple if YAML reads it in the same way wherever the other value stands: a part of one line in quotation
 /// marks without escapes, or a plain scalar of letters, digits and a few other characters. All else has to be equal byte
-/// by byte: keys, punctuation, comments, line breaks and all other values.
+/// by byte: keys, punctuation, other comments, line breaks and all other values. The comments before everything else may
+/// differ too, line by line: generated files often begin with their name.
 struct YAMLShape {
     /// The largest text that is kept, in bytes.
     static let maximumSize = 16 << 10
@@ -20,6 +21,7 @@ struct YAMLShape {
     static let maximumLength = 512
 
     private let bytes: [UInt8]
+    private let head: Head
     private let root: Node
     /// All values in the order of the tree.
     private let values: [Value]
@@ -46,6 +48,7 @@ struct YAMLShape {
             !source.mayHaveOtherCharacters
         else { return nil }
         bytes = source.bytes
+        head = source.bytes.withUnsafeBufferPointer { Head(of: $0) }
         self.root = root
         self.values = source.bytes.withUnsafeBufferPointer { bytes in
             values.map { range in
@@ -74,7 +77,9 @@ struct YAMLShape {
     ) -> [Range<Int>]? {
         var places: [Range<Int>] = []
         places.reserveCapacity(values.count)
-        var (start, position) = (0, 0)
+        let newHead = Head(of: new)
+        guard newHead.lines == head.lines else { return nil }
+        var (start, position) = (head.length, newHead.length)
         for value in values {
             guard let style = value.style else { continue }
             let length = value.range.lowerBound - start
@@ -99,6 +104,23 @@ struct YAMLShape {
             let old = UnsafeRawBufferPointer(old).baseAddress.map({ $0 + start }), start >= 0
         else { return false }
         return memcmp(new, old, length) == 0
+    }
+
+    /// The comments at the beginning of a file, each of which is a line. Each has only printable characters of ASCII.
+    private struct Head {
+        var lines = 0
+        /// The bytes of these lines, with their ends.
+        var length = 0
+
+        init(of bytes: UnsafeBufferPointer<UInt8>) {
+            var index = 0
+            while index < bytes.count, bytes[index] == UInt8(ascii: "#") {
+                while index < bytes.count, (0x20...0x7E).contains(bytes[index]) { index += 1 }
+                guard index < bytes.count, bytes[index] == UInt8(ascii: "\n") else { return }
+                index += 1
+                (lines, length) = (lines + 1, index)
+            }
+        }
     }
 
     // MARK: Simple values

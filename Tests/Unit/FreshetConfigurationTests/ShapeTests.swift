@@ -12,6 +12,7 @@ struct ShapeTests {
             + "  headers:\n    Accept: text/plain\n    X-Id: 'it''s'\ncache:\n  file: a\n  mode: \"0640\"\n",
         "source: {exec: [/bin/a, b, 'c d', \"\"]}\ncache: {file: x}\ncheck:\n  jq: |\n    .a |\n    .b\n"
             + "on-change:\n- exec: [/bin/a, 12]\n- reload-unit: a.service\n",
+        "# p1\n#\n# made by a program: 'a' {b\n\n# more\nsource: {url: http://a:1/b}\ncache: {file: a}\n",
         "{source: {url: http://a:1/b, transform: .a}, cache: {file: 'a'}}",
         "a: b\r\nc:   d  \r\ne:\r\n  - f\r\n  - g h\r\ni: \"j\r\n  k\" \r\nl:\r\nm: ~\r\n",
         "a:\n  b: 1\n  c:\n  - d: e\n    f: g\n  -\n    - h\n    - i\n",
@@ -98,6 +99,23 @@ struct ShapeTests {
         #expect(!Self.isAccepted(text("https://a.example.com/", "\"a.json\""), by: memory))
         #expect(!Self.isAccepted(text("https://a.example.com/", "a.json # b"), by: memory))
         #expect(!Self.isAccepted(text(String(repeating: "a", count: 600), "a.json"), by: memory))
+    }
+
+    @Test("other comments at the beginning need no parser, more or fewer of them, and comments elsewhere, do")
+    func comments() {
+        let memory = ReadingMemory()
+        func text(_ head: String, _ comment: String = "why") -> SourceText {
+            Self.source("\(head)source: {url: 'https://example.com/'}  # \(comment)\n# end\ncache: {file: a}\n".utf8)
+        }
+        _ = YAMLReader.read(text("# feed 1\n#\n"), remembering: memory)
+        #expect(Self.isAccepted(text("# feed 12345: 'a' {\n#%\n"), by: memory))
+        #expect(!Self.isAccepted(text("# feed 1\n"), by: memory))
+        #expect(!Self.isAccepted(text("# feed 1\n#\n#\n"), by: memory))
+        #expect(!Self.isAccepted(text("# feed 1\n\n"), by: memory))
+        #expect(!Self.isAccepted(text("# f\u{E9}ed\n#\n"), by: memory))
+        #expect(!Self.isAccepted(text("# feed 1\n#\n", "because"), by: memory))
+        #expect(memory.root(of: text("# feed\t1\n#\n")) == nil)
+        #expect(memory.root(of: Self.source("# feed 1\n# without an end".utf8)) == nil)
     }
 
     @Test("files with errors and with other characters have no shape")
