@@ -148,17 +148,18 @@ final class PipelineHost {
             }
         }
         var stored = await reading
-        for (index, definition) in definitions.enumerated() {
-            await context.giveWay(before: index, Self.startJob)
-            // The configuration may have got a stricter mode or another group while the daemon did not run.
-            guard let state = stored.known[definition.name], state.generation != nil else { continue }
-            let makes = state.binding.map { prepared[index].makes($0, definition, set: state.parameters) }
-            if makes != true { await store.setAccess(definition) }
-            // The runner need not compare them again.
-            stored.known[definition.name]?.binding = nil
-            if makes == false { stored.known[definition.name]?.isOfOtherConfiguration = true }
+        let now = WallTime.now
+        let copies = await context.results(ofWorkOn: definitions.count, Self.startJob) { [stored] range in
+            range.map { index in
+                let definition = definitions[index]
+                return StoredCopy(of: definition, prepared[index], stored.known[definition.name], at: now)
+            }
         }
-        await OverdueCopies(store, context.limiter).settle(definitions, &stored.known)
+        for (index, copy) in copies.enumerated() where copy?.needsAccess == true {
+            await store.setAccess(definitions[index])
+        }
+        let overdue = zip(definitions, copies).filter { $1?.isOverdue == true }.map(\.0)
+        await OverdueCopies(store, context.limiter).settle(overdue, &stored.known)
         // One system call instead of one for each pipeline.
         var seeds = Jitter(seed: .random(in: .min ... .max))
         var subscribed: [Subscribed?] = []
@@ -176,21 +177,27 @@ final class PipelineHost {
                     registration: engine.register(definition, signal: lease.signal, network: network),
                     seed: seeds.next()))
         }
-        let made = await makeRunners(definitions, subscribed, stored)
+        let made = await makeRunners(definitions, subscribed, stored, copies)
         hosted.reserveCapacity(definitions.count)
         overview.reserveCapacity(definitions.count)
+        var needsDirectNetworks = false
         for (index, definition) in definitions.enumerated() {
-            await context.giveWay(before: index, Self.startJob)
+            if index.isMultiple(of: DaemonContext.pipelinesPerPause) {
+                await context.giveWay(before: index, Self.startJob)
+                // It does not change before the next pause.
+                needsDirectNetworks = networks.needsDirectNetworks
+            }
             guard let subscribed = subscribed[index], let made = made[index] else {
                 // Its state could not be read with those of the others.
                 await host(definition, prepared[index].needs)
+                needsDirectNetworks = networks.needsDirectNetworks
                 continue
             }
             engine.start(made.runner, at: subscribed.registration)
             hosted[definition.name] = .running(
                 RunningPipeline(runner: made.runner, lease: subscribed.lease))
             overview.set(made.overview, of: definition.name)
-            if networks.needsDirectNetworks {
+            if needsDirectNetworks {
                 made.runner.directNetworksChanged(made.mayBeOnDirectNetwork ? networks.directNetworks.value : nil)
             }
         }
@@ -218,14 +225,16 @@ final class PipelineHost {
 
     /// Makes the runners of the subscribed pipelines, on two threads if there are many.
     private func makeRunners(
-        _ definitions: [PipelineDefinition], _ subscribed: [Subscribed?], _ stored: CacheStore.StoredStates
+        _ definitions: [PipelineDefinition], _ subscribed: [Subscribed?], _ stored: CacheStore.StoredStates,
+        _ copies: [StoredCopy?]
     ) async -> [MadeRunner?] {
         let (engine, splay, identity) = (engine, splay, identity)
         let (destinations, handlers) = (logDestinations, eventHandlers)
         return await context.results(ofWorkOn: definitions.count, Self.startJob) { range in
             range.map { index in
                 let definition = definitions[index]
-                guard let subscribed = subscribed[index], let state = stored[definition.name] else { return nil }
+                guard let subscribed = subscribed[index], var state = stored[definition.name] else { return nil }
+                copies[index]?.markCompared(in: &state)
                 let sink = PipelineEventSink(PipelineLogger(name: definition.name, destinations), handlers)
                 let runner = engine.makeRunner(
                     definition, remembered: state, at: subscribed.registration, splay: splay,
@@ -268,6 +277,32 @@ final class PipelineHost {
             if let binding { return binding == stored }
             let values = ParameterSettings(remembered: set, for: definition).values(for: definition)
             return definition.makes(stored, with: values)
+        }
+    }
+
+    /// What the start finds out about a pipeline's copy before the pipeline runs.
+    private struct StoredCopy: Sendable {
+        /// Whether the current definition made the copy; nil: not known.
+        private let isOfDefinition: Bool?
+        /// Whether the copy has to be withdrawn, or published again.
+        let isOverdue: Bool
+
+        /// Nil if there is no copy.
+        init?(
+            of definition: PipelineDefinition, _ prepared: Preparation, _ state: PersistentState?, at now: WallTime
+        ) {
+            guard let state, let generation = state.generation else { return nil }
+            isOfDefinition = state.binding.map { prepared.makes($0, definition, set: state.parameters) }
+            isOverdue = definition.isWithdrawn(state, at: now) != (generation.withdrawnSince != nil)
+        }
+
+        /// The configuration may have got a stricter mode or another group while the daemon did not run.
+        var needsAccess: Bool { isOfDefinition != true }
+
+        /// Records the result of the comparison, so that the runner does not compare again.
+        func markCompared(in state: inout PersistentState) {
+            state.binding = nil
+            if isOfDefinition == false { state.isOfOtherConfiguration = true }
         }
     }
 
