@@ -48,6 +48,7 @@ package enum CacheName {
         _ files: [(pipeline: String, file: String)], sets: Set<String> = []
     ) throws(CacheError) {
         var owners: [String: String] = [:]
+        owners.reserveCapacity(files.count)
         for (pipeline, file) in files {
             try check(pipeline)
             for name in CacheLayout.names(of: file, isSet: sets.contains(pipeline)) {

@@ -20,6 +20,12 @@ package struct FileOwnership: Sendable {
         _ files: [(pipeline: String, file: String)], sets: Set<String> = []
     ) throws(CacheError) -> Set<String> {
         try CacheName.check(files, sets: sets)
+        let known = try context.reading { (index) throws(SQLiteError) in try index.pipelines.files() }
+        // Most starts and reloads assign the same files as before.
+        let areAssigned = files.allSatisfy { pipeline, file in
+            known[pipeline].map { $0.file == file && $0.isSet == sets.contains(pipeline) } ?? false
+        }
+        if areAssigned { return [] }
         let (moved, forgotten) = try context.contentTransaction {
             (index) throws(SQLiteError) -> (Set<String>, [OrphanedContent]) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []

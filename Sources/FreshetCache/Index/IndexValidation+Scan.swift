@@ -37,6 +37,10 @@ extension IndexValidation {
         let isPipelines = table == "pipelines"
         let owner = rules.firstIndex { $0.kind == .owner }.map { Int32($0) }
         let id = isPipelines ? rules.firstIndex { $0.column == "id" }.map { Int32($0) } : nil
+        func column(_ name: String) -> Int32? {
+            isPipelines ? rules.firstIndex { $0.column == name }.map { Int32($0) } : nil
+        }
+        let (name, file, former) = (column("name"), column("file"), column("former_set"))
         let last = rules.firstIndex { $0.kind == .lastNumber }.map { Int32($0) }
         let number =
             ["generations", "history"].contains(table)
@@ -49,6 +53,10 @@ extension IndexValidation {
         try database.walk("SELECT \(columns) FROM \(table)") { row in
             for (index, column) in kinds.enumerated()
             where !column.kind.isCertain(row, Int32(index), isOptional: column.isOptional) {
+                isSound = false
+                return false
+            }
+            if let name, let file, let former, !hasValidNames(row, name, file: file, former: former) {
                 isSound = false
                 return false
             }
@@ -66,6 +74,17 @@ extension IndexValidation {
             return true
         }
         (scan.isSound, scan.hasLastNumbers, scan.lastNumbers) = (isSound, hasLastNumbers, lastNumbers)
+    }
+}
+
+extension IndexValidation {
+    /// Whether ``dropForeignNames(in:)`` would find no error in the names of a pipeline.
+    private static func hasValidNames(
+        _ row: borrowing SQLiteRow, _ name: Int32, file: Int32, former: Int32
+    ) -> Bool {
+        guard CacheName.error(in: row.text(name)) == nil else { return false }
+        if let file = row.optionalText(file), CacheName.error(in: file) != nil { return false }
+        return areValid(formerSets: PipelineTable.formerSets(row.optionalText(former)))
     }
 }
 

@@ -114,7 +114,7 @@ enum IndexValidation {
             var repairs: [IndexRepair] = []
             let scan = scans ? try Self.scan(database) : .skipped
             if !scan.isSound { for (table, rules) in tables { repairs += try audit(table, rules, in: database) } }
-            repairs += try dropForeignNames(in: database)
+            if !scan.isSound { repairs += try dropForeignNames(in: database) }
             if repairs.contains(where: { $0.place == "generations.content_expires" }) {
                 // The expiry time is only read from a complete response.
                 try database.execute("DELETE FROM validators")
@@ -169,6 +169,10 @@ enum IndexValidation {
         return repairs
     }
 
+    static func areValid(formerSets links: [String]) -> Bool {
+        links.count <= CacheLimits.formerLinks && links.allSatisfy { CacheName.error(in: $0) == nil }
+    }
+
     /// Drops invalid names, because names become parts of paths.
     private static func dropForeignNames(in database: SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
         let rows = try database.rows("SELECT id, name, file, former_set FROM pipelines") { row in
@@ -186,7 +190,7 @@ enum IndexValidation {
                 repairs.append(IndexRepair("pipelines.file", isDropped: false))
             }
             let former = PipelineTable.formerSets(row.former)
-            if former.count > CacheLimits.formerLinks || former.contains(where: { CacheName.error(in: $0) != nil }) {
+            if !areValid(formerSets: former) {
                 try database.run("UPDATE pipelines SET former_set = NULL WHERE id = ?", .integer(row.id))
                 repairs.append(IndexRepair("pipelines.former_set", isDropped: false))
             }

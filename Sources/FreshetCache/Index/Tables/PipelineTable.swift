@@ -62,6 +62,16 @@ struct PipelineTable {
 
     // MARK: Files
 
+    /// The file of each pipeline, and whether the pipeline keeps several files.
+    func files() throws(SQLiteError) -> [String: (file: String?, isSet: Bool)] {
+        var files: [String: (file: String?, isSet: Bool)] = [:]
+        try database.walk("SELECT name, file, is_set FROM pipelines") { row in
+            files[row.text(0)] = (row.optionalText(1), row.flag(2))
+            return true
+        }
+        return files
+    }
+
     /// The pipeline that owns a name below `current/`.
     func owner(of file: String) throws(SQLiteError) -> String? {
         try database.row(
