@@ -12,6 +12,9 @@ extension LocalCache {
     ///   - rebuilt: called after the index was found damaged during use and was replaced, with its path.
     ///   - unrecorded: called with a pipeline, a run or check of which could not be recorded, from any thread.
     ///   - changes: handles changes that fail halfway.
+    ///   - helpers: other threads for the comparison of the index with the files.
+    ///   - memoriesKey: the key for ``memoriesAtStart(key:)``, if that is called next: then the stored states are read
+    ///     while the helpers still have other work.
     ///   - verifiesAll: read all content and compare digests, not only if the file is not the one that was committed.
     ///   - directories: names in the state directory that must be directories if they exist.
     /// - Throws: ``CacheError/stateLocked(directory:holder:)``, ``CacheError/indexNewer(path:found:known:)``, and
@@ -22,13 +25,15 @@ extension LocalCache {
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in },
         unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in },
-        changes: HalfFinishedChanges = HalfFinishedChanges()
+        changes: HalfFinishedChanges = HalfFinishedChanges(), helpers: StartHelpers = .none,
+        memoriesKey: String? = nil
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         do throws(CacheError) {
             return try open(
                 cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, limit: limit,
                 verifiesAll: verifiesAll, directories: directories, fileSystem: LinuxFileSystem(), removed: removed,
-                rebuilt: rebuilt, unrecorded: unrecorded, changes: changes)
+                rebuilt: rebuilt, unrecorded: unrecorded, changes: changes, helpers: helpers,
+                memoriesKey: memoriesKey)
         } catch {
             throw error.namingFullDisk(stateDirectory: stateDirectory, LinuxFileSystem())
         }
@@ -42,7 +47,8 @@ extension LocalCache {
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in },
         unrecorded: @escaping @Sendable (_ pipeline: String, CacheError) -> Void = { _, _ in },
-        changes: HalfFinishedChanges = HalfFinishedChanges()
+        changes: HalfFinishedChanges = HalfFinishedChanges(), helpers: StartHelpers = .none,
+        memoriesKey: String? = nil
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
         do throws(SystemCallError) {
@@ -66,8 +72,13 @@ extension LocalCache {
             index: SharedIndex(opened.index, layout: layout, onRebuild: rebuilt, onLoss: unrecorded), lock: lock,
             changes: changes)
         let cache = LocalCache(context, waitForSpace: waitForSpace, onRemoval: removed)
-        var report = try cache.start.recover(state, repairs, verifiesAll: verifiesAll)
+        var memories: IndexedMemories?
+        var (report, compared) = try cache.start.recover(state, repairs, verifiesAll: verifiesAll, with: helpers) {
+            // With an error, they are read later.
+            memories = memoriesKey.flatMap { try? cache.records.indexedMemories(key: $0, among: nil) }
+        }
         report.strays = strays
+        if let memoriesKey { cache.setCompared(compared, memories, key: memoriesKey) }
         try context.measure()
         try cache.space.applyLimit()
         return (cache, report)

@@ -20,6 +20,8 @@ package final class LocalCache: Sendable {
     let start: StartRecovery
     private let candidates: CandidateStore
     private let committer: Committer
+    /// What the start has compared and read; nil after ``memoriesAtStart(key:)``.
+    private let compared = Mutex<(copies: ComparedCopies, memories: IndexedMemories?, key: String)?>(nil)
 
     package let ownership: FileOwnership
     package let space: CacheSpace
@@ -69,6 +71,29 @@ package final class LocalCache: Sendable {
             context: context, setChecker: FileSetChecker(context: context, sets: sets, writer: writer),
             repairer: CacheRepairer(context: context, sets: sets, recovery: recovery, verifier: verifier))
         pruner = CachePruner(context: context, sets: sets, checker: checker)
+    }
+
+    /// - Parameter memories: the stored states that were read before the comparison.
+    func setCompared(_ copies: ComparedCopies, _ memories: IndexedMemories?, key: String) {
+        compared.withLock { $0 = (copies, memories, key) }
+    }
+
+    /// The stored states of all pipelines: see ``RecordStore/memories(key:)``. Called immediately after the cache was
+    /// opened, it does not look again at the published files that this has compared.
+    package func memoriesAtStart(
+        key: String
+    ) throws(CacheError) -> (states: [String: PersistentState], unreadable: Set<String>) {
+        let start = compared.withLock { compared in
+            defer { compared = nil }
+            return compared
+        }
+        guard let copies = start?.copies, try copies.areOf(context) else { return try records.memories(key: key) }
+        if start?.key == key, let memories = start?.memories, memories.changes == copies.changes,
+            memories.compared.allSatisfy(copies.pipelines.contains)
+        {
+            return records.finish(memories)
+        }
+        return records.finish(try records.indexedMemories(key: key, among: copies.pipelines))
     }
 
     /// The path of the index, for messages.

@@ -36,7 +36,7 @@ struct CacheStore: SnapshotStore {
     static let commitsAtOnce = 32
 
     /// The key of the value that identifies the request and the transform that made the copy.
-    private static let bindingKey = "binding"
+    static let bindingKey = "binding"
     /// The key of the publisher's comment about the content.
     private static let signedKey = "signed"
     /// The key of the instant at which the operator held the pipeline: wall-clock microseconds since 1970.
@@ -68,7 +68,8 @@ struct CacheStore: SnapshotStore {
 
     /// Reads the stored states of all pipelines, as far as one query returns them. Blocks.
     static func remembered(in cache: LocalCache) -> StoredStates {
-        guard let (known, unreadable) = try? cache.records.memories(key: bindingKey) else {
+        // After the start this does the same as the method for later.
+        guard let (known, unreadable) = try? cache.memoriesAtStart(key: bindingKey) else {
             return StoredStates(unreadable: nil)
         }
         var states = StoredStates(known, unreadable: unreadable)

@@ -126,18 +126,20 @@ final class Daemon {
         _ removed: RemovedContentLog, _ repairs: CopyRepairs
     ) async -> (ConfigurationReader.AtStart, Result<CacheOpening.Opened?, any Error>) {
         let load = await reader.begin()
-        return await reader.finish(load) { [context] in
-            await Self.opened(context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs)
+        return await reader.finish(load) { [context] helpers in
+            await Self.opened(
+                context, context.options.onceNames.isEmpty ? load.daemon : nil, removed, repairs, helpers)
         }
     }
 
     /// Opens the cache; without a definition of the daemon it is too early for that.
     private nonisolated static func opened(
-        _ context: DaemonContext, _ daemon: DaemonDefinition?, _ removed: RemovedContentLog, _ repairs: CopyRepairs
+        _ context: DaemonContext, _ daemon: DaemonDefinition?, _ removed: RemovedContentLog, _ repairs: CopyRepairs,
+        _ helpers: StartHelpers
     ) async -> Result<CacheOpening.Opened?, any Error> {
         guard let daemon else { return .success(nil) }
         do {
-            return .success(try await CacheOpening.open(context, daemon, removed, repairs))
+            return .success(try await CacheOpening.open(context, daemon, removed, repairs, with: helpers))
         } catch {
             return .failure(error)
         }

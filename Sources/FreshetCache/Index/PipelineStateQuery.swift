@@ -31,8 +31,12 @@ struct PipelineStateQuery {
         """
     private static let queryOfOne = query + " WHERE p.name = ?2"
 
-    func all(key: String) throws(SQLiteError) -> [IndexedPipelineState] {
-        try database.rows(Self.query, .text(key), read: Self.state)
+    /// Passes the states of all pipelines, one by one.
+    func walk(key: String, each: (IndexedPipelineState) -> Void) throws(SQLiteError) {
+        try database.walk(Self.query, .text(key)) { row in
+            each(Self.state(row))
+            return true
+        }
     }
 
     func row(of name: String, key: String) throws(SQLiteError) -> IndexedPipelineState? {

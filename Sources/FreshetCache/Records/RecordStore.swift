@@ -123,32 +123,60 @@ package struct RecordStore: Sendable {
     package func memories(
         key: String
     ) throws(CacheError) -> (states: [String: PersistentState], unreadable: Set<String>) {
-        let (found, requests, parameters, pages, rejected) = try context.withIndex { (index) throws(SQLiteError) in
-            (
-                try index.pipelineStates.all(key: key), try index.requests.all(), try index.parameters.all(),
-                try index.parts.pages(),
-                Dictionary(try index.rejected.all().map { ($0.pipeline, $0.rejection.candidate) }) { first, _ in first }
-            )
+        finish(try indexedMemories(key: key, among: []))
+    }
+
+    /// Reads the stored states of all pipelines without a look at their files.
+    ///
+    /// - Parameter compared: the rows of pipelines whose published file is, or will be, compared with the index; nil:
+    ///   all that have one published file.
+    func indexedMemories(key: String, among compared: Set<Int64>?) throws(CacheError) -> IndexedMemories {
+        var memories = IndexedMemories()
+        try context.withIndex { (index) throws(SQLiteError) in
+            memories.changes = index.database.totalChanges
+            memories.rejected = Dictionary(try index.rejected.all().map { ($0.pipeline, $0.rejection.candidate) }) {
+                first, _ in first
+            }
+            try index.pipelineStates.walk(key: key) { indexed in
+                guard let copy = indexed.publication, !copy.isWithdrawn, !copy.pipeline.isSet,
+                    compared?.contains(copy.pipeline.id) ?? true
+                else { return memories.others.append(indexed) }
+                memories.compared.append(copy.pipeline.id)
+                var state = memory(indexed, copy)
+                if !memories.rejected.isEmpty { state.rejected = memories.rejected[indexed.pipeline.id] }
+                memories.states[indexed.pipeline.name] = state
+            }
+            memories.requests = try index.requests.all()
+            memories.parameters = try index.parameters.all()
+            memories.pages = try index.parts.pages()
         }
-        var result: [String: PersistentState] = [:]
+        return memories
+    }
+
+    /// Adds the states whose files have to be looked at. This may take the locks of their pipelines.
+    func finish(
+        _ memories: consuming IndexedMemories
+    ) -> (states: [String: PersistentState], unreadable: Set<String>) {
+        var result = memories.states
+        // Otherwise the first change would copy all of them.
+        memories.states = [:]
         var unreadable: Set<String> = []
-        result.reserveCapacity(found.count)
-        for indexed in found {
+        result.reserveCapacity(result.count + memories.others.count)
+        for indexed in memories.others {
             guard var state = try? memory(indexed) else {
                 unreadable.insert(indexed.pipeline.name)
                 continue
             }
-            if !rejected.isEmpty { state.rejected = rejected[indexed.pipeline.id] }
+            if !memories.rejected.isEmpty { state.rejected = memories.rejected[indexed.pipeline.id] }
             result[indexed.pipeline.name] = state
         }
-        for (name, requests) in requests { result[name]?.requests = requests }
-        for (name, parameters) in parameters { result[name]?.parameters = parameters }
-        for (name, pages) in pages { result[name]?.pages = pages }
+        for (name, requests) in memories.requests { result[name]?.requests = requests }
+        for (name, parameters) in memories.parameters { result[name]?.parameters = parameters }
+        for (name, pages) in memories.pages { result[name]?.pages = pages }
         return (result, unreadable)
     }
 
     private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> PersistentState {
-        var attempts = indexed.attempts
         let publication: IndexedPublication?
         var copyError: String?
         do throws(CacheError) {
@@ -163,6 +191,14 @@ package struct RecordStore: Sendable {
             // a Retry-After, budgets, parameters.
             publication = nil
         }
+        var state = memory(indexed, publication)
+        state.copyError = copyError
+        return state
+    }
+
+    /// - Parameter publication: the copy, as far as it is undamaged.
+    private func memory(_ indexed: IndexedPipelineState, _ publication: IndexedPublication?) -> PersistentState {
+        var attempts = indexed.attempts
         if publication == nil { attempts.forgetSuccess() }
         var state = PersistentState(
             generation: publication.map { $0.generation(at: context.layout.location($0.file)) },
@@ -170,7 +206,6 @@ package struct RecordStore: Sendable {
             lastRun: UInt64(clamping: indexed.lastRun),
             binding: indexed.value.map { String(decoding: $0, as: UTF8.self) })
         state.lastRunRecord = indexed.lastRunRecord
-        state.copyError = copyError
         return state
     }
 
@@ -289,4 +324,19 @@ package struct RecordStore: Sendable {
             for (name, part) in new { try index.parts.put(part, as: name, of: row) }
         }
     }
+}
+
+/// The stored states of all pipelines, as the index has them.
+struct IndexedMemories: Sendable {
+    /// The states of pipelines whose published file need not be looked at.
+    var states: [String: PersistentState] = [:]
+    /// The rows of these pipelines.
+    var compared: [Int64] = []
+    var others: [IndexedPipelineState] = []
+    var requests: [String: [RequestBurst]] = [:]
+    var parameters: [String: [String: String]] = [:]
+    var pages: [String: [StoredPagesState]] = [:]
+    var rejected: [Int64: RejectedCandidate] = [:]
+    /// See ``SQLiteDatabase/totalChanges``: with another number, the rows may be others.
+    var changes: Int64 = 0
 }

@@ -8,9 +8,13 @@ struct StartRecovery: Sendable {
     let space: CacheSpace
     let leftovers: LeftoverFiles
 
+    /// - Parameter beforeComparison: other work that only reads, before helpers are needed.
+    /// - Returns: the findings; and the pipelines whose published file is the one that was committed, if that was found
+    ///   with few instructions.
     func recover(
-        _ state: RecoveryReport.Index, _ repairs: [IndexRepair], verifiesAll: Bool
-    ) throws(CacheError) -> RecoveryReport {
+        _ state: RecoveryReport.Index, _ repairs: [IndexRepair], verifiesAll: Bool, with helpers: StartHelpers = .none,
+        beforeComparison: () -> Void = {}
+    ) throws(CacheError) -> (RecoveryReport, ComparedCopies) {
         var report = RecoveryReport(index: state, indexRepairs: repairs)
         let (readers, directories) = try context.onFiles { (files) throws(SystemCallError) in
             try context.makeDirectories(for: nil, files)
@@ -24,12 +28,25 @@ struct StartRecovery: Sendable {
         let (further, rows) = try StartRepair(context: context, recovery: recovery, space: space).perform(
             after: repairs)
         report.indexRepairs += further
+        let rejected = try rejections(of: rows)
+        let epoch = context.index.epoch
+        let (generations, changes) = try context.withIndex { (index) throws(SQLiteError) in
+            (try index.generations.all(), index.database.totalChanges)
+        }
+        beforeComparison()
+        let comparison = StartComparison(rows, generations, context.layout, context.fileSystem)
+        if !verifiesAll { helpers.perform { comparison.continueWork() } }
+        let agreeing = comparison.agreeing
+        let compared = ComparedCopies(pipelines: Set(agreeing.map { rows[$0].id }), changes: changes, epoch: epoch)
+        var directoryNames = Set(directories.map(\.name))
+        // Rows and files of most starts agree.
+        for index in agreeing { directoryNames.remove(rows[index].name) }
+        guard agreeing.count < rows.count || !directoryNames.isEmpty else { return (report, compared) }
         let start = StartSnapshot(
-            readers: readers, directories: Set(directories.map(\.name).filter { CacheName.error(in: $0) == nil }),
-            rows: rows,
-            generations: try context.withIndex { (index) throws(SQLiteError) in try index.generations.all() },
-            rejected: try rejections(of: rows))
-        let names = start.directories.union(rows.map(\.name)).filter { !start.hasNoContent($0) }
+            readers: readers, directories: directoryNames.filter { CacheName.error(in: $0) == nil }, rows: rows,
+            generations: generations, rejected: rejected)
+        let others = rows.lazy.filter { !compared.pipelines.contains($0.id) }.map(\.name)
+        let names = start.directories.union(others).filter { !start.hasNoContent($0) }
         for name in names.sorted() {
             do throws(CacheError) {
                 if let recovery = try recovery.reconcile(name, start: start, verifiesAll: verifiesAll) {
@@ -41,7 +58,7 @@ struct StartRecovery: Sendable {
                 report.pipelines.append(PipelineRecovery(pipeline: name, repairs: [.failed(error)]))
             }
         }
-        return report
+        return (report, compared)
     }
 
     /// The rejected content of all pipelines. Rows without a file are deleted.

@@ -5,7 +5,7 @@ struct StartSnapshot: Sendable {
     /// The entries of `current/`.
     let readers: [DirectoryEntry]
     private let readerNames: Set<String>
-    /// The names below `generations/`.
+    /// The names below `generations/`, without those of pipelines that need not be reconciled.
     let directories: Set<String>
     private let rows: [String: IndexedPipeline]
     private let generations: [Int64: [IndexedGeneration]]

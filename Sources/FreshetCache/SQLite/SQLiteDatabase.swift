@@ -114,6 +114,9 @@ final class SQLiteDatabase {
     /// The number of rows that the last statement inserted, changed or deleted.
     var changedRows: Int64 { Int64(sqlite3_changes(connection)) }
 
+    /// The number of rows that this connection has inserted, changed or deleted.
+    var totalChanges: Int64 { Int64(sqlite3_total_changes(connection)) }
+
     /// Whether a transaction is open.
     var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 

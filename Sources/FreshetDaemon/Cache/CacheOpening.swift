@@ -28,8 +28,10 @@ struct CacheOpening: Sendable {
     /// - Parameters:
     ///   - removed: logs content that the cache removes to free space.
     ///   - repairs: gets what becomes of changes that failed halfway.
+    ///   - helpers: other threads for the comparison of the index with the files.
     static func open(
-        _ context: DaemonContext, _ daemon: DaemonDefinition, _ removed: RemovedContentLog, _ repairs: CopyRepairs
+        _ context: DaemonContext, _ daemon: DaemonDefinition, _ removed: RemovedContentLog, _ repairs: CopyRepairs,
+        with helpers: StartHelpers = .none
     ) async throws -> Opened {
         let (directories, log, limiter) = (context.directories, context.log, context.limiter)
         try DaemonDirectories.make(directories.state, mode: 0o700)
@@ -43,7 +45,8 @@ struct CacheOpening: Sendable {
                 rebuilt: { IndexLog(log).log($0, at: $1) },
                 unrecorded: { pipeline, error in
                     limiter.log(.cacheUpdateFailed, [.pipeline: .string(pipeline), .error: .string(error.description)])
-                }, changes: repairs.changes)
+                }, changes: repairs.changes, helpers: helpers,
+                memoriesKey: CacheStore.bindingKey)
             return (cache, report, CacheStore.EarlyStates(CacheStore.remembered(in: cache)))
         }
         return Opened(cache: cache, report: report, states: states, repairs: repairs)

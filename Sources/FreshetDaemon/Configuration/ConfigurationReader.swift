@@ -1,3 +1,4 @@
+import FreshetCache
 import FreshetConfiguration
 import FreshetEmitters
 import FreshetEventLoop
@@ -23,7 +24,7 @@ struct ConfigurationReader: Sendable {
     /// Reads the files.
     func load() async -> Configuration {
         let load = await begin()
-        return await read(load, beside: {}) { $0 }.0
+        return await read(load, beside: { _ in }) { $0 }.0
     }
 
     /// Finds the files, and reads those of the daemon.
@@ -44,8 +45,10 @@ struct ConfigurationReader: Sendable {
     }
 
     /// Reads the files of the pipelines, and what they need of the service's environment, while other work is done.
+    ///
+    /// - Parameter other: gets threads that help with this work when no file is left for them.
     func finish<Other: Sendable>(
-        _ load: ConfigurationLoad, beside other: @Sendable () async -> Other
+        _ load: ConfigurationLoad, beside other: @Sendable (StartHelpers) async -> Other
     ) async -> (AtStart, Other) {
         await read(load, beside: other) { [self] loaded in
             let (configuration, environment) = checkHostEnvironment(of: selected(loaded))
@@ -62,13 +65,14 @@ struct ConfigurationReader: Sendable {
     /// Reads the files of the pipelines: many of them on two threads. The second begins when other work has ended,
     /// which another thread does meanwhile. The thread that reads the last file continues with the result.
     private func read<Result: Sendable, Other: Sendable>(
-        _ load: ConfigurationLoad, beside other: @Sendable () async -> Other,
+        _ load: ConfigurationLoad, beside other: @Sendable (StartHelpers) async -> Other,
         then: @escaping @Sendable (Configuration) -> Result
     ) async -> (Result, Other) {
         let (pool, reading) = (pools.configuration, ConcurrentReading(load))
         let work: @Sendable () -> Result? = { reading.read() ? then(reading.configuration()) : nil }
         async let first = pool.run("configuration", work)
-        let otherResult = await other()
+        let helper = StartHelper(pool, isFree: { reading.isClaimed })
+        let otherResult = await other(StartHelpers { helper.perform($0) })
         var second: Result?
         if load.count >= Self.worthTwoThreads, !reading.isClaimed { second = await pool.run("configuration", work) }
         if let result = await first ?? second { return (result, otherResult) }
