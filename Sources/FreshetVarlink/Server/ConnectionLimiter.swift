@@ -27,7 +27,9 @@ struct ConnectionLimiter {
         case waiting(since: Instant)
         /// The call in progress only waits for events.
         case following(since: Instant)
-        /// The server processes a call, or bytes have arrived.
+        /// The server has not looked at the connection yet, or bytes have arrived whose turn has not come.
+        case queued(since: Instant)
+        /// The server processes a call.
         case working
     }
 
@@ -112,17 +114,21 @@ struct ConnectionLimiter {
     }
 
     /// The connection whose loss matters least: an abandoned connection first, then the one that has waited longest.
+    ///
+    /// Where calls in progress do not give way, a queued connection does: a crowd may arrive faster than the server looks
+    /// at it, and then the last one counts most, as if the server had looked in between.
     private func first(
         of indices: [Int], _ occupants: [Occupant], sparingWork: Bool = false, settledBefore: Instant? = nil
     ) -> Int? {
         let ordered = indices.compactMap { index -> (index: Int, tier: Int, since: Instant)? in
             let occupant = occupants[index]
-            if let settledBefore, occupant.accepted > settledBefore { return (index, 4, occupant.accepted) }
+            if let settledBefore, occupant.accepted > settledBefore { return (index, 5, occupant.accepted) }
             switch occupant.activity {
             case .abandoned: return (index, 0, occupant.accepted)
             case .waiting(let since): return (index, 1, since)
             case .following(let since): return (index, 2, since)
-            case .working: return sparingWork ? nil : (index, 3, occupant.accepted)
+            case .queued(let since): return (index, 3, since)
+            case .working: return sparingWork ? nil : (index, 4, occupant.accepted)
             }
         }
         return ordered.min { ($0.tier, $0.since) < ($1.tier, $1.since) }?.index

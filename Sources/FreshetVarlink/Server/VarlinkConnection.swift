@@ -121,9 +121,11 @@ final class VarlinkConnection: Sendable {
         let activity = state.withLock { state -> ConnectionLimiter.Activity in
             // The client has gone away, even if its last calls have not had their turn.
             if state.isOver || (state.hasBegun && state.watch == nil) { return .abandoned }
-            // A connection that does not wait is processing received bytes.
             let isWaiting = state.reader != nil || state.writer != nil
-            if isWaiting, let since = state.machine.waitingSince { return .waiting(since: since) }
+            if let since = state.machine.waitingSince {
+                if isWaiting { return .waiting(since: since) }
+                if !state.machine.isCalling { return .queued(since: since) }
+            }
             return state.machine.followingSince.map { .following(since: $0) } ?? .working
         }
         return ConnectionLimiter.Occupant(client: client, accepted: accepted, activity: activity)

@@ -97,6 +97,7 @@ public final class VarlinkServer: Sendable {
         /// A reserve descriptor. If no descriptor is left, the server closes it for a moment, to accept and close a
         /// client in the queue; otherwise the loop would report that client again and again.
         var spare: OwnedDescriptor?
+        var shortage = DescriptorShortage()
     }
 
     private let loop: EventLoop
@@ -104,6 +105,7 @@ public final class VarlinkServer: Sendable {
     private let turns: FairScheduler
     private let limits: Limits
     private let rank: @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank
+    private let acceptClient: @Sendable (Int32) -> Int32
     private let state: Mutex<State>
     /// The accepted connections, for ``run()``.
     private let accepted: AsyncStream<VarlinkConnection>
@@ -129,14 +131,17 @@ public final class VarlinkServer: Sendable {
         }
     }
 
+    /// - Parameter acceptClient: accept(2) without an address; tests have their own.
     init(
         _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
-        limits: Limits, rank: @escaping @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank
+        limits: Limits, rank: @escaping @Sendable (VarlinkPeer) -> ConnectionLimiter.Rank,
+        acceptClient: @escaping @Sendable (Int32) -> Int32 = { Glibc.accept($0, nil, nil) }
     ) throws(VarlinkInterface.ValidationError) {
         let limits = limits.withinDescriptorLimit()
         self.loop = loop
         self.limits = limits
         self.rank = rank
+        self.acceptClient = acceptClient
         turns = FairScheduler(loop)
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
         let continuation: AsyncStream<VarlinkConnection>.Continuation
@@ -247,15 +252,19 @@ public final class VarlinkServer: Sendable {
     }
 
     /// Accepts waiting connections and counts each one. Returns false if a waiting connection could neither be accepted
-    /// nor turned away.
+    /// nor turned away, or waits for the descriptor of one that gave way.
     private func accept(from listener: VarlinkListener) -> Bool {
         for _ in 0..<Self.acceptsPerTurn {
-            let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
+            let descriptor = acceptClient(listener.descriptor.rawValue)
             guard descriptor >= 0 else {
                 switch errno {
                 case EINTR, ECONNABORTED: continue
                 case EAGAIN: return true
-                case EMFILE, ENFILE: return turnAway(from: listener)
+                case EMFILE, ENFILE:
+                    switch state.withLock({ $0.shortage.newcomerFailed() }) {
+                    case .wait: return false
+                    case .turnAway: return turnAway(from: listener)
+                    }
                 default: return false  // no memory
                 }
             }
@@ -278,6 +287,7 @@ public final class VarlinkServer: Sendable {
         let (isAdmitted, leaver) = state.withLock { state -> (Bool, VarlinkConnection?) in
             // The spare descriptor was closed earlier, and could not be opened again then.
             if state.spare == nil { state.spare = Self.makeSpare() }
+            state.shortage.newcomerAccepted()
             var leaver: VarlinkConnection?
             if !state.limiter.admit(client) {
                 let connections = Array(state.connections.values)
@@ -287,6 +297,7 @@ public final class VarlinkServer: Sendable {
                 leaver = displaced
                 state.connections[ObjectIdentifier(displaced)] = nil
                 state.limiter.leave(displaced.client)
+                state.shortage.connectionGivesWay()
                 guard state.limiter.admit(client) else { return (false, displaced) }
             }
             state.connections[ObjectIdentifier(connection)] = connection
@@ -320,10 +331,15 @@ public final class VarlinkServer: Sendable {
 
     /// Removes an ended connection from the count, unless it was displaced earlier.
     private func leave(_ connection: VarlinkConnection) {
-        state.withLock { state in
-            guard state.connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        let watch = state.withLock { state -> DescriptorWatch? in
+            guard state.connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else {
+                return state.shortage.connectionEnded() ? state.watch : nil
+            }
             state.limiter.leave(connection.client)
+            return nil
         }
+        // The loop reports the newcomers in its next iteration: this job, which keeps the descriptor, has ended then.
+        watch?.change(to: .read)
     }
 
     /// Accepts and closes a client when no descriptor is left, by closing the spare descriptor first. Returns false if

@@ -20,6 +20,46 @@ import ThreadTestSupport
         }
     }
 
+    @Test("calls of methods that do not wait, and of others, are answered in their order")
+    func immediateAnswers() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            let info = #"{"method":"org.varlink.service.GetInfo"}"# + "\0"
+            for number in 1...3 {
+                client.send(info)
+                #expect(try client.receive()?.contains("org.example.test") == true)
+                client.send(
+                    info + #"{"method":"org.example.test.Echo","parameters":{"text":"\#(number)"}}"# + "\0" + info)
+                #expect(try client.receive()?.contains("org.example.test") == true)
+                #expect(try client.receive() == #"{"parameters":{"text":"\#(number)"}}"#)
+                #expect(try client.receive()?.contains("org.example.test") == true)
+            }
+            // An error, an oneway call, and the end of the client's side.
+            #expect(
+                try client.call(#"{"method":"org.varlink.service.GetInfo","parameters":{"text":"a"}}"#)
+                    == #"{"error":"org.varlink.service.InvalidParameter","parameters":{"parameter":"text"}}"#)
+            client.send(#"{"method":"org.varlink.service.GetInfo","oneway":true}"# + "\0" + info)
+            #expect(try client.receive()?.contains("org.example.test") == true)
+            client.send(info)
+            client.closeSendingSide()
+            #expect(try client.receive()?.contains("org.example.test") == true)
+            #expect(try client.receive() == nil)
+        }
+    }
+
+    @Test("a client that reads its replies late gets all of them, also of methods that do not wait")
+    func lateReader() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            let info = #"{"method":"org.varlink.service.GetInfo"}"# + "\0"
+            for _ in 0..<300 { client.send(info) }
+            // The replies are longer than the kernel's buffer.
+            #expect(eventually { harness.server.pendingOutputBytes > 0 })
+            for _ in 0..<300 { #expect(try client.receive()?.contains("org.example.test") == true) }
+            #expect(try client.call(#"{"method":"org.example.test.Note","parameters":{"text":"x"}}"#) != nil)
+        }
+    }
+
     @Test("a message that arrives byte by byte is answered")
     func drip() async throws {
         try await withServer { harness in
@@ -290,6 +330,44 @@ import ThreadTestSupport
             // Until the flood stalls, the server does not wait for this client.
             #expect(eventually { (try? harness.connect().call(note)) != nil })
             #expect(eventually { harness.record["flood ended"] == 1 })
+        }
+    }
+
+    @Test("the last client of a crowd that arrives together is served")
+    func crowdTogether() async throws {
+        try await withServer(limits: testLimits(for: 4)) { harness in
+            let (begun, release) = (Latch(), Latch())
+            harness.loop.perform {
+                begun.open()
+                _ = release.wait(for: testTimeout)
+            }
+            #expect(begun.wait(for: testTimeout))
+            // The server accepts all of them before it looks at any.
+            let crowd = try (0..<6).map { _ in try harness.connect() }
+            release.open()
+            #expect(try crowd[5].call(note) != nil)
+            withExtendedLifetime(crowd) {}
+        }
+    }
+
+    @Test("a newcomer without a descriptor waits for that of a client which gave way and has not ended")
+    func waitingForDescriptor() async throws {
+        let acceptClient = { @Sendable (descriptor: Int32, record: Record) -> Int32 in
+            guard record["no descriptor"] > 0, record["may leave"] == 0 else { return accept(descriptor, nil, nil) }
+            record.add("failed")
+            errno = EMFILE
+            return -1
+        }
+        try await withServer(limits: testLimits(for: 1), acceptClient: acceptClient) { harness in
+            let former = try harness.begin(#"{"method":"org.example.test.Stay"}"#, until: "staying")
+            #expect(try harness.connect().call(note) != nil)
+            harness.record.add("no descriptor")
+            let newcomer = try harness.connect()
+            newcomer.send(note + "\0")
+            #expect(eventually { harness.record["failed"] > 0 })
+            harness.record.add("may leave")
+            #expect(try newcomer.receive() == #"{"parameters":{}}"#)
+            withExtendedLifetime(former) {}
         }
     }
 

@@ -12,8 +12,10 @@ final class Harness: Sendable {
     let path: String
     let server: VarlinkServer
     let record: Record
+    let loop: EventLoop
 
-    init(path: String, server: VarlinkServer, record: Record) {
+    init(path: String, server: VarlinkServer, record: Record, loop: EventLoop) {
+        self.loop = loop
         self.path = path
         self.server = server
         self.record = record
@@ -48,10 +50,13 @@ final class Record: Sendable {
 
 /// Serves, runs `body` on a thread that may block, and stops.
 ///
-/// - Parameter rank: the rank of each client, regardless of the user who runs the test.
+/// - Parameters:
+///   - rank: the rank of each client, regardless of the user who runs the test.
+///   - acceptClient: accept(2) of the server, with the record of the handlers.
 @discardableResult
 func withServer(
     limits: VarlinkServer.Limits = .init(), rank: ConnectionLimiter.Rank = .unprivileged,
+    acceptClient: @escaping @Sendable (Int32, Record) -> Int32 = { descriptor, _ in accept(descriptor, nil, nil) },
     _ body: @escaping @Sendable (Harness) throws -> Void
 ) async throws -> Record {
     let directory = try TemporaryDirectory()
@@ -62,10 +67,10 @@ func withServer(
     let path = directory.path("org.example.test")
     let server = try VarlinkServer(
         loop, try VarlinkListener(path: path), identity: identity, interfaces: [testInterface(record)], limits: limits,
-        rank: { _ in rank })
+        rank: { _ in rank }, acceptClient: { acceptClient($0, record) })
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
-        let harness = Harness(path: path, server: server, record: record)
+        let harness = Harness(path: path, server: server, record: record, loop: loop)
         let result = await onThread { try body(harness) }
         group.cancelAll()
         try await group.waitForAll()
@@ -99,6 +104,7 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
             method Huge() -> (text: string)
             method Wait() -> ()
             method Follow() -> ()
+            method Stay() -> ()
             method Break() -> ()
             method Who() -> (number: int)
             method Missing() -> ()
@@ -143,6 +149,13 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
                 let forever = AsyncStream<Never> { _ in }
                 for await _ in forever {}
                 throw CancellationError()
+            },
+            // Ignores that its caller is gone, until the test records "may leave".
+            "Stay": { call in
+                call.followsEvents()
+                record.add("staying")
+                while record["may leave"] == 0 { await Task.yield() }
+                return .none
             },
             "Break": { _ in throw SystemCallError("read", errno: EIO) },
             "Who": { call in try VarlinkParameters(encoding: Number(number: Int(call.peer.processIdentifier))) },
