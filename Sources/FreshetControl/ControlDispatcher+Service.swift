@@ -27,7 +27,6 @@ extension ControlDispatcher {
         try VarlinkInterface(
             description: Self.serviceDescription,
             methods: [
-                "Ping": method { _ in ControlMessage.Nothing() },
                 "Reload": method { _ in
                     _ = try await services.daemon.reload(.changed, caller: "io.systemd.service.Reload")
                     return ControlMessage.Nothing()
@@ -36,6 +35,12 @@ extension ControlDispatcher {
                     await services.daemon.setLogLevel(try level(of: call), caller: call.caller)
                     return ControlMessage.Nothing()
                 },
+            ],
+            immediateMethods: [
+                "Ping": { call in
+                    guard rights.allow(call.method, by: call.peer) else { throw ControlError.permissionDenied.reply }
+                    return .none
+                }
             ])
     }
 

@@ -11,7 +11,7 @@ package struct ControlDispatcher: Sendable {
 
     let services: ControlServices
     let pipelineNames: PipelineNames
-    private let rights: ControlRights
+    let rights: ControlRights
     private let daemonReplies = EncodedReplies<ControlMessage.Daemon>()
     private let generationReplies = EncodedReplies<ControlMessage.Generation>()
 

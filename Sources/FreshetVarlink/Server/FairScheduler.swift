@@ -76,14 +76,19 @@ final class FairScheduler: Sendable {
 
         /// Adds a ticket for a user; `begins` says whether its turn begins immediately.
         mutating func enter(_ user: UInt32) -> (Ticket, begins: Bool) {
+            if let ticket = enterImmediately(user) { return (ticket, true) }
             lastTicket += 1
-            guard queues[user] == nil, mayBegin(user) else {
-                queues[user, default: UserQueue()].append(lastTicket)
-                waiting[lastTicket] = .some(nil)
-                return (lastTicket, false)
-            }
+            queues[user, default: UserQueue()].append(lastTicket)
+            waiting[lastTicket] = .some(nil)
+            return (lastTicket, false)
+        }
+
+        /// Adds a ticket for a user and begins its turn; nil: the user's turn does not begin immediately.
+        mutating func enterImmediately(_ user: UInt32) -> Ticket? {
+            guard queues[user] == nil, mayBegin(user) else { return nil }
+            lastTicket += 1
             active[user] = lastTicket
-            return (lastTicket, true)
+            return lastTicket
         }
 
         /// Begins the turn of a user's next waiting connection.
@@ -134,6 +139,16 @@ final class FairScheduler: Sendable {
             if let continuation = waiter ?? nil { continuation.resume() }
         }
         return Turn(user, ticket, share)
+    }
+
+    /// Begins a turn if it begins immediately.
+    func beginImmediately(_ user: UInt32) -> Turn? {
+        let (ticket, plans) = state.withLock { state -> (Ticket?, Bool) in
+            guard let ticket = state.enterImmediately(user) else { return (nil, false) }
+            return (ticket, state.takePlan())
+        }
+        if plans { planRound() }
+        return ticket.map { Turn(user, $0, share) }
     }
 
     /// Ends a turn. The user's next connection gets the rest of its time.

@@ -66,12 +66,11 @@ enum ServiceInterface {
         return try VarlinkInterface(
             description: description,
             methods: [
-                "GetInfo": { _ in try encoded.get() },
                 "GetInterfaceDescription": { call in
                     let name = try call.parameters.decode(as: Interface.self).interface
                     guard let text = texts[name] else { throw VarlinkErrorReply.interfaceNotFound(name) }
                     return try VarlinkParameters(encoding: Description(description: text))
-                },
-            ])
+                }
+            ], immediateMethods: ["GetInfo": { _ in try encoded.get() }])
     }
 }

@@ -12,17 +12,16 @@ public struct VarlinkCall: Sendable {
     /// The caller.
     public let peer: VarlinkPeer
 
-    let pause: @Sendable () async -> Void
-    let follow: @Sendable () -> Void
-    let write: @Sendable (consuming VarlinkParameters) async throws(CancellationError) -> Void
+    /// The connection, for the operations below; nil for an ``VarlinkInterface/ImmediateHandler``.
+    let connection: VarlinkConnection?
 
     /// Gives other clients a turn if this client has used the loop for its share of time. A handler whose work grows
     /// with the parameters, or with the service's data, calls it repeatedly.
-    public func yield() async { await pause() }
+    public func yield() async { await connection?.takeTurn() }
 
     /// Declares that from now on the call only waits for events and sends them. If the server has no free connection
     /// for a newcomer, such a call gives way before a call that works.
-    public func followsEvents() { follow() }
+    public func followsEvents() { connection?.callFollows() }
 
     /// Sends a reply that is not the last one, and suspends until the kernel has taken it: a client that reads slowly
     /// slows its handler down, and no queue grows. If a client reads nothing for ``VarlinkServer/Limits/silence``, the
@@ -35,6 +34,6 @@ public struct VarlinkCall: Sendable {
     public func send(_ reply: consuming VarlinkParameters) async throws {
         guard acceptsMore else { throw VarlinkErrorReply.expectedMore }
         guard !isOneway else { return }
-        try await write(reply)
+        try await connection?.write(VarlinkReplyMessage(parameters: reply, continues: true))
     }
 }

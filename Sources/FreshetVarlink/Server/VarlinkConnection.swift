@@ -4,12 +4,21 @@ import Synchronization
 
 /// The server's side of one connection: performs the actions of a ``ConnectionStateMachine``.
 ///
-/// One task serves the connection. The loop's handlers only wake this task.
+/// One task serves the connection. The loop's handler answers calls of methods that do not wait
+/// (``VarlinkInterface/ImmediateHandler``); for all other work it only wakes this task.
 final class VarlinkConnection: Sendable {
     /// The bytes of one read: enough for a usual call, and for a batch of calls.
     static let readSize = 8_192
     /// SO_SNDBUF: the bytes of unread replies that the kernel keeps. The kernel doubles this value (socket(7)).
     static let sendBuffer: Int32 = 32_768
+
+    /// What the loop's handler leaves to the serving task.
+    private enum Remainder {
+        /// The next action, which the machine has returned already.
+        case action(ConnectionStateMachine.Action)
+        /// The rest of a reply, from this index on.
+        case reply([UInt8], sent: Int)
+    }
 
     private struct State {
         var machine: ConnectionStateMachine
@@ -23,6 +32,7 @@ final class VarlinkConnection: Sendable {
         var parent: CheckedContinuation<Void, Never>?
         var isOver = false
         var mayHaveMore = false
+        var remainder: Remainder?
         var isWriting = false
         /// The current turn; nil: the connection waits, and its next work needs a new turn.
         var turn: FairScheduler.Turn?
@@ -168,7 +178,16 @@ final class VarlinkConnection: Sendable {
         await withTaskCancellationHandler {
             while true {
                 await takeTurn()
-                switch state.withLock({ $0.machine.next() }) {
+                let action: ConnectionStateMachine.Action
+                switch state.withLock({ $0.isOver ? nil : $0.remainder.take() }) {
+                case .action(let next): action = next
+                case .reply(let bytes, let sent):
+                    try? await write(bytes, from: sent)
+                    callEnded()
+                    continue
+                case nil: action = state.withLock { $0.machine.next() }
+                }
+                switch action {
                 case .serve(let message):
                     await perform(message)
                     callEnded()
@@ -186,7 +205,7 @@ final class VarlinkConnection: Sendable {
     }
 
     /// Waits for a turn, unless the current turn still has time.
-    private func takeTurn() async {
+    func takeTurn() async {
         if let turn = state.withLock({ $0.turn }), !turn.isOver { return }
         endTurn()
         let turn = await turns.begin(peer.user)
@@ -201,16 +220,16 @@ final class VarlinkConnection: Sendable {
     private func perform(_ message: VarlinkCallMessage) async {
         let call = VarlinkCall(
             method: message.method, parameters: message.parameters, acceptsMore: message.more,
-            isOneway: message.oneway, peer: peer, pause: { [weak self] in await self?.takeTurn() },
-            follow: { [weak self] in self?.state.withLock { $0.machine.follows(at: .now) } }
-        ) { [weak self] (parameters: consuming VarlinkParameters) async throws(CancellationError) in
-            guard let self else { throw CancellationError() }
-            try await self.write(VarlinkReplyMessage(parameters: parameters, continues: true))
-        }
+            isOneway: message.oneway, peer: peer, connection: self)
         // A cancelled call has no reply: its client went away.
         guard let reply = await router.answer(call, on: loop), !message.oneway else { return }
         state.withLock { $0.machine.answers() }
         try? await write(consume reply)
+    }
+
+    /// Notes that the call in progress only waits for events from now on.
+    func callFollows() {
+        state.withLock { $0.machine.follows(at: .now) }
     }
 
     private func callEnded() {
@@ -231,6 +250,8 @@ final class VarlinkConnection: Sendable {
             if !state.withLock({ $0.mayHaveMore }) {
                 endTurn()
                 if await waitUntilReadable() { return }
+                // The loop's handler has read.
+                if state.withLock({ $0.remainder != nil }) { return }
             }
             switch receive() {
             case EAGAIN:
@@ -283,23 +304,23 @@ final class VarlinkConnection: Sendable {
     }
 
     /// Writes a message as fast as the client reads. While it waits, only one copy of the bytes is in memory.
-    private func write(_ message: consuming VarlinkReplyMessage) async throws(CancellationError) {
+    func write(_ message: consuming VarlinkReplyMessage) async throws(CancellationError) {
         loop.nameJob("control reply")
-        let bytes = (consume message).encoded
+        try await write((consume message).encoded, from: 0)
+    }
+
+    /// Writes bytes from an index on.
+    private func write(_ bytes: [UInt8], from start: Int) async throws(CancellationError) {
         state.withLock { state in
             precondition(!state.isWriting, "two replies at the same time")  // safe: a handler's programming error
             state.isWriting = true
         }
         defer { state.withLock { $0.isWriting = false } }
-        var sent = 0
+        var sent = start
         var hasStalled = false
         while sent < bytes.count {
             if state.withLock({ $0.isOver }) { throw CancellationError() }
-            let count = bytes.withUnsafeBytes { bytes in
-                send(
-                    socket.rawValue, bytes.baseAddress?.advanced(by: sent), bytes.count - sent,
-                    Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
-            }
+            let count = send(bytes, from: sent)
             if count >= 0 {
                 sent += count
                 if hasStalled { state.withLock { $0.machine.writeWentOn() } }
@@ -313,6 +334,15 @@ final class VarlinkConnection: Sendable {
             } else if errno != EINTR {
                 throw CancellationError()
             }
+        }
+    }
+
+    /// Sends as many bytes as the kernel takes; returns their number, or a negative number.
+    private func send(_ bytes: [UInt8], from start: Int) -> Int {
+        bytes.withUnsafeBytes { bytes in
+            Glibc.send(
+                socket.rawValue, bytes.baseAddress?.advanced(by: start), bytes.count - start,
+                Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
         }
     }
 
@@ -342,6 +372,7 @@ final class VarlinkConnection: Sendable {
     // MARK: The loop's handlers
 
     private func ready(_ readiness: Readiness) {
+        if readiness == .read, answersImmediately() { return }
         var waiters: [CheckedContinuation<Void, Never>] = []
         let watch = state.withLock { state -> DescriptorWatch? in
             if readiness.contains(.write) || readiness.contains(.error), let writer = state.writer.take() {
@@ -373,6 +404,68 @@ final class VarlinkConnection: Sendable {
         }
         watch?.cancel()
         for waiter in waiters { waiter.resume() }
+    }
+
+    /// Reads and answers calls without the serving task, if that task waits for calls and the user's turn begins now.
+    ///
+    /// - Returns: false if nothing was read; true if all that was read has been answered, or is left to the task.
+    private func answersImmediately() -> Bool {
+        let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            state.isOver || state.watch == nil || !state.interest.contains(.read) ? nil : state.reader.take()
+        }
+        guard let reader else { return false }
+        guard let turn = turns.beginImmediately(peer.user) else {
+            waitsAgain(reader)
+            return false
+        }
+        defer { turns.end(turn) }
+        guard receive() == 0 else {
+            waitsAgain(reader)
+            return false
+        }
+        while let message = nextImmediateCall(turn) {
+            let call = VarlinkCall(
+                method: message.method, parameters: message.parameters, acceptsMore: message.more,
+                isOneway: message.oneway, peer: peer, connection: nil)
+            if let reply = router.answerImmediately(call), !message.oneway {
+                let bytes = reply.encoded
+                let sent = max(0, send(bytes, from: 0))
+                if sent < bytes.count {
+                    state.withLock { state in
+                        state.machine.answers()
+                        state.remainder = .reply(bytes, sent: sent)
+                    }
+                    break
+                }
+            }
+            callEnded()
+        }
+        waitsAgain(reader)
+        return true
+    }
+
+    /// The next call, if its method does not wait and the turn has time for it. Any other action is left to the serving
+    /// task.
+    private func nextImmediateCall(_ turn: FairScheduler.Turn) -> VarlinkCallMessage? {
+        state.withLock { state in
+            switch state.machine.next() {
+            case .read where !state.mayHaveMore: return nil
+            case .serve(let message) where !turn.isOver && router.isImmediate(message.method): return message
+            case let action:
+                state.remainder = .action(action)
+                return nil
+            }
+        }
+    }
+
+    /// Makes the serving task wait for calls again, unless there is something for it to do.
+    private func waitsAgain(_ reader: CheckedContinuation<Void, Never>) {
+        let waits = state.withLock { state in
+            let waits = state.remainder == nil && !state.isOver && state.watch != nil
+            if waits { state.reader = reader }
+            return waits
+        }
+        if !waits { reader.resume() }
     }
 
     private func silenceTimerExpired() {

@@ -22,6 +22,10 @@ public struct VarlinkInterface: Sendable {
     /// Its task is cancelled when the client goes away or the server stops; its result is ignored then.
     public typealias Handler = @Sendable (VarlinkCall) async throws -> VarlinkParameters
 
+    /// Answers a call like ``Handler``, but without waiting, on the loop's thread: such a call needs no task. For methods
+    /// whose answer takes some microseconds.
+    public typealias ImmediateHandler = @Sendable (VarlinkCall) throws -> VarlinkParameters
+
     /// The description and the handlers do not match, or the description is invalid; the text says why.
     public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
         public var description: String
@@ -32,6 +36,7 @@ public struct VarlinkInterface: Sendable {
     /// The text in the interface definition language.
     public let description: String
     let methods: [String: Handler]
+    let immediateMethods: [String: ImmediateHandler]
     /// The parameters that each described method has.
     let parameters: [String: [String]]
 
@@ -39,19 +44,24 @@ public struct VarlinkInterface: Sendable {
     ///   - description: in Varlink's own language.
     ///   - methods: handlers by the names of methods without the interface. A described method without a handler is
     ///     answered with `MethodNotImplemented`; a handler without a described method is an error.
-    public init(description: String, methods: [String: Handler]) throws(ValidationError) {
+    ///   - immediateMethods: handlers of further methods, which do not wait.
+    public init(
+        description: String, methods: [String: Handler], immediateMethods: [String: ImmediateHandler] = [:]
+    ) throws(ValidationError) {
         let parsed: InterfaceDescription
         do {
             parsed = try InterfaceDescription(parsing: description)
         } catch {
             throw ValidationError(description: error.description)
         }
-        if let stray = methods.keys.sorted().first(where: { parsed.methods[$0] == nil }) {
+        if let stray = (Array(methods.keys) + immediateMethods.keys).sorted().first(where: { parsed.methods[$0] == nil }
+        ) {
             throw ValidationError(description: "the method '\(stray)' is not in the description of '\(parsed.name)'")
         }
         name = parsed.name
         self.description = description
         self.methods = methods
+        self.immediateMethods = immediateMethods
         parameters = parsed.methods
     }
 }

@@ -166,7 +166,9 @@ public final class VarlinkServer: Sendable {
     /// only once.
     public func run() async throws(SystemCallError) {
         try listen()
-        await withTaskExecutorPreference(loop) {
+        // Where the tasks run on the loop anyway, as in a process whose global executor is the loop, a preference would
+        // only cost time: the runtime looks for it in each change of a function.
+        await withTaskExecutorPreference(loop.isCurrent ? nil : loop) {
             await withDiscardingTaskGroup { group in
                 for await connection in accepted {
                     group.addTask {

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Splits a stream of bytes into messages, each of which ends with a NUL byte.
 ///
 /// ```swift
@@ -44,6 +46,31 @@ public struct VarlinkFramer: Sendable {
         }
         guard end - start <= limit else { throw MessageTooLong(limit: limit) }
         let message = Array(buffer[start..<end])
+        take(until: end)
+        return message
+    }
+
+    /// Takes the next complete message if it has these bytes; returns whether it was taken.
+    ///
+    /// - Parameter message: a message that ``next()`` returned earlier.
+    mutating func take(_ message: [UInt8]) -> Bool {
+        let end = start + message.count
+        guard end < buffer.count, buffer[end] == 0 else { return false }
+        let isSame = buffer.withUnsafeBytes { buffer in
+            message.withUnsafeBytes { message in
+                // The pointers are nil only for empty arrays.
+                guard let known = message.baseAddress, let begin = buffer.baseAddress?.advanced(by: start) else {
+                    return message.isEmpty
+                }
+                return memcmp(begin, known, message.count) == 0
+            }
+        }
+        if isSame { take(until: end) }
+        return isSame
+    }
+
+    /// Removes the first message, whose NUL has this index.
+    private mutating func take(until end: Int) {
         start = end + 1
         searched = start
         if start == buffer.count {
@@ -51,6 +78,5 @@ public struct VarlinkFramer: Sendable {
             start = 0
             searched = 0
         }
-        return message
     }
 }

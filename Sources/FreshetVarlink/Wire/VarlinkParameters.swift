@@ -43,6 +43,9 @@ public struct VarlinkParameters: Hashable, Sendable {
     ///
     /// - Throws: `org.varlink.service.InvalidParameter` with the name, if the parameter is absent or not text.
     public func string(_ name: String) throws(VarlinkErrorReply) -> String {
+        if let single = singleText, json[single.name].elementsEqual(name.utf8) {
+            return String(decoding: json[single.value], as: UTF8.self)
+        }
         guard let member = members.first(where: { $0.name == name }),
             let text = JSONScanner.string(member.value, of: json)
         else { throw .invalidParameter(name) }
@@ -51,6 +54,30 @@ public struct VarlinkParameters: Hashable, Sendable {
 
     /// Whether there is a parameter with this name, even if its value is null.
     public func has(_ name: String) -> Bool { names.contains(name) }
+
+    /// The first parameter that is not among these names.
+    func stray(besides names: [String]) -> String? {
+        if let single = singleText, names.contains(where: { json[single.name].elementsEqual($0.utf8) }) { return nil }
+        return self.names.first { !names.contains($0) }
+    }
+
+    /// The places of the name and of the value, without quotes, of a single parameter that is text, as most calls have
+    /// one; nil: the parameters have another form, or whitespace, escapes, or characters besides ASCII.
+    private var singleText: (name: Range<Int>, value: Range<Int>)? {
+        func plain(from start: Int) -> Range<Int>? {
+            var end = start
+            while end < json.count, json[end] != UInt8(ascii: "\"") {
+                guard (0x20..<0x7F).contains(json[end]), json[end] != UInt8(ascii: "\\") else { return nil }
+                end += 1
+            }
+            return start..<end
+        }
+        guard json.starts(with: "{\"".utf8), let name = plain(from: 2),
+            json[name.upperBound...].starts(with: "\":\"".utf8), let value = plain(from: name.upperBound + 3),
+            json[value.upperBound...].elementsEqual("\"}".utf8)
+        else { return nil }
+        return (name, value)
+    }
 
     /// The names of the parameters.
     var names: [String] { members.map(\.name) }

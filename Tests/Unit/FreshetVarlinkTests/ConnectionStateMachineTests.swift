@@ -27,6 +27,30 @@ import Testing
         #expect(machine.next() == .read)
     }
 
+    @Test("a call with the same bytes as the last one is served as that one, and a longer or shorter one as itself")
+    func sameBytes() {
+        var machine = machine()
+        for _ in 0..<2 {
+            for (text, call) in [
+                (first, VarlinkCallMessage(method: "a.B")), (oneway, VarlinkCallMessage(method: "a.C", oneway: true)),
+                (first + " ", VarlinkCallMessage(method: "a.B")),
+                (#"{"method":"a.D"}"#, VarlinkCallMessage(method: "a.D")),
+            ] {
+                // Twice in one read, and once in parts.
+                machine.received(bytes(text) + bytes(text) + Array(text.utf8.prefix(5)))
+                machine.received(Array(bytes(text).dropFirst(5)))
+                for _ in 0..<3 {
+                    #expect(machine.next() == .serve(call))
+                    machine.callEnded(at: start)
+                }
+                #expect(machine.next() == .read)
+            }
+        }
+        machine.received(bytes(first) + bytes(oneway))
+        #expect(machine.hangUp() == .readOn)
+        #expect(machine.next() == .serve(VarlinkCallMessage(method: "a.C", oneway: true)))
+    }
+
     @Test("after a client closes its sending side, all its calls are served, then the connection closes")
     func halfClosed() {
         var machine = machine()
