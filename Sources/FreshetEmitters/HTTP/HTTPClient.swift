@@ -79,6 +79,12 @@ package actor HTTPClient {
     /// The next pool, so that the first request of an epoch does not wait until libcurl has made its tables. It has no
     /// connection.
     private var spare: (serial: UInt64, pool: ConnectionPool)?
+    /// The handle of that request: libcurl makes it as slowly as it connects.
+    private var spareHandle: EasyHandle?
+    /// Whether there is a spare handle, for tests.
+    var hasSpareHandle: Bool { spareHandle != nil }
+    /// The number of handles that were made when a request began, for tests.
+    private(set) var handlesMadeForRequests = 0
     private var tidyTimer: LoopTimer?
     /// Loads libcurl.
     private lazy var loader = WorkerPool(threads: 1)
@@ -128,11 +134,12 @@ package actor HTTPClient {
         timer.arm(at: .now)
     }
 
-    /// Closes idle pools of earlier epochs, and makes the spare one.
+    /// Closes idle pools of earlier epochs, and makes the spare one and the spare handle.
     private func tidy() {
         for serial in retired { closeIfIdle(serial) }
         retired = []
         if spare == nil { spare = makePool() }
+        if spareHandle == nil { spareHandle = EasyHandle() }
     }
 
     /// The number of pools, for tests: the present pool and pools with requests in progress.
@@ -207,7 +214,7 @@ package actor HTTPClient {
         } catch {
             throw .failed(error)
         }
-        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = makeHandle() else { throw .failed(Self.noMemory) }
         let validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
         let exchange = HTTPExchange(
             easy,
@@ -221,6 +228,13 @@ package actor HTTPClient {
             exchange.hop?.carriesCredentials == true
         else { return (result, nil) }
         return (result, status)
+    }
+
+    /// The spare handle, or a new one; nil: out of memory.
+    private func makeHandle() -> EasyHandle? {
+        if let handle = spareHandle.take() { return handle }
+        handlesMadeForRequests += 1
+        return EasyHandle()
     }
 
     /// Makes a request and awaits its outcome. If the task is cancelled, the request ends first.

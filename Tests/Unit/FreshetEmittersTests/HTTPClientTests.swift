@@ -648,6 +648,18 @@ struct HTTPClientTests {
         #expect(await eventually { await client.poolCount == 0 })
     }
 
+    @Test("the first request of a new epoch uses a handle that was made before it")
+    func spareHandle() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        _ = try await fetch(origin.url(), epoch: 1)
+        #expect(await client.handlesMadeForRequests == 1)
+        for epoch: UInt64 in 2...4 {
+            #expect(await eventually { await client.hasSpareHandle })
+            _ = try await fetch(origin.url(), epoch: epoch)
+        }
+        #expect(await client.handlesMadeForRequests == 1)
+    }
+
     @Test("an idle client closes its connections")
     func idle() async throws {
         let brief = HTTPClient(running.loop, options: .init(idleLifetime: .milliseconds(1)))
