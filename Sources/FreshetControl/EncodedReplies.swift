@@ -7,7 +7,11 @@ protocol TextChecking {
 }
 
 extension String: TextChecking {
-    var isASCII: Bool { utf8.allSatisfy { $0 < 0x80 } }
+    /// Each call checks the texts of its reply, so the bytes are checked together, without a branch for each.
+    var isASCII: Bool {
+        utf8.withContiguousStorageIfAvailable { bytes in bytes.reduce(0) { $0 | $1 } < 0x80 }
+            ?? utf8.allSatisfy { $0 < 0x80 }
+    }
 }
 
 extension Optional: TextChecking where Wrapped: TextChecking {

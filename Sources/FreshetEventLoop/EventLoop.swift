@@ -107,6 +107,7 @@ public final class EventLoop: Sendable {
     private let state = Mutex(State())
     /// `pthread_self()` of the running loop, 0 while it does not run.
     private let thread = Atomic<UInt>(0)
+    private let iterations = Atomic<UInt64>(0)
 
     /// Makes a loop that does not run yet.
     public convenience init() throws(SystemCallError) {
@@ -133,6 +134,9 @@ public final class EventLoop: Sendable {
     /// Whether the caller is on the loop's thread.
     public var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
+    /// The number of calls of `epoll_wait` that have returned: equal numbers mean the same iteration.
+    package var iteration: UInt64 { iterations.load(ordering: .relaxed) }
+
     // MARK: Running
 
     /// Runs the loop on the calling thread until ``stop()``.
@@ -151,6 +155,7 @@ public final class EventLoop: Sendable {
                 state.needsWake = false
                 return state.wakeUpObservers
             }
+            iterations.add(1, ordering: .relaxed)
             jobWatch.iterationBegins()
             // Read the clock before the observers run: if the machine sleeps after they ran, timers that became due in
             // that sleep do not expire before the observers have run again.
