@@ -103,7 +103,8 @@ final class SharedIndex: Sendable {
     // MARK: Groups
 
     /// Runs the calls of a group. If several of them are transactions, these are one transaction of SQLite; if it fails,
-    /// it is rolled back, and each is run alone, so that the error of one is not that of the others.
+    /// it is rolled back, and each is run alone, so that the error of one is not that of the others. If a flush has failed,
+    /// only those that need no flush are run again.
     private func run(_ group: [IndexCall]) {
         connection.withLock { index in
             limitWait(in: index)
@@ -126,8 +127,10 @@ final class SharedIndex: Sendable {
         } catch {
             // Another process has locked the index, and all have waited for it. Each alone would wait again, one after
             // another.
-            guard error.isBusy, !isBodyReached else { return }
-            for call in transactions { fail(call, error) }
+            let isLocked = error.isBusy && !isBodyReached
+            // The kernel reports a failed write only once (fsync(2)): the next flush would succeed, although an earlier
+            // part of the log is perhaps not on the disk.
+            for call in transactions where isLocked || (error.isFailedFlush && call.isDurable) { fail(call, error) }
         }
     }
 

@@ -27,6 +27,12 @@ extension SQLiteError {
     /// Another process has locked the index for longer than the busy timeout.
     var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode) }
 
+    /// The disk has not confirmed a write.
+    var isFailedFlush: Bool { Self.failedFlushes.contains(code) }
+
+    /// SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC, which are macros of casts.
+    private static let failedFlushes = [4, 5].map { SQLITE_IOERR | $0 << 8 }
+
     /// One change causes the error: others may succeed.
     var isOfOneChange: Bool { [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(primaryCode) }
 

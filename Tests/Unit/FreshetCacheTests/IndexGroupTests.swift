@@ -106,6 +106,25 @@ struct IndexGroupTests {
         #expect(try bed.index.access { (index) throws(SQLiteError) in try level(0, index) } == "1")
     }
 
+    @Test("are not tried again after a failed flush if they must survive a power cut")
+    func flushFails() throws {
+        let bed = try Bed()
+        let attempts = Mutex<[Int: Int]>([:])
+        try bed.run(4, isDurable: { $0 < 2 }) { (number, index) throws(SQLiteError) in
+            let attempt = attempts.withLock {
+                $0[number, default: 0] += 1
+                return $0[number]
+            }
+            let name = try index.add("p\(number)")
+            // SQLITE_IOERR_FSYNC
+            if number == 3, attempt == 1 { throw SQLiteError(code: 1034, message: "no", during: "COMMIT") }
+            return name
+        }
+        #expect(bed.errors.withLock { $0.keys.sorted() } == [0, 1])
+        #expect(attempts.withLock { $0 } == [0: 1, 1: 1, 2: 2, 3: 2])
+        #expect(try bed.names() == ["p2", "p3"])
+    }
+
     @Test("are stored all or not at all if the process is killed")
     func killed() throws {
         let bed = try Bed()
