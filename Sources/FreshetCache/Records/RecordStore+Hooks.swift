@@ -84,7 +84,9 @@ extension RecordStore {
         guard !changes.isEmpty else { return }
         context.index.deferred.append(changes)
         do throws(CacheError) {
-            try context.transaction(isDurable: isDurable) { _ in }
+            // Another caller's transaction may have stored them already, which need not be durable. So the log is flushed,
+            // and not only a transaction.
+            if isDurable { try context.sharedDurableTransaction { _ in } } else { try context.transaction { _ in } }
         } catch  where error.isTransient {
             // They wait, and are counted among those that do.
             context.index.uncountFailure()

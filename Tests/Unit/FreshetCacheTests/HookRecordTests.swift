@@ -1,4 +1,5 @@
 import FreshetModel
+import Glibc
 import TestSupport
 import Testing
 
@@ -31,6 +32,19 @@ struct HookRecordTests {
         }
         let fixture = try CacheFixture(directory)
         #expect(try assign(fixture, ["a", "b"], notified: nil) == ["a": record, "b": StoredHookState()])
+    }
+
+    /// Another caller's transaction may have stored the new hook before, and such a transaction need not be durable.
+    @Test("a new hook is recorded durably whichever transaction stored it: the log is flushed afterwards")
+    func flushed() throws {
+        let fixture = try CacheFixture()
+        _ = try assign(fixture, ["a"], notified: content(1))
+        let log = fixture.directory.state + "/index.sqlite-wal"
+        // SQLite has the file open, and nobody else can flush it by its name.
+        #expect(rename(log, log + "2") == 0 && symlink("index.sqlite-wal2", log) == 0)
+        defer { rename(log + "2", log) }
+        #expect(try assign(fixture, ["a"], notified: content(1))?.keys.sorted() == ["a"])
+        #expect(throws: CacheError.self) { try assign(fixture, ["a", "b"], notified: content(1)) }
     }
 
     @Test("a hook that is no longer configured is deleted, and its last run does not restore it")
