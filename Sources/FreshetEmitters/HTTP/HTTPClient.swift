@@ -214,7 +214,7 @@ package actor HTTPClient {
         } catch {
             throw .failed(error)
         }
-        guard let easy = makeHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = makeHandle(epoch: request.epoch) else { throw .failed(Self.noMemory) }
         let validators = request.validators.map { ResponseValidators.sendable($0, now: Int64(time(nil))) }
         let exchange = HTTPExchange(
             easy,
@@ -230,9 +230,10 @@ package actor HTTPClient {
         return (result, status)
     }
 
-    /// The spare handle, or a new one; nil: out of memory.
-    private func makeHandle() -> EasyHandle? {
-        if let handle = spareHandle.take() { return handle }
+    /// The spare handle for the first request of an epoch, a new one for others; nil: out of memory.
+    private func makeHandle(epoch number: UInt64) -> EasyHandle? {
+        let isFirst = present == nil || number > epoch
+        if isFirst, let handle = spareHandle.take() { return handle }
         handlesMadeForRequests += 1
         return EasyHandle()
     }

@@ -660,6 +660,18 @@ struct HTTPClientTests {
         #expect(await client.handlesMadeForRequests == 1)
     }
 
+    @Test("further requests of an epoch leave the spare handle to the next epoch")
+    func spareHandleOfOneEpoch() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        _ = try await fetch(origin.url(), epoch: 1)
+        #expect(await eventually { await client.hasSpareHandle })
+        for _ in 1...3 { _ = try await fetch(origin.url(), epoch: 1) }
+        #expect(await client.hasSpareHandle)
+        let made = await client.handlesMadeForRequests
+        _ = try await fetch(origin.url(), epoch: 2)
+        #expect(await client.handlesMadeForRequests == made)
+    }
+
     @Test("an idle client closes its connections")
     func idle() async throws {
         let brief = HTTPClient(running.loop, options: .init(idleLifetime: .milliseconds(1)))
